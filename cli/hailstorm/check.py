@@ -31,9 +31,9 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
     """Test whether each state is a commutative monoid, and whether the result depends on the order of the records.
 
     The check reads the first records of each partition of the topology's topics. It does not call the topology's sinks.
-    The exit code is 1 if the check finds a problem.
+    The exit code is 1 if the check finds a problem, or if no tuple reached a spout or a bolt.
     """
-    from hmb.hailstorm.check import check
+    from hmb.hailstorm.checking import check
     from hmb.hailstorm.reference import load_topology
 
     with errors_as_lines():

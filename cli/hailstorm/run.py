@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 
 from ..shared.client_options import servers_option
 from ..shared.errors import CliError
+from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath
 from .arguments import AddressType, connect, errors_as_lines, registry_file, topology_argument
@@ -40,6 +42,10 @@ DISPLAY_INTERVAL = 0.25  # seconds
 )
 @click.option("--until-end", is_flag=True, help="End after the last record that the topics contain now.")
 @click.option(
+    "--allow-expired", is_flag=True,
+    help="Begin at the first records that still exist, if earlier ones have expired. By default this is an error.",
+)
+@click.option(
     "--grace-period",
     type=click.FloatRange(min=0),
     default=1.0,
@@ -61,8 +67,8 @@ DISPLAY_INTERVAL = 0.25  # seconds
 def command(topology: str, servers: str, store: Path, **options: Any) -> None:
     """Run all processors of a topology until it ends. With --processor, run only one processor.
 
-    After Ctrl-C, the topology takes a last snapshot and ends. A second Ctrl-C ends it at once, without a snapshot. The
-    next run with the same store continues at the newest complete snapshot.
+    After Ctrl-C or SIGTERM, the topology takes a last snapshot and ends. A second Ctrl-C ends it at once, without a
+    snapshot. The next run with the same store continues at the newest complete snapshot.
     """
     from hmb.hailstorm.negotiator import NegotiatorSettings
     from hmb.hailstorm.reference import load_topology
@@ -70,14 +76,16 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
     from hmb.hailstorm.snapshots import open_store
 
     until = "end" if options["until_end"] else None
-    settings = RunSettings(servers, until, NegotiatorSettings(options["grace_period"]))  # type: ignore[arg-type]
+    negotiator = NegotiatorSettings(options["grace_period"])
+    settings = RunSettings(servers, until, negotiator, allow_expired=options["allow_expired"])  # type: ignore[arg-type]
     with errors_as_lines():
         loaded = load_topology(topology)
         opened = open_store(store)
         if options["processor"] is not None:
             run_one(loaded, settings, opened, options)
             return
-        result = run_all(loaded, settings, opened, store, options)
+        with sigterm_as_ctrl_c():
+            result = run_all(loaded, settings, opened, store, options)
     if options["as_json"]:
         print_json(_as_json(result))
     else:
@@ -91,10 +99,13 @@ def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, opt
     The negotiator decides when the processors take a snapshot, and where they start after a crash.
     """
     from hmb.hailstorm.runners.single import serve
+    from hmb.hailstorm.topology import NEGOTIATOR
 
     registry = connect(options["registry"], options["zookeeper"], topology.name)
+    leads = options["processor"] == NEGOTIATOR  # Only the negotiator can end the topology with a last snapshot.
     try:
-        serve(topology, [options["processor"]], settings, store, registry, options["host"])
+        with sigterm_as_ctrl_c() if leads else nullcontext():
+            serve(topology, [options["processor"]], settings, store, registry, options["host"])
     finally:
         registry.close()
 
@@ -163,7 +174,9 @@ def _summary(result: RunResult) -> str:
     sizes = [f"{name} {_size(state)}" for name, state in result.states.items() if state is not None]
     epochs = "" if result.epochs == 1 else f", epoch {result.epochs}"
     snapshots = plural(result.snapshots, "snapshot")
-    return f"ended at {result.completed}: {snapshots}{epochs}; states: {', '.join(sizes) or 'none'}"
+    late = [f"{name} {count:,}" for name, count in result.late.items()]
+    left_out = f"; late tuples left out since the first start: {', '.join(late)}" if late else ""
+    return f"ended at {result.completed}: {snapshots}{epochs}; states: {', '.join(sizes) or 'none'}{left_out}"
 
 
 def _size(state: Any) -> str:
@@ -173,4 +186,10 @@ def _size(state: Any) -> str:
 def _as_json(result: RunResult) -> dict[str, Any]:
     clock = {} if result.completed is None else {str(p): offset for p, offset in result.completed.items()}
     sizes = {name: len(state) if hasattr(state, "__len__") else None for name, state in result.states.items()}
-    return {"completed": clock, "snapshots": result.snapshots, "epochs": result.epochs, "state_sizes": sizes}
+    return {
+        "completed": clock,
+        "snapshots": result.snapshots,
+        "epochs": result.epochs,
+        "state_sizes": sizes,
+        "late": result.late,
+    }

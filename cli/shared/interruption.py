@@ -21,6 +21,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt in the `with` block, as Ctrl-C does. Only the main thread may use this."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def uninterrupted(limit: float) -> Iterator[None]:
     """Delay SIGINT and SIGTERM until the `with` block ends, but at most `limit` seconds.
 

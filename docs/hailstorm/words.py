@@ -10,5 +10,5 @@ def show(count: tuple[str, int]) -> None:
 topology = Topology("words")
 topology.spout("lines", Spout("lines"))
 topology.bolt("split", Bolt.stateless(str.split), after="lines", group=str)
-topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split", group=str, parallelism=2)
+topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split", parallelism=2)
 topology.sink("console", Sink(show), after="count")

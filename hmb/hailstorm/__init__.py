@@ -27,7 +27,7 @@ The smallest Hailstorm program counts the words of the topic `lines`:
     topology = Topology("words")
     topology.spout("lines", Spout("lines"))
     topology.bolt("split", Bolt.stateless(str.split), after="lines", group=str)
-    topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split", group=str)
+    topology.bolt("count", Bolt.keyed(Sum(), key=str, value=lambda word: 1), after="split")
     topology.sink("console", Sink(print), after="count")
     print(run(topology, "localhost:9092", until="end").states["count"])
 
@@ -38,7 +38,7 @@ Read in this order (the essay of each module explains its part):
 - `processors`            the work of the processors, as state machines: snapshots, low water marks
 - `master`, `negotiator`  the decisions: when to take a snapshot, and at which clock to restart after a crash
 - `snapshots`             the stores that keep states after a crash
-- `simulation`, `check`   the whole system in a random order of events; a check of a topology for exact results
+- `simulation`, `checking`   the whole system in a random order of events; a check of a topology for exact results
 - `registry`, `runners`   the processes, threads and sockets that run the state machines
 - `targets`               databases and topics that receive each output exactly once
 - `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors
@@ -49,7 +49,7 @@ implementation differs from the paper.
 """
 
 from hmb.hailstorm.bolt import Bolt
-from hmb.hailstorm.check import check
+from hmb.hailstorm.checking import check
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import register
 from hmb.hailstorm.errors import (

@@ -48,6 +48,7 @@ from typing import Any, Self
 
 from hmb.hailstorm.monoids.base import FunctionMonoid, Monoid, NoState
 from hmb.hailstorm.monoids.containers import MapOf
+from hmb.hailstorm.monoids.numbers import FloatSum, Mean, Sum
 from hmb.hailstorm.monoids.windows import Sessions, Sliding, WindowsOf, session_at
 from hmb.hailstorm.spout import EventTime
 
@@ -74,6 +75,9 @@ class Combining:
 class Bolt:
     """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
 
+    `key` returns the key of a tuple in the bolt's state. It is None if the bolt was not declared with a key. `mistake`
+    describes a mistake in the declaration, or is None. The topology raises it together with the name of the bolt.
+
     Invariants: `monoid` obeys the laws of a commutative monoid. `event_time` is set if and only if the monoid drops old
     windows. `combining` is set only if `monoid` is a map of states.
     """
@@ -89,6 +93,8 @@ class Bolt:
         self.monoid: Monoid[Any] = FunctionMonoid(empty, merge)
         self.event_time: EventTime | None = None
         self.combining: Combining | None = None
+        self.key: Lift | None = None
+        self.mistake: str | None = None
 
     @classmethod
     def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
@@ -98,6 +104,8 @@ class Bolt:
         """
         bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
         bolt.monoid = monoid
+        if isinstance(monoid, WindowsOf):
+            bolt.mistake = f"{monoid.describe()} needs the time of each tuple: declare the bolt with Bolt.windowed"
         return bolt
 
     @classmethod
@@ -112,7 +120,7 @@ class Bolt:
         """Return a bolt with one state of `monoid` for each key.
 
         If `transform` is None, the bolt sends (key, result) for each tuple, where `result` is the new result of the
-        tuple's key. The grouping of the bolt's node should return the same key as the function `key`. With
+        tuple's key. `key` is also the grouping of the bolt's node, unless the topology declares another grouping. With
         `combine=True`, the senders merge the tuples of a batch before they send them. The bolt then calls `transform`
         once for each key of a batch, and passes the key instead of a tuple.
         """
@@ -124,6 +132,7 @@ class Bolt:
         for_key = transform if transform is not None and combine else running_result
         for_tuple = transform if transform is not None and not combine else lambda item, it: for_key(key(item), it)
         bolt = cls.over(MapOf(monoid), for_tuple, lambda item: {key(item): lift(value(item))})
+        bolt.key = key
         if combine:
             bolt.combining = Combining(key, lambda item: lift(value(item)), monoid, for_key)
         return bolt
@@ -136,12 +145,14 @@ class Bolt:
 
         `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. If `transform` is None,
         the bolt sends ((key, start), result) for each window that contains the tuple. `start` is the start of the
-        window, or the event time of the first tuple of the session, in ms.
+        window, or the event time of the first tuple of the session, in ms. `key` is also the grouping of the bolt's
+        node, unless the topology declares another grouping.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))
         bolt = cls.over(windows, send, lambda item: windows.lift((time(item), (key(item), value(item)))))
-        bolt.event_time = time
+        bolt.event_time, bolt.key = time, key
+        bolt.mistake = _missing_map(windows, has_transform=transform is not None)
         return bolt
 
     @property
@@ -151,6 +162,19 @@ class Bolt:
         The bolt drops each window after the window has ended.
         """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
+
+
+def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
+    """Return the mistake that windows over (key, value) pairs have no map from keys to states, or None.
+
+    A bolt with its own `transform` may have other states, for example the n largest values of each window (`TopN`).
+    """
+    values = windows.values
+    has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift
+    if isinstance(windows, Sessions) or has_map or (has_transform and not isinstance(values, Sum | FloatSum | Mean)):
+        return None
+    what = f"{windows.describe()} has no place for the keys of the tuples"
+    return f"{what}: its last argument must be MapOf({values.describe()}), a map from each key to a state"
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:

@@ -23,8 +23,10 @@ the order of events. The tests use the simulation to find errors of Hailstorm.
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -44,7 +46,11 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
+PATIENCE = 30.0  # seconds for FEW_RECORDS records, and longer for more, because a slow bolt needs time for its backlog
+FEW_RECORDS = 60
 MAX_STEPS = 200_000
+MOST_AT_ONCE = 3  # records that a spout takes in one step, if its partition is short
+BATCHES = 15  # A spout of a long partition takes up to 1/15 of the partition at once, so a long run is not slower.
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
 
@@ -77,6 +83,8 @@ class SimulationResult:
     """The result of a run of the simulation.
 
     states      bolt name -> the merged state of its instances
+    windows     name of a bolt with windows -> window -> its content at the end, or when the bolt dropped the window
+    late        bolt name -> the number of tuples that came after all their windows were closed
     """
 
     states: dict[str, Any]
@@ -86,6 +94,8 @@ class SimulationResult:
     replayed: int  # the number of records that spouts read again
     refused: int  # the number of tuples that processors refused, because the tuples belong to an older epoch
     trace: list[str] = field(default_factory=list)
+    windows: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
 
 
 class Simulation:
@@ -123,6 +133,7 @@ class Simulation:
         self._saves: list[Save] = []
         self._hung: Hung | None = None
         self._furthest: dict[str, int] = {}
+        self._dropped: defaultdict[str, dict[Any, Any]] = defaultdict(dict)  # processor -> window -> its last content
         self._participants = {name: self._new_participant(it) for name, it in self.processors.by_name.items()}
         self._negotiator = self._new_negotiator()
 
@@ -171,8 +182,8 @@ class Simulation:
         machine = participant.machine
         assert isinstance(machine, SpoutMachine)
         log = self._records[machine.partition.topic][machine.partition.partition]
-        left = [record for record in log if record.offset >= machine.position]
-        taken = left[: self._random.randint(1, 3)]
+        begin = bisect_left(log, machine.position, key=lambda record: record.offset)
+        taken = log[begin : begin + self._random.randint(1, max(MOST_AT_ONCE, len(log) // BATCHES))]
         if taken:
             furthest = self._furthest.get(machine.name, 0)
             self._replayed += sum(record.offset < furthest for record in taken)
@@ -189,7 +200,8 @@ class Simulation:
         if self._random.random() < 0.3:  # In a real registry, a watch may skip values and return only the newest value.
             while unseen:
                 master = unseen.popleft()
-        participant.observe(master)
+        with self._dropped_windows_kept(participant):
+            participant.observe(master)
         self._note(f"{participant.name} sees {master}")
         self._take_results(participant)
 
@@ -200,7 +212,8 @@ class Simulation:
         if save.is_stored:
             self._saves.remove(save)
             if save.participant.machine is machine:
-                machine.saved(clock)
+                with self._dropped_windows_kept(save.participant):
+                    machine.saved(clock)
                 self._take_results(save.participant)
             return
         save.is_stored = True
@@ -271,7 +284,9 @@ class Simulation:
         return self.participant_class(self.processors, processor, self.store)
 
     def _new_negotiator(self) -> Negotiator:
-        return self.negotiator_class(self.processors, self.store, NegotiatorSettings(GRACE_PERIOD))
+        records = sum(len(log) for logs in self._records.values() for log in logs)
+        patience = PATIENCE * max(1.0, records / FEW_RECORDS)
+        return self.negotiator_class(self.processors, self.store, NegotiatorSettings(GRACE_PERIOD, patience))
 
     # -- results
 
@@ -286,24 +301,48 @@ class Simulation:
                 self._saves.append(Save(participant, machine, machine.save))
         self._living[participant.name] = replace(participant.report)
 
+    @contextmanager
+    def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
+        """Keep the windows that a bolt drops in the `with` block, in which a snapshot may begin."""
+        machine = participant.machine
+        windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None
+        if windows is None:
+            yield
+            return
+        assert isinstance(machine, BoltMachine)
+        before = machine.state.a
+        yield
+        if participant.machine is machine and machine.state.a is not before:
+            left = windows.by_window(machine.state.a)
+            dropped = {window: each for window, each in windows.by_window(before).items() if window not in left}
+            self._dropped[participant.name].update(dropped)
+
     def _finish(self, steps: int) -> SimulationResult:
         assert self._master is not None
         if self._master.error:
             raise TopologyError(self._master.error)
-        states: dict[str, Any] = {}
+        result = SimulationResult(
+            {}, steps, self._snapshots, self._crashes, self._replayed, 0, self.trace
+        )
         for participant in self._participants.values():
             self._count_refused(participant)
             while self._unseen[participant.name]:  # Sinks write their last outputs when they see the last master state.
                 self._watch(participant)
             machine = participant.machine
             if isinstance(machine, BoltMachine):
-                node = participant.processor.node.name
-                states[node] = machine.bolt.monoid.merge(
-                    states.get(node, machine.bolt.monoid.empty()), machine.state.merged()
-                )
-        return SimulationResult(
-            states, steps, self._snapshots, self._crashes, self._replayed, self._refused, self.trace
-        )
+                self._add_state(result, participant.processor.node.name, machine)
+        result.refused = self._refused
+        return result
+
+    def _add_state(self, result: SimulationResult, node: str, machine: BoltMachine) -> None:
+        """Merge the state of one instance of a bolt into the result of the run."""
+        monoid, state, windows = machine.bolt.monoid, machine.state.merged(), machine.bolt.windows
+        result.states[node] = monoid.merge(result.states.get(node, monoid.empty()), state)
+        result.late[node] = result.late.get(node, 0) + machine.state.late
+        if windows is not None:
+            found = result.windows.setdefault(node, {})
+            for window, content in {**self._dropped[machine.name], **windows.by_window(state)}.items():
+                found[window] = windows.content.merge(found[window], content) if window in found else content
 
     def _count_refused(self, participant: Participant) -> None:
         self._refused += getattr(participant.machine, "refused", 0)

@@ -24,10 +24,14 @@ of its node and a number, for example `count-2`. The names of nodes are unique, 
 too.
 
 **Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
-instance that does not have the state of this key. A topology with another shape is therefore treated as a different
+instance that does not have the state of this key. A bolt with sums cannot load the states of means, and a bolt with
+windows of a day cannot load windows of a week. A topology with another shape is therefore treated as a different
 topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects such a change by a
-`fingerprint`. New partitions of a topic do not change the shape. The topology has not read the new partitions, so their
-offsets in the clock begin at the first offsets of these partitions.
+`fingerprint`. The fingerprint contains the nodes, and the kind of each bolt's states, for example `MapOf(Sum())`. It
+cannot contain functions. If a function has changed, change the `version` of the topology.
+
+New partitions of a topic do not change the shape. The topology has not read the new partitions, so their offsets in the
+clock begin at the first offsets of these partitions.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -81,12 +85,18 @@ class Topology:
         self._add(Declaration(name, spout))
 
     def bolt(
-        self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
+        self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping | None = None
     ) -> None:
-        """Add a bolt node. It processes the tuples that the nodes named in `after` send."""
+        """Add a bolt node. It processes the tuples that the nodes named in `after` send.
+
+        If `group` is None, the key of the bolt's state selects the instance for a tuple. If the bolt has no key, the
+        first element of the tuple selects it.
+        """
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
-        self._add(Declaration(name, bolt, _names(after), parallelism, group))
+        if bolt.mistake is not None:
+            raise TopologyError(f"{name}: {bolt.mistake}")
+        self._add(Declaration(name, bolt, _names(after), parallelism, group or bolt.key or first))
 
     def sink(
         self, name: str, sink: AnySink, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
@@ -104,6 +114,26 @@ class Topology:
         if node.parallelism < 1:
             raise TopologyError(f"{node.name}: parallelism is at least 1, not {node.parallelism}")
         self.nodes[node.name] = node
+        self._check_event_times()
+
+    def _check_event_times(self) -> None:
+        """Raise TopologyError if tuples of a spout without event times can reach a bolt with windows."""
+        for node in self.nodes.values():
+            if isinstance(node.runs, Bolt) and node.runs.windows is not None:
+                for name in self._before(node.name):
+                    if isinstance(spout := self.nodes[name].runs, Spout) and spout.event_time is None:
+                        what = f"{node.name} has windows of event time, but the spout {name} has no event times"
+                        raise TopologyError(f"{what}, so no window would ever be dropped: use Spout(event_time=...)")
+
+    def _before(self, name: str) -> set[str]:
+        """Return the names of the declared nodes whose tuples reach a node, directly or through other nodes."""
+        found: set[str] = set()
+        left = [name]
+        while left:
+            upstream = {before for before in self.nodes[left.pop()].after if before in self.nodes} - found
+            found |= upstream
+            left += upstream
+        return found
 
     @property
     def spouts(self) -> dict[str, Spout]:
@@ -257,8 +287,8 @@ class Processors:
     def fingerprint(self) -> dict[str, Any]:
         """Return the values that must be the same when a snapshot is saved and when it is loaded.
 
-        The values are the topology's name and version, its nodes, their inputs and parallelism, and the topics of its
-        spouts.
+        The values are the topology's name and version, its nodes, their inputs and parallelism, the topics of its
+        spouts, and the kinds of its bolts' states.
         """
         return {
             "topology": self.topology.name,
@@ -269,6 +299,8 @@ class Processors:
 
 def _shape(node: Declaration) -> dict[str, Any]:
     if isinstance(node.runs, Spout):
-        return {"kind": "spout", "topic": node.runs.topic}
-    kind = "bolt" if isinstance(node.runs, Bolt) else "sink"
-    return {"kind": kind, "after": sorted(node.after), "parallelism": node.parallelism}
+        return {"kind": "spout", "topic": node.runs.topic, "event times": node.runs.event_time is not None}
+    shape = {"after": sorted(node.after), "parallelism": node.parallelism}
+    if isinstance(node.runs, Bolt):
+        return {"kind": "bolt", **shape, "state": node.runs.monoid.describe()}
+    return {"kind": "sink", **shape}

@@ -8,7 +8,7 @@ import pytest
 
 from hmb.client import ConsumerRecord
 from hmb.hailstorm.bolt import Bolt
-from hmb.hailstorm.check import check
+from hmb.hailstorm.checking import check
 from hmb.hailstorm.monoids import FloatSum, MapOf, Mean, Newest, Sum, TopN
 from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout

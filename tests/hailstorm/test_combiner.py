@@ -10,7 +10,7 @@ import pytest
 
 from hmb.client import TopicPartition
 from hmb.hailstorm.bolt import Bolt
-from hmb.hailstorm.check import check
+from hmb.hailstorm.checking import check
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import TopologyError, UserCodeError

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hmb.hailstorm.registry import LocalRegistry, Registry, RegistryServer, RemoteRegistry, SessionExpiredError
+from hmb.hailstorm.registry.server import MOST_OUTGOING
 from hmb.hailstorm.registry.zookeeper import ZooKeeperRegistry
+from hmb.hailstorm.wire import FrameSocket
 from tests.waiting import until
 
 SESSION_TIMEOUT = 0.6  # seconds
@@ -159,6 +161,28 @@ def test_a_member_notices_that_the_registry_is_gone() -> None:
     until(lambda: not session.is_alive)
     with pytest.raises(SessionExpiredError):
         session.write("living/count-0", b"2")
+
+
+def test_a_client_that_reads_nothing_loses_its_session_when_its_queue_is_full(caplog: pytest.LogCaptureFixture) -> None:
+    """The server keeps at most 10,000 messages for one client. The other sessions continue."""
+    local = LocalRegistry()
+    server = RegistryServer(local, session_timeout=60)
+    client = FrameSocket.connect(server.address, 10)
+    for request in (["join", "deaf"], ["create", "living/deaf-0", b"1"], ["watch", "living/busy-0"]):
+        client.send(request)
+    until(lambda: any(session.watches for session in local.sessions))
+    busy = local.join("busy")
+    busy.create("living/busy-0", b"")
+    written = 0
+    while "living/deaf-0" in local.nodes and written < 5 * MOST_OUTGOING:
+        busy.write("living/busy-0", bytes(10_000))
+        written += 1
+    until(lambda: "living/deaf-0" not in local.nodes)
+    assert written > MOST_OUTGOING == 10_000
+    assert "the session of deaf has ended: the client reads nothing" in caplog.text
+    busy.write("living/busy-0", b"still alive")
+    client.close()
+    server.close()
 
 
 def test_a_registry_that_does_not_exist_is_an_error() -> None:

@@ -15,12 +15,18 @@ from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.codec import encode
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.grouping import Router, first, instance_of, whole
+from hmb.hailstorm.monoids import HyperLogLog, MapOf, Mean, Sessions, Sliding, Sum, TopN, Tumbling
+from hmb.hailstorm.monoids.windows import WindowsOf
 from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processors, Topology
 from tests.hailstorm.topologies import count_bolt, tracing, trending
 
 P0, P1 = TopicPartition("words", 0), TopicPartition("words", 1)
+
+
+def windowed(windows: WindowsOf, **options: Any) -> Bolt:
+    return Bolt.windowed(windows, lambda item: item[1], lambda item: item[0], lambda item: 1, **options)
 
 
 def minimal() -> Topology:
@@ -51,6 +57,26 @@ def test_a_cycle_is_named() -> None:
         (lambda it: it.sink("out", print, after="words"), r"is not a sink: wrap the function, Sink\(function\)"),
         (lambda it: it.bolt("count", Sink(print), after="words"), "a Sink is not a Bolt"),
         (lambda it: it.spout("s", count_bolt()), "a Bolt is not a Spout"),
+        (
+            lambda it: it.bolt("mean", windowed(Tumbling(7, MapOf(Mean()))), after="words"),
+            r"mean has windows of event time, but the spout words has no event times.*Spout\(event_time=",
+        ),
+        (
+            lambda it: it.bolt("mean", windowed(Tumbling(7, Mean())), after="words"),
+            r"mean: Tumbling\(7, Mean\(\)\) has no place for the keys.* must be MapOf\(Mean\(\)\), a map",
+        ),
+        (
+            lambda it: it.bolt("mean", windowed(Sliding(7, 1, HyperLogLog())), after="words"),
+            r"must be MapOf\(HyperLogLog\(12\)\)",
+        ),
+        (
+            lambda it: it.bolt("sum", windowed(Tumbling(7, Sum()), transform=lambda it, state: []), after="words"),
+            r"must be MapOf\(Sum\(\)\)",
+        ),
+        (
+            lambda it: it.bolt("sum", Bolt.over(Tumbling(7, MapOf(Sum())), lambda it, state: []), after="words"),
+            r"sum: Tumbling\(7, MapOf\(Sum\(\)\)\) needs the time of each tuple: declare the bolt with Bolt.windowed",
+        ),
     ],
 )
 def test_a_mistake_in_a_declaration_is_named(declare: Any, problem: str) -> None:
@@ -58,6 +84,22 @@ def test_a_mistake_in_a_declaration_is_named(declare: Any, problem: str) -> None
     with pytest.raises(TopologyError, match=problem):
         declare(topology)
         topology.in_order()
+
+
+def test_a_spout_without_event_times_is_found_through_other_nodes_and_later() -> None:
+    topology = Topology("later")
+    topology.bolt("mean", windowed(Sessions(7, Mean())), after="plain")
+    topology.bolt("plain", Bolt.stateless(lambda item: [item]), after=["timed", "untimed"])
+    topology.spout("timed", Spout("timed", event_time=lambda item: item[1]))
+    with pytest.raises(TopologyError, match="mean has windows of event time, but the spout untimed has no event times"):
+        topology.spout("untimed", Spout("untimed"))
+
+
+def test_windows_of_other_states_need_a_transform_of_their_own() -> None:
+    topology = Topology("top")
+    topology.spout("words", Spout("words", event_time=lambda item: item[1]))
+    topology.bolt("top", windowed(Tumbling(7, TopN(3)), transform=lambda item, state: []), after="words")
+    topology.in_order()
 
 
 def test_nothing_can_follow_a_sink() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hmb.client import ConsumerRecord, TopicPartition
 from hmb.hailstorm.bolt import Bolt
-from hmb.hailstorm.check import check
+from hmb.hailstorm.checking import check
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.master import MasterPhase, MasterState
 from hmb.hailstorm.monoids import MapOf, Sessions, Sliding, Sum, Tumbling
@@ -20,11 +21,15 @@ from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.bolts import BoltMachine
 from hmb.hailstorm.processors.event_time import IDLE, PartitionTimes, Watermark
 from hmb.hailstorm.processors.spouts import SpoutMachine
+from hmb.hailstorm.runners import run, start
 from hmb.hailstorm.simulation import Simulation
 from hmb.hailstorm.sink import Sink
+from hmb.hailstorm.snapshots import DirectorySnapshotStore
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processors, Topology
 from tests.hailstorm import topologies
+from tests.hailstorm.conftest import produce
+from tests.waiting import until
 
 P0, P1 = TopicPartition("words", 0), TopicPartition("words", 1)
 LATENESS = 10  # ms
@@ -247,11 +252,28 @@ def test_watermarks_are_the_minimum_over_the_processors_that_carry_a_partition()
     assert watermark.time == 50
 
 
+def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
+    servers: str, make_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    """The bolt's times are a second too early, so all tuples after the first snapshot are late."""
+    topic = make_topic([[b"2000", b"2005"]])
+    made = Topology("late")
+    made.spout("words", Spout(topic, lambda r: ("sun", int(r.value)), event_time=lambda item: item[1]))
+    early = Bolt.windowed(Tumbling(10, MapOf(Sum())), lambda it: it[1] - 1000, lambda it: it[0], lambda it: 1)
+    made.bolt("window", early, after="words")
+    with start(made, servers, DirectorySnapshotStore(tmp_path), grace_period=None) as runner:
+        until(lambda: "window-0" in runner.living and runner.living["window-0"].figures.get("tuples") == 2)
+        assert runner.stop(30).late == {}
+    produce(servers, topic, [[b"2010", b"2012", b"2011"]])
+    found = run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late
+    assert found == {"words": 1, "window": 2}
+    produce(servers, topic, [[b"2020"]])
+    assert run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late == {"words": 1, "window": 3}
+
+
 def test_a_late_record_of_a_real_topic_is_left_out_and_named(
     servers: str, make_topic: Callable[..., str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    from hmb.hailstorm import run
-
     topic = make_topic([[b"100", b"120", b"109", b"111"]])
     made = Topology("late")
     spout = Spout(topic, lambda r: ("sun", int(r.value)), event_time=lambda item: item[1], allowed_lateness=10)

@@ -69,6 +69,14 @@ class Monoid(Generic[S]):
         """Return the number of entries of a state. Displays of a running topology show this number."""
         return len(state) if hasattr(state, "__len__") else 1
 
+    def describe(self) -> str:
+        """Return the kind of the states as text, for example "MapOf(Sum())".
+
+        A snapshot store keeps this text, and refuses a topology with another one. Two monoids have the same text only
+        if each of them can read the states of the other one. A monoid with parameters therefore overrides this method.
+        """
+        return f"{type(self).__name__}()"
+
 
 class FunctionMonoid(Monoid[S]):
     """A monoid that calls two functions of the user: one for `empty` and one for `merge`."""

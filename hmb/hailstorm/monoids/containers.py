@@ -89,6 +89,9 @@ class MapOf(Monoid[dict[Any, Any]]):
             return value
         return {key: convert(each) for key, each in value.items()}
 
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.values.describe()})"
+
 
 class SetOf(Monoid[set[Any]]):
     """Sets of hashable values. Two sets merge by union."""

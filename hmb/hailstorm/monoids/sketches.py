@@ -72,6 +72,9 @@ class HyperLogLog(MapOf):
         total += registers * _sigma(counts[0] / registers)
         return registers * registers / (2 * math.log(2)) / total
 
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.precision})"
+
 
 def _sigma(x: float) -> float:
     """Return x plus the sum of x**(2**k) * 2**(k-1) over k = 1, 2, 3 ...
@@ -124,6 +127,9 @@ class CountMin(MapOf):
     def estimate(self, state: Mapping[int, int], value: Any) -> int:
         return min(state.get(cell, 0) for cell in self._cells(value))
 
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.width}, {self.depth})"
+
     def _cells(self, value: Any) -> list[int]:
         return [row * self.width + stable_hash(value, row) % self.width for row in range(self.depth)]
 
@@ -140,6 +146,7 @@ class Quantiles(MapOf):
         if not 0 < error < 1:
             raise ValueError(f"the relative error is between 0 and 1, not {error}")
         super().__init__(Sum())
+        self.error = error
         self.base = (1 + error) / (1 - error)
         self._log = math.log(self.base)
 
@@ -162,3 +169,6 @@ class Quantiles(MapOf):
             if left < 0:
                 return sign * 2 * self.base**exponent / (self.base + 1) if sign else 0.0
         return None
+
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.error})"

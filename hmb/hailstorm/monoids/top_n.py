@@ -66,3 +66,6 @@ class TopN(Monoid[dict[Any, Any]]):
     def result(self, state: dict[Any, Any]) -> list[tuple[Any, Any]]:
         """Return the (key, value) pairs as a list, the largest value first."""
         return sorted(state.items(), key=rank, reverse=True)
+
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.n})"

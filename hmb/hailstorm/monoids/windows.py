@@ -35,6 +35,15 @@ class WindowsOf(MapOf):
         """Return the state without the windows that end at or below `watermark`, a time in ms."""
         raise NotImplementedError
 
+    @property
+    def content(self) -> Monoid[Any]:
+        """The monoid of the content of one window."""
+        raise NotImplementedError
+
+    def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the content of each window of a state. The key of a window identifies it."""
+        raise NotImplementedError
+
 
 class Sliding(WindowsOf):
     """Windows of `duration` ms.
@@ -60,12 +69,25 @@ class Sliding(WindowsOf):
     def expire(self, state: dict[int, Any], watermark: int) -> dict[int, Any]:
         return {start: each for start, each in state.items() if start + self.duration > watermark}
 
+    @property
+    def content(self) -> Monoid[Any]:
+        return self.values
+
+    def by_window(self, state: dict[int, Any]) -> dict[Any, Any]:
+        return dict(state)
+
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.duration}, {self.step}, {self.values.describe()})"
+
 
 class Tumbling(Sliding):
     """Windows of `duration` ms without gaps and without overlap: each window starts where the previous window ends."""
 
     def __init__(self, duration: int, values: Monoid[Any]) -> None:
         super().__init__(duration, duration, values)
+
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.duration}, {self.values.describe()})"
 
 
 class SessionList(Monoid[list[Session]]):
@@ -115,7 +137,7 @@ class Sessions(WindowsOf):
         if gap < 1:
             raise ValueError(f"a session ends after a gap of at least 1 ms, not {gap}")
         super().__init__(SessionList(gap, values))
-        self.gap = gap
+        self.gap, self.content_monoid = gap, values
 
     def lift(self, value: Any) -> dict[Any, list[Session]]:
         """Return a map from the key to a list with one session, for one (time, (key, value)) pair."""
@@ -125,6 +147,17 @@ class Sessions(WindowsOf):
     def expire(self, state: dict[Any, list[Session]], watermark: int) -> dict[Any, list[Session]]:
         kept = ((key, [it for it in sessions if it[1] + self.gap > watermark]) for key, sessions in state.items())
         return {key: sessions for key, sessions in kept if sessions}
+
+    @property
+    def content(self) -> Monoid[Any]:
+        return self.content_monoid
+
+    def by_window(self, state: dict[Any, list[Session]]) -> dict[Any, Any]:
+        """Return the content of each session. A session is identified by its key and its first and last event time."""
+        return {(key, first, last): each for key, sessions in state.items() for first, last, each in sessions}
+
+    def describe(self) -> str:
+        return f"{type(self).__name__}({self.gap}, {self.content.describe()})"
 
 
 def session_at(sessions: Iterable[Session], time: int) -> Session:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hmb.client import TopicPartition
 from hmb.hailstorm.bolt import Bolt, Combining
 from hmb.hailstorm.clock import Clock
+from hmb.hailstorm.errors import UserCodeError
 from hmb.hailstorm.grouping import Router
 from hmb.hailstorm.payload import Number, Payloads
 from hmb.hailstorm.processors.combiner import combine
@@ -52,7 +53,10 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Add tuples that originate in one partition, and the low water mark after these tuples, to the outbox."""
+        """Add tuples that originate in one partition, and the low water mark after these tuples, to the outbox.
+
+        Raises UserCodeError if a grouping of the user raises.
+        """
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)
         for node, targets, router, combining in self._followers:
@@ -61,8 +65,13 @@ class Emitter:
                 sent, routed_by = combine(made, combining, node)
             if len(targets) == 1:
                 self.outbox.append((targets[0], sent))
-            else:
-                self._distribute(sent, targets, router.instances(routed_by))
+                continue
+            try:
+                instances = router.instances(routed_by)
+            except Exception as error:
+                origin = f"a tuple of {partition} at offsets {offsets[0]} to {offsets[-1]}"
+                raise UserCodeError(node, "group", origin, error) from error
+            self._distribute(sent, targets, instances)
 
     def _distribute(self, made: Payloads, targets: list[str], instances: Sequence[int]) -> None:
         """Add each row to the payloads of one target. `instances` contains, for each row, the number of its target."""

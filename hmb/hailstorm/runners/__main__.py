@@ -41,9 +41,10 @@ def end_with_the_parent() -> None:
 
 def main() -> int:
     """Run the processors that standard input names, and return the exit code."""
-    # Ctrl-C sends SIGINT to the parent and to all workers. The workers ignore it, because only the parent may end the
-    # topology.
+    # Ctrl-C sends SIGINT to the parent and to all workers, and a service manager can send SIGTERM to all of them. The
+    # workers ignore both signals, because only the parent may end the topology.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     logging.basicConfig(format=f"%(asctime)s worker {os.getpid()}: %(message)s")
     request = json.loads(sys.stdin.buffer.readline())
     end_with_the_parent()

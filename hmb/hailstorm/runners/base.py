@@ -11,7 +11,7 @@ from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.registry import LocalRegistry
 from hmb.hailstorm.runners.negotiator_thread import NegotiatorThread
 from hmb.hailstorm.runners.restarts import RestartLimit
-from hmb.hailstorm.runners.settings import RunResult, RunSettings, saved_states
+from hmb.hailstorm.runners.settings import RunResult, RunSettings, late_tuples, saved_states
 from hmb.hailstorm.runners.topics import CheckedStore, SourceTopics
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
@@ -189,4 +189,5 @@ class Runner:
         if error is not None:
             raise error
         states = saved_states(self.processors, self.store)
-        return RunResult(master.completed, states, self.snapshots, master.epoch)
+        late = late_tuples(self.processors, self.store)
+        return RunResult(master.completed, states, self.snapshots, master.epoch, late)

@@ -141,7 +141,8 @@ class ProcessorThread(threading.Thread):
         if machine is not self._machine:
             self._machine, self._saving = machine, None
             if isinstance(machine, SpoutMachine) and self._reader is not None:
-                self._reader.seek(machine.position)
+                has_snapshot = master.snapshot is not None and machine.partition in master.snapshot
+                self._reader.seek(machine.position, is_first_start=not has_snapshot)
         if master.phase is MasterPhase.INITIALIZE:
             self._failure = None
         if master.phase is MasterPhase.ENDED:

@@ -28,9 +28,9 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        if completed != self._completed and self._completed is not None:
-            self._count = 0
-        self._completed = completed
+        # A negotiator that has just started knows no complete clock yet. This is no progress, so the count continues.
+        if completed is not None and completed != self._completed:
+            self._completed, self._count = completed, 0
         self._count += 1
         if self._limit is not None and self._count > self._limit:
             self.problem = f"{self._count} restarts without progress; the last because {why}"

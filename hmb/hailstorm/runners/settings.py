@@ -10,6 +10,7 @@ from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import decode
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.snapshots import SnapshotStore
+from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processors
 
 Until = Literal["end"] | None
@@ -28,6 +29,7 @@ class RunSettings:
     restart_pause       the time that a runner waits before it starts a crashed processor again
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the most restarts of crashed processors without progress; None: no limit
+    allow_expired       whether a spout without a snapshot may begin after records that have already expired
     """
 
     bootstrap_servers: str
@@ -38,6 +40,7 @@ class RunSettings:
     restart_pause: float = 0.05
     start_timeout: float = 10.0
     max_restarts: int | None = 10
+    allow_expired: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,27 @@ class RunResult:
     states      bolt name -> the merged state of all its instances at this clock
     snapshots   the number of complete snapshots
     epochs      the number of starts of the topology: 1, and one more for each recovery
+    late        spout or bolt -> the number of tuples that it left out because they were late, since the first start of
+                the topology; a node without late tuples is not in this dict
     """
 
     completed: Clock | None
     states: dict[str, Any]
     snapshots: int
     epochs: int
+    late: dict[str, int] = field(default_factory=dict)
+
+
+def late_tuples(processors: Processors, store: SnapshotStore) -> dict[str, int]:
+    """Return the numbers of late tuples in the snapshots at the newest complete clock (see `RunResult`)."""
+    at = store.completed()
+    late: dict[str, int] = {}
+    for name, processor in processors.by_name.items():
+        runs = processor.node.runs
+        counts = runs.windows is not None if isinstance(runs, Bolt) else isinstance(runs, Spout)
+        if at is not None and counts and processor.saves:
+            late[processor.node.name] = late.get(processor.node.name, 0) + decode(store.load(name, at))[-1]
+    return {name: count for name, count in late.items() if count}
 
 
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ topology as complete. Only then does the store delete the older snapshots.
 
 A store also keeps three values for the whole topology, so that a new negotiator can continue the work of the previous
 negotiator:
-    fingerprint   the shape of the topology that the snapshots belong to: the store refuses any other topology
+    fingerprint   the shape of the topology that the snapshots belong to, and the kinds of its bolts' states: the store
+                  refuses any other topology
     epoch         the number of the last start: the store refuses `save` and `complete` of an older epoch
     completed     the newest complete clock: a restart must not begin at an older clock
 

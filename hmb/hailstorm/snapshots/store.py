@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from hmb.hailstorm.clock import Clock
@@ -84,13 +85,19 @@ def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: st
     ]
     before, now = known.get("nodes", {}), present["nodes"]
     for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            differences.append(f"node {name}: {_shape(before.get(name))} in the snapshots, {_shape(now.get(name))} now")
+        differences += _differences(name, before.get(name), now.get(name))
     raise TopologyError(
         f"{where} holds snapshots of another topology ({'; '.join(differences)}). "
-        "Use another store, or change the topology back"
+        "Use an empty store, which reads the topics from their beginning, or change the topology back"
     )
 
 
-def _shape(node: dict[str, Any] | None) -> str:
-    return "missing" if node is None else ", ".join(f"{key} {value}" for key, value in node.items())
+def _differences(name: str, before: dict[str, Any] | None, now: dict[str, Any] | None) -> Iterator[str]:
+    """Yield a text for each difference of one node or topic between the snapshots and the present topology."""
+    if before is None or now is None:
+        yield f"{name}: {'not ' if before is None else ''}in the snapshots, {'not ' if now is None else ''}there now"
+        return
+    for key in sorted({*before, *now}):
+        if before.get(key) != now.get(key):
+            old, new = before.get(key, "unknown"), now.get(key, "unknown")
+            yield f"{name}: {key} {old} in the snapshots, {key} {new} now"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import subprocess
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import hmb
-from hmb.client import NewTopic
+from hmb.client import NewTopic, TopicPartition
 from tests.cli.conftest import Hmb, start
 
 PROGRAM = """
@@ -32,7 +33,7 @@ topology.bolt("last", last_wins, after="lines")
 @pytest.fixture
 def program(servers: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Return a file with a topology that counts the words of a topic with four records."""
-    topic = request.node.name
+    topic = request.node.name.replace("[", "-").replace("]", "-")
     with hmb.Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 2)])
     with hmb.Producer(servers) as producer:
@@ -78,6 +79,49 @@ def test_check_names_a_merge_that_is_not_commutative(run: Hmb, servers: str, pro
     assert "last: merge is not commutative: merge(a, b) = " in result.stdout
 
 
+def test_check_of_an_empty_topic_fails(run: Hmb, servers: str, program: Path) -> None:
+    with hmb.Admin(servers) as admin:
+        admin.create_topics([NewTopic("check-empty", 2)])
+    program.write_text(PROGRAM.format(topic="check-empty", more=""))
+    result = run("hailstorm", "check", f"{program}:topology", "-b", servers, exit_code=1)
+    assert result.stdout == "lines: nothing was checked, because the topic check-empty has no records\n"
+
+
+LATE = """
+from hmb.hailstorm import Bolt, MapOf, Sink, Spout, Sum, Topology, Tumbling
+topology = Topology("late")
+topology.spout("numbers", Spout("{topic}", lambda r: ("all", int(r.value)), event_time=lambda item: item[1]))
+windows = Bolt.windowed(Tumbling(10, MapOf(Sum())), lambda item: item[1], lambda item: item[0], lambda item: 1)
+topology.bolt("window", windows, after="numbers")
+topology.sink("out", Sink(lambda item: None), after="window")
+"""
+
+
+def test_the_end_line_of_a_run_names_late_tuples(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
+    program.write_text(LATE.format(topic="late-numbers"))
+    with hmb.Producer(servers) as producer:
+        producer.send_many("late-numbers", [b"5", b"30", b"7", b"8"], partition=0)
+    arguments = "-b", servers, "--until-end", "--store", str(tmp_path / "store")
+    result = run("hailstorm", "run", f"{program}:topology", *arguments)
+    assert result.stderr.splitlines()[-1].endswith("; late tuples left out since the first start: numbers 2")
+    again = run("hailstorm", "run", f"{program}:topology", *arguments, "--json")
+    assert json.loads(again.stdout)["late"] == {"numbers": 2}
+
+
+def test_expired_records_are_an_error_until_the_user_allows_them(
+    run: Hmb, servers: str, program: Path, tmp_path: Path
+) -> None:
+    topic = "test_expired_records_are_an_error_until_the_user_allows_them"
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({TopicPartition(topic, 0): 2})
+    arguments = f"{program}:topology", "-b", servers, "--until-end", "--store", str(tmp_path / "store")
+    result = run("hailstorm", "run", *arguments, exit_code=1)
+    problem = f"the records of {topic}-0 at offsets 0 to 1 expired before they were read"
+    assert problem in result.stderr and "--allow-expired" in result.stderr
+    allowed = run("hailstorm", "run", *arguments, "--allow-expired", "--json")
+    assert json.loads(allowed.stdout)["state_sizes"]["count"] == 3
+
+
 def test_a_damaged_snapshot_is_listed_with_exit_code_5(
     run: Hmb, servers: str, program: Path, tmp_path: Path
 ) -> None:
@@ -107,8 +151,9 @@ def test_a_mistake_is_one_line(run: Hmb, arguments: tuple[str, ...], exit_code: 
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_status_shows_a_running_topology_and_ctrl_c_takes_a_last_snapshot(
-    run: Hmb, servers: str, program: Path, tmp_path: Path
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_status_shows_a_running_topology_and_a_signal_takes_a_last_snapshot(
+    run: Hmb, servers: str, program: Path, tmp_path: Path, sent: signal.Signals
 ) -> None:
     store = tmp_path / "store"
     options = "-b", servers, "--store", str(store), "--grace-period", "60"
@@ -116,7 +161,7 @@ def test_status_shows_a_running_topology_and_ctrl_c_takes_a_last_snapshot(
     try:
         master = wait_for_flow(run, store, runner)
         assert master["phase"] == "Flowing(None)"
-        runner.send_signal(2)
+        runner.send_signal(sent)
         _, errors = runner.communicate(timeout=60)
         assert runner.returncode == 0
         assert b"The topology takes a last snapshot" in errors

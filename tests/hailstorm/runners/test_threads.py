@@ -325,6 +325,27 @@ def test_records_that_expired_before_they_were_read_are_named(
         run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
 
 
+def test_records_that_expired_before_the_first_start_are_named(servers: str, make_topic: MakeTopic) -> None:
+    """A count without the expired records would be wrong, so the user must allow it."""
+    topic = make_topic([[b"sun"] * 10])
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({TopicPartition(topic, 0): 4})
+    problem = f"the records of {topic}-0 at offsets 0 to 3 expired before they were read.*--allow-expired"
+    with pytest.raises(HailstormError, match=problem):
+        run(broken(topic), servers)
+    assert run(broken(topic), servers, allow_expired=True).states["count"] == {"sun": 6}
+    assert run(broken(topic, spout={"offset": "latest"}), servers).states["count"] == {}
+
+
+def test_an_allowed_start_continues_at_its_snapshot(servers: str, make_topic: MakeTopic, tmp_path: Path) -> None:
+    topic = make_topic([[b"sun"] * 10])
+    with hmb.Admin(servers) as admin:
+        admin.delete_records({TopicPartition(topic, 0): 4})
+    run(broken(topic), servers, DirectorySnapshotStore(tmp_path), allow_expired=True)
+    produce(servers, topic, [[b"fog"]])
+    assert run(broken(topic), servers, DirectorySnapshotStore(tmp_path)).states["count"] == {"sun": 6, "fog": 1}
+
+
 def remake(servers: str, topic: str, logs: list[list[bytes]]) -> None:
     with hmb.Admin(servers) as admin:
         admin.delete_topics([topic])
@@ -339,7 +360,7 @@ def test_a_topic_that_was_made_again_is_refused_at_the_start(
     topic = make_topic([[b"sun"] * 10])
     run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
     remake(servers, topic, [[b"fog"] * 20])
-    with pytest.raises(TopologyError, match=f"another topology.*node topic {topic}"):
+    with pytest.raises(TopologyError, match=f"another topology.*topic {topic}: id"):
         run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
 
 

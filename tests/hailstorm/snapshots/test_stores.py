@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from hmb.client import TopicPartition
+from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import SnapshotError, StaleEpochError, TopologyError
+from hmb.hailstorm.monoids import MapOf, Mean, Sessions, Sliding, Sum, TopN, Tumbling
+from hmb.hailstorm.monoids.windows import WindowsOf
 from hmb.hailstorm.snapshots import (
     DirectorySnapshotStore,
     MemorySnapshotStore,
@@ -22,8 +25,9 @@ from hmb.hailstorm.snapshots import (
     SqliteSnapshotStore,
     directory,
 )
-from hmb.hailstorm.topology import Processors
-from tests.hailstorm.topologies import count_bolt, trending
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Processors, Topology
+from tests.hailstorm.topologies import trending
 
 P0 = TopicPartition("words", 0)
 C1, C2, C3 = (Clock({P0: offset}) for offset in (10, 20, 30))
@@ -109,9 +113,10 @@ def test_a_clock_is_saved_again_after_a_failed_round(reopen: Callable[[], Snapsh
 
 def fingerprint(**changes: Any) -> dict[str, Any]:
     topology = trending()
-    if "parallelism" in changes:
+    if "parallelism" in changes or "monoid" in changes:
         del topology.nodes["count"]
-        topology.bolt("count", count_bolt(), after="words", parallelism=changes["parallelism"])
+        bolt = Bolt.keyed(changes.get("monoid", Sum()), key=lambda pair: pair[0], value=lambda pair: pair[1])
+        topology.bolt("count", bolt, after="words", parallelism=changes.get("parallelism", 3))
     topology.version = changes.get("version", "1")
     return Processors(topology, {"words": changes.get("partitions", [0, 1])}).fingerprint()
 
@@ -119,8 +124,10 @@ def fingerprint(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"parallelism": 4}, "node count: kind bolt, after .*, parallelism 3 in the snapshots, .*parallelism 4 now"),
+        ({"parallelism": 4}, r"\(count: parallelism 3 in the snapshots, parallelism 4 now\)"),
         ({"version": "2"}, "version: '1' in the snapshots, '2' now"),
+        ({"monoid": Mean()}, r"\(count: state MapOf\(Sum\(\)\) in the snapshots, state MapOf\(Mean\(\)\) now\)"),
+        ({"monoid": TopN(3)}, r"state MapOf\(TopN\(3\)\) now\)\. Use an empty store, .* or change the topology back"),
     ],
 )
 def test_a_changed_topology_is_refused(
@@ -130,6 +137,35 @@ def test_a_changed_topology_is_refused(
     reopen().claim(fingerprint())
     with pytest.raises(TopologyError, match=problem):
         reopen().claim(fingerprint(**changes))
+
+
+WEEK, DAY = 7 * 24 * 3600 * 1000, 24 * 3600 * 1000  # ms
+
+
+def windowed(windows: WindowsOf, **spout: Any) -> dict[str, Any]:
+    """Return the fingerprint of a topology with one bolt of windows."""
+    topology = Topology("windows")
+    topology.spout("words", Spout("words", **{"event_time": lambda item: item[1], **spout}))
+    topology.bolt("mean", Bolt.windowed(windows, lambda it: it[1], lambda it: it[0], lambda it: 1), after="words")
+    return Processors(topology, {"words": [0]}).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Tumbling(DAY, MapOf(Mean())),
+        Sliding(WEEK, DAY, MapOf(Mean())),
+        Tumbling(WEEK, MapOf(Sum())),
+        Sessions(7, Mean()),
+    ],
+    ids=lambda windows: type(windows).__name__,
+)
+def test_changed_windows_are_refused(reopen: Callable[[], SnapshotStore], changed: WindowsOf) -> None:
+    reopen().claim(windowed(Tumbling(WEEK, MapOf(Mean()))))
+    reopen().claim(windowed(Tumbling(WEEK, MapOf(Mean()))))
+    problem = rf"mean: state Tumbling\(604800000, MapOf\(Mean\(\)\)\) in the snapshots, state {type(changed).__name__}"
+    with pytest.raises(TopologyError, match=problem):
+        reopen().claim(windowed(changed))
 
 
 def test_a_topic_with_more_partitions_is_the_same_topology(reopen: Callable[[], SnapshotStore]) -> None:

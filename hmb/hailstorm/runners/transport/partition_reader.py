@@ -2,7 +2,9 @@
 
 Two changes of a topic would make counts wrong without any error message. The reader raises an error for each of them,
 and the error ends the topology:
-- Records *expired*: the topic's retention deleted records that the spout has not read yet.
+- Records *expired*: the topic's retention deleted records that the spout has not read yet. Without a snapshot, a spout
+  with offset="earliest" has to read every record since offset 0. With the setting `allow_expired`, it may begin at the
+  first offset that the log still has.
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader cannot detect every topic that was created again. If the new topic already has more records than the old
@@ -38,11 +40,16 @@ class PartitionReader:
             return self._end_offset()
         return self._consumer.beginning_offsets([self._partition])[self._partition]
 
-    def seek(self, offset: int) -> None:
-        """Continue reading at `offset`. Raises TopologyError if the log does not contain this offset."""
+    def seek(self, offset: int, *, is_first_start: bool = False) -> None:
+        """Continue reading at `offset`. `is_first_start` is true if no snapshot contains this partition.
+
+        Raises TopologyError if the log does not contain this offset, or if records before a first start have expired.
+        """
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
-        if offset < start:
-            raise TopologyError(self._expired(offset, start))
+        must_be_complete = is_first_start and self._spout.offset == "earliest" and not self._settings.allow_expired
+        unread = 0 if must_be_complete else offset
+        if unread < start:
+            raise TopologyError(self._expired(unread, start))
         end = self._end_offset()
         if offset > end:
             raise TopologyError(
@@ -79,5 +86,6 @@ class PartitionReader:
         return (
             f"the records of {self._partition} at offsets {offset} to {start - 1} expired before they were read: "
             f"the log starts at {start}. Results without them would be wrong. "
-            f"Use an empty snapshot store to begin at {start}, and a longer retention.ms for the topic"
+            f"To leave them out and begin at {start}, use an empty snapshot store and --allow-expired "
+            "(in Python: allow_expired=True). A longer retention.ms of the topic keeps records longer"
         )

@@ -1,0 +1,61 @@
+"""`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order of events.
+
+Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
+It makes states from sample tuples, and applies the laws to them. If a law does not hold, the problem that `check`
+returns names the law and the states.
+
+The function `check` has two forms:
+    check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
+    check(topology, records)     checks each bolt like this, with the tuples that reach it; then checks the topology
+
+The check of a topology finds three more kinds of mistakes:
+- A spout or a bolt gets no tuple. Its topic may be empty, or `convert` may return None for every record. The check then
+  reports a problem, because nothing was checked.
+- The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
+  can then reach different instances, and each instance computes only a part of the result.
+- The result depends on the order of events. The check runs the topology in the simulation, in many orders of events
+  and with crashes. All runs must end with the same states. For example, a bolt may sum up the running values of another
+  bolt. Both bolts obey the laws, but the sum depends on the order in which tuples of different partitions arrive.
+
+**Windows.** Two correct runs can end with different open windows. A bolt drops a window when a snapshot begins after
+the end of the window, and the moment of a snapshot differs from run to run. The *content* of a window must be the same
+in all runs. For each run, the check therefore collects the content of every window: the content at the moment when the
+bolt dropped the window, or the content at the end if the window is still open. The check compares these contents.
+
+The partitions of the simulation are never idle. A bolt then drops a late tuple only if its function `time` returns an
+earlier time than the spout's `event_time`. The check reports such a bolt.
+
+An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
+
+Read in this order:
+- `laws`          the laws of a monoid, and the purity of a bolt's functions
+- `orders`        the check of a topology
+- `messages`      values as short texts
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.checking.laws import bolt_problems
+from hmb.hailstorm.checking.orders import topology_problems
+from hmb.hailstorm.simulation import Partitions
+from hmb.hailstorm.topology import Topology
+
+__all__ = ["check"]
+
+
+def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
+    """Return the problems that the check finds. One or two sentences describe each problem.
+
+    For a bolt, `samples` are tuples. For a topology, `samples` are the records of each partition of each topic:
+    `{topic: [[record]]}`.
+    """
+    if isinstance(checked, Topology):
+        assert isinstance(samples, Mapping)
+        return list(topology_problems(checked, samples, seed))
+    assert not isinstance(samples, Mapping)
+    return list(bolt_problems(checked, list(samples), random.Random(seed)))

@@ -1,0 +1,49 @@
+"""Values as short texts, for the messages of `check`.
+
+A state can contain thousands of entries, and the exact total of `Mean` has more than 300 digits. A message that showed
+such a state completely would hide the problem. The functions of this module shorten long numbers and long values. If
+two large maps differ, they show only one entry that differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+SHOWN = 120  # the most characters of a value that a message contains
+LONG_NUMBER = re.compile(r"\d{25,}")
+
+
+def show(value: Any) -> str:
+    """Return a value as text of at most SHOWN characters. A long number is replaced by its first digits."""
+    text = LONG_NUMBER.sub(lambda number: f"{number[0][:6]}...({len(number[0])} digits)", repr(value))
+    return text if len(text) <= SHOWN else text[: SHOWN - 4] + " ..."
+
+
+def show_difference(one: Any, other: Any) -> str:
+    """Return a text with two values that differ.
+
+    If both values are maps, the text contains only the first entry that differs: its keys, and its two values.
+    """
+    keys: list[Any] = []
+    while isinstance(one, Mapping) and isinstance(other, Mapping):
+        key = min((key for key in {**one, **other} if _entry(one, key) != _entry(other, key)), key=repr)
+        keys.append(key)
+        one, other = _entry(one, key), _entry(other, key)
+    where = "".join(f"[{show(key)}]" for key in keys)
+    return f"{where + ' is ' if where else ''}{show(one)} or {show(other)}"
+
+
+class Missing:
+    """Stands for the value of a key that a map does not contain."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING = Missing()
+
+
+def _entry(values: Mapping[Any, Any], key: Any) -> Any:
+    return values.get(key, MISSING)

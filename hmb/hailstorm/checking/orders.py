@@ -1,0 +1,199 @@
+"""The check of a topology: the tuples that reach each node, the groupings, and the results in many orders of events."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hmb.client import ConsumerRecord
+from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.checking.laws import bolt_problems
+from hmb.hailstorm.checking.messages import show, show_difference
+from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.monoids import MapOf
+from hmb.hailstorm.monoids.base import FunctionMonoid, Monoid, NoState
+from hmb.hailstorm.simulation import Partitions, Simulation, SimulationResult
+from hmb.hailstorm.sink import Sink
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Declaration, Topology
+
+ORDERS = 20  # the number of runs of the simulation, each with another order of events
+Seen = dict[str, list[Any]]  # spout -> the tuples that it makes; bolt -> the tuples that it receives
+
+
+def topology_problems(topology: Topology, records: Mapping[str, Partitions], seed: int) -> Iterator[str]:
+    """Yield the problems of a topology, each with the name of its node. `records` are the records of each topic."""
+    nodes = [node for node in topology.in_order() if isinstance(node.runs, Spout | Bolt)]
+    seen: Seen = {node.name: [] for node in nodes}
+    try:
+        first = Simulation(_without_sinks(topology, seen), records, seed).run()
+    except HailstormError as error:
+        yield f"{topology.name} does not run: {error}"
+        return
+    broken = set()
+    for node in nodes:
+        for problem in _node_problems(node, records, seen, seed):
+            broken.add(node.name)
+            yield f"{node.name}: {problem}"
+    yield from _order_problems(topology, records, first, seed, broken)
+
+
+def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:
+    """Yield the problems of one node that do not depend on the order of events."""
+    tuples = seen[node.name]
+    if isinstance(node.runs, Spout):
+        count = sum(map(len, records[node.runs.topic]))
+        if not count:
+            yield f"nothing was checked, because the topic {node.runs.topic} has no records"
+        elif not tuples:
+            yield f"nothing was checked: `convert` returned no tuple for any of the {count} records"
+    elif isinstance(node.runs, Bolt):
+        if not tuples and any(seen[before] for before in node.after):
+            yield f"it was not checked, because {', '.join(node.after)} sent no tuple to it. Use more records"
+        yield from bolt_problems(node.runs, tuples, random.Random(seed))
+        yield from _grouping_problems(node, node.runs, tuples)
+
+
+def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iterator[str]:
+    """Yield a problem if the grouping separates two tuples of one key, so that both can reach different instances."""
+    if node.parallelism == 1:
+        return
+    found: dict[Any, tuple[Any, Any]] = {}  # key -> (grouping, tuple) of the first tuple with this key
+    for item in tuples:
+        for key in _keys(bolt, item):
+            group, other = found.setdefault(key, (node.group(item), item))
+            if group != node.group(item):
+                yield (
+                    f"its grouping is not the key of its state: the tuples {show(other)} and {show(item)} have the key "
+                    f"{show(key)}, but can go to different instances, so each instance computes a part of the result. "
+                    "Declare the bolt without `group`, or let `group` return the key"
+                )
+                return
+
+
+def _keys(bolt: Bolt, item: Any) -> list[Any]:
+    """Return the key of a tuple in the bolt's state. The list is empty if the state has no keys, or no known ones."""
+    if bolt.key is not None:
+        return [bolt.key(item)]
+    if type(bolt.monoid) in (MapOf, FunctionMonoid):
+        state = bolt.lift(item)
+        if isinstance(state, dict) and len(state) == 1:
+            return list(state)
+    return []
+
+
+# -- many orders of events
+
+
+def _order_problems(
+    topology: Topology, records: Mapping[str, Partitions], first: SimulationResult, seed: int, broken: set[str]
+) -> Iterator[str]:
+    """Yield a problem for the first bolt whose result depends on the order of events. Leave out `broken` bolts."""
+    quiet = _without_sinks(topology, {})
+    for order in range(1, ORDERS):
+        try:
+            result = Simulation(quiet, records, seed + order, crashes=order % 4).run()
+        except HailstormError as error:
+            yield f"{topology.name} does not run in every order of events: {error}"
+            return
+        for node in topology.in_order():
+            problem = _order_problem(topology, node, first, result)
+            if problem is not None:
+                if node.name not in broken:
+                    yield f"{node.name}: {problem}"
+                return  # The following bolts also differ, but only because they receive tuples from this bolt.
+
+
+def _order_problem(
+    topology: Topology, node: Declaration, first: SimulationResult, result: SimulationResult
+) -> str | None:
+    """Return a problem if the bolt `node` has different results in two runs."""
+    bolt, name = node.runs, node.name
+    if not isinstance(bolt, Bolt):
+        return None
+    if first.late.get(name) or result.late.get(name):
+        return (
+            "its results depend on the order in which tuples arrive, because tuples came after their windows were "
+            "closed. Its `time` must not return an earlier time than the `event_time` of the spout"
+        )
+    if bolt.windows is not None:
+        monoid = bolt.windows.content
+        runs = [{window: monoid.result(state) for window, state in it.windows[name].items()} for it in (result, first)]
+        states: list[Any] = [result.windows[name], first.windows[name]]
+    else:
+        states = [result.states[name], first.states[name]]
+        runs = [_result(bolt.monoid, state) for state in states]
+    if states[0] == states[1]:
+        return None
+    differing = show_difference(*(states if runs[0] == runs[1] else runs))
+    return f"its state depends on the order in which tuples arrive: {differing}. {_advice(topology, node)}"
+
+
+def _result(monoid: Monoid[Any], state: Any) -> Any:
+    """Return the result of a state as a user reads it, for a message. If the monoid cannot compute it, return None."""
+    try:
+        return monoid.result(state)
+    except Exception:  # noqa: BLE001  # A user's monoid can raise anything. The message then shows the state itself.
+        return None
+
+
+def _advice(topology: Topology, node: Declaration) -> str:
+    if all(isinstance(topology.nodes[before].runs, Spout) for before in node.after):
+        return "`lift` must depend on the tuple alone"
+    return (
+        f"It follows {', '.join(node.after)}, whose running values depend on how partitions interleave. Only the "
+        "newest value by version (Newest), or the maximum of a value that only grows (Max, TopN), is exact there"
+    )
+
+
+# -- copies of the topology
+
+
+def _without_sinks(topology: Topology, seen: Seen) -> Topology:
+    """Return a copy of a topology whose sinks do nothing.
+
+    If `seen` contains the name of a node, the copy of this node appends its tuples to `seen[name]`.
+    """
+    quiet = Topology(topology.name, topology.version)
+    for node in topology.nodes.values():
+        runs = node.runs
+        if not isinstance(runs, Bolt | Spout):
+            runs = Sink(lambda item: None)
+        elif node.name in seen:
+            tuples = seen[node.name]
+            runs = _recording_bolt(runs, tuples) if isinstance(runs, Bolt) else _recording_spout(runs, tuples)
+        quiet.nodes[node.name] = replace(node, runs=runs)
+    return quiet
+
+
+def _recording_bolt(bolt: Bolt, seen: list[Any]) -> Bolt:
+    recording = copy.copy(bolt)
+    recording.combining = None  # With a combiner, `lift` would not be called.
+    if isinstance(bolt.monoid, NoState):  # The state machine does not call `lift` for a bolt without a state.
+
+        def transform(item: Any, state: Any) -> Any:
+            seen.append(item)
+            return bolt.transform(item, state)
+
+        recording.transform = transform
+        return recording
+
+    def lift(item: Any) -> Any:
+        seen.append(item)
+        return bolt.lift(item)
+
+    recording.lift = lift
+    return recording
+
+
+def _recording_spout(spout: Spout, seen: list[Any]) -> Spout:
+    def convert(record: ConsumerRecord) -> Any:
+        item = spout.convert(record)
+        if item is not None:
+            seen.append(item)
+        return item
+
+    return replace(spout, convert=convert)
