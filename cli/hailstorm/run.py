@@ -125,9 +125,9 @@ def run_all(
     else:
         runner = ProcessRunner(topology, settings, store, options["workers"])
     server = RegistryServer(runner.registry)
-    _publish(server.address, registry_file(path))
     try:
         with runner:
+            _publish(server.address, registry_file(path))
             return _watch(runner, topology.name, show=sys.stderr.isatty() and not options["quiet"])
     finally:
         registry_file(path).unlink(missing_ok=True)
@@ -135,10 +135,16 @@ def run_all(
 
 
 def _publish(address: tuple[str, int], path: Path) -> None:
-    """Write the registry's address to a file. A reader never finds a half-written file."""
+    """Write the registry's address to a file. A reader never finds a half-written file.
+
+    Raises CliError if the file cannot be written, for example because the disk is full.
+    """
     unfinished = path.with_name(path.name + ".tmp")
-    unfinished.write_text(json.dumps(address), encoding="utf-8")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text(json.dumps(address), encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        raise CliError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:

@@ -66,6 +66,9 @@ class DirectorySnapshotStore:
         self.location = str(self.directory.absolute())  # the path with which another process opens this store
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            advice = "name a directory, or an SQLite file that ends in .db"
+            raise SnapshotError(f"the snapshot store {self.directory} is a file of another kind: {advice}") from error
         except OSError as error:
             raise SnapshotError(f"the snapshot store {self.directory} cannot be made: {error.strerror}") from error
 

@@ -98,6 +98,8 @@ def _differences(name: str, before: dict[str, Any] | None, now: dict[str, Any] |
         yield f"{name}: {'not ' if before is None else ''}in the snapshots, {'not ' if now is None else ''}there now"
         return
     for key in sorted({*before, *now}):
-        if before.get(key) != now.get(key):
+        if key == "id" and before.get(key) != now.get(key):
+            yield f"the {name} was created again after the snapshots"
+        elif before.get(key) != now.get(key):
             old, new = before.get(key, "unknown"), now.get(key, "unknown")
             yield f"{name}: {key} {old} in the snapshots, {key} {new} now"

@@ -360,7 +360,7 @@ def test_a_topic_that_was_made_again_is_refused_at_the_start(
     topic = make_topic([[b"sun"] * 10])
     run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
     remake(servers, topic, [[b"fog"] * 20])
-    with pytest.raises(TopologyError, match=f"another topology.*topic {topic}: id"):
+    with pytest.raises(TopologyError, match=f"another topology.*the topic {topic} was created again"):
         run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
 
 
