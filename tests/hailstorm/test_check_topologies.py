@@ -82,7 +82,10 @@ def means_of_means() -> Topology:
     made = Topology("means")
     made.spout("words", Spout("words", lambda record: (record.value.decode(), 0.1 * record.offset)))
     mean = Bolt.keyed(
-        Mean(), lambda item: item[0], lambda item: item[1], lambda item, means: [(item[0], Mean().result(means[item[0]]))]
+        Mean(),
+        key=lambda item: item[0],
+        value=lambda item: item[1],
+        transform=lambda item, means: [(item[0], Mean().result(means[item[0]]))],
     )
     made.bolt("mean", mean, after="words")
     made.bolt("again", Bolt.keyed(Mean(), lambda item: item[0], lambda item: item[1]), after="mean")
