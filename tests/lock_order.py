@@ -1,4 +1,4 @@
-"""A recorder for tests: the order in which the threads of a broker take its locks.
+"""A recorder for tests and drawings: the order in which the threads of a broker take its locks.
 
 `recorded_order` replaces `threading.Lock` and `threading.Condition`. Each lock that the code of `hmb` creates then gets
 the name of the file and of the attribute, for example ("storage/log.py", "_lock").
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -28,11 +28,24 @@ ATTRIBUTE = re.compile(r"\s*(?:self\.)?(\w+)\b.*=")
 Name = tuple[str, str]  # a file in hmb/, and the attribute that holds the lock
 
 
+class LockEvent(NamedTuple):
+    """A thread has taken or released a lock."""
+
+    thread: str
+    lock: Name
+    is_taken: bool
+
+
 class LockOrder:
-    """The pairs of locks that one thread has held at the same time, the first one taken first."""
+    """The locks that threads have taken.
+
+    - `pairs` contains each two locks that one thread has held at the same time, the first one taken first.
+    - `events` contains each lock that was taken or released, in the order of time.
+    """
 
     def __init__(self) -> None:
         self.pairs: set[tuple[Name, Name]] = set()
+        self.events: list[LockEvent] = []
         self._local = threading.local()
 
     @property
@@ -43,9 +56,11 @@ class LockOrder:
     def taken(self, name: Name) -> None:
         self.pairs |= {(each, name) for each in self._held}
         self._held.append(name)
+        self.events.append(LockEvent(threading.current_thread().name, name, True))
 
     def released(self, name: Name) -> None:
         self._held.remove(name)
+        self.events.append(LockEvent(threading.current_thread().name, name, False))
 
 
 class RecordedLock:

@@ -16,7 +16,7 @@ PAGES = DOCS / "commands"
 INCLUDE = re.compile(r"```{literalinclude} (\S+)\n:language: python\n:pyobject: (\S+)\n(?::dedent:\n)?```")
 ESSAY = re.compile(r"```{(?:essay|states|meanings)} ([\w.]+)")
 ESSAYS = sorted({name for page in DOCS.rglob("*.md") for name in ESSAY.findall(page.read_text())})
-INCLUDED = [(page, *found) for page in DOCS.glob("*/*.md") for found in INCLUDE.findall(page.read_text())]
+INCLUDED = [(page, *found) for page in DOCS.rglob("*.md") for found in INCLUDE.findall(page.read_text())]
 
 
 def test_each_command_has_a_page() -> None:

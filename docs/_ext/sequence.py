@@ -1,0 +1,152 @@
+"""Draws a sequence: several participants, and the messages between them in the order of time.
+
+    sequence = Sequence(Lane("producer", "blue"), Lane("broker", "amber"))
+    sequence.message("producer", "broker", "Produce")
+    sequence.note("broker", "appends the batch")
+    sequence.message("broker", "producer", "offset 7", dashed=True)
+    picture = sequence.drawing("A producer sends one batch.")
+
+Each participant has a *lane*: a box with its name, and a vertical line below the box. Time runs from top to bottom, and
+each message or note has a row of its own. A *wait* is a bar on a lane. It begins at one row and ends at another one.
+
+A text never crosses a lane's line: the line has a gap where a text covers it. The text alternative of the drawing lists
+all messages and notes in their order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from drawing import Drawing, Tone, width_of
+
+SMALL = 13.0  # pixels, the size of the texts between the lanes
+HEADER = 36.0  # pixels, the height of the boxes with the names
+ROW = 34.0  # pixels between two rows
+MARGIN = 8.0  # pixels between the edge of the canvas and the shapes
+BAR = 9.0  # pixels, the width of the bar of a wait
+NOTE = 24.0  # pixels, the height of a note
+CLEARANCE = 4.0  # pixels between a text and the line of a lane
+
+
+class Lane(NamedTuple):
+    """One participant of a sequence."""
+
+    name: str
+    tone: Tone
+
+
+class Row(NamedTuple):
+    """A message between two lanes. A note has the same lane as its source and its target."""
+
+    source: int
+    target: int
+    text: str
+    tone: Tone
+    dashed: bool
+
+
+class Wait(NamedTuple):
+    """A bar on a lane, from the row `first` to the row `last`."""
+
+    lane: int
+    first: int
+    last: int
+
+
+class Sequence:
+    """The lanes and the rows of a sequence. `gap` is the distance in pixels between two lanes."""
+
+    def __init__(self, *lanes: Lane, gap: float = 160) -> None:
+        self._lanes, self._gap = lanes, gap
+        self._numbers = {lane.name: number for number, lane in enumerate(lanes)}
+        self._rows: list[Row] = []
+        self._waits: list[Wait] = []
+        self._open: dict[int, int] = {}  # lane -> the row at which its wait has begun
+
+    def message(self, source: str, target: str, text: str, *, tone: Tone = "plain", dashed: bool = False) -> None:
+        """Add a message. Responses are dashed."""
+        self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
+
+    def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:
+        """Add a note about one lane. Without `tone`, the note has the tone of the lane."""
+        number = self._numbers[lane]
+        self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
+
+    def begin_wait(self, lane: str) -> None:
+        """Begin a bar at the last row. If the lane already waits, do nothing."""
+        self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
+
+    def end_wait(self, lane: str) -> None:
+        """End the bar of the lane at the last row. If the lane does not wait, do nothing."""
+        number = self._numbers[lane]
+        if number in self._open:
+            self._waits.append(Wait(number, self._open.pop(number), len(self._rows) - 1))
+
+    def drawing(self, about: str) -> Drawing:
+        """Return the picture. Its text alternative begins with the sentence `about`. Raises DrawingError."""
+        box = self._gap - 2 * MARGIN
+        width = 2 * MARGIN + box + self._gap * (len(self._lanes) - 1)
+        height = HEADER + MARGIN * 2 + ROW * (len(self._rows) + 0.5)
+        picture = Drawing(width, height, f"{about} {self._in_words()}")
+        xs = [MARGIN + box / 2 + self._gap * number for number in range(len(self._lanes))]
+        for number, x in enumerate(xs):
+            self._draw_line(picture, number, x, xs, height - MARGIN)
+        for lane, x in zip(self._lanes, xs, strict=True):
+            picture.box(x - box / 2, MARGIN, box, HEADER, lane.name, tone=lane.tone)
+        for wait in self._waits:
+            first, last = _y(wait.first), _y(wait.last)
+            picture.box(xs[wait.lane] - BAR / 2, first, BAR, max(last - first, 1), tone="violet")
+        for number, row in enumerate(self._rows):
+            self._draw_row(picture, row, _y(number), xs)
+        return picture
+
+    def _in_words(self) -> str:
+        names = [lane.name for lane in self._lanes]
+        sentences = (
+            f"{names[row.source]}: {row.text}."
+            if row.source == row.target
+            else f"{names[row.source]} to {names[row.target]}: {row.text}."
+            for row in self._rows
+        )
+        return " ".join(sentences)
+
+    def _span(self, row: Row, xs: list[float]) -> tuple[float, float]:
+        """Return the left and the right end of a row's text. The text stays on the canvas.
+
+        If a message passes several lanes and its text is short, the text is between the source and the next lane.
+        """
+        wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
+        middle = (xs[row.source] + xs[row.target]) / 2
+        if abs(row.target - row.source) > 1 and wide < self._gap - 2 * BAR:
+            middle = xs[row.source] + self._gap / 2 * (1 if row.target > row.source else -1)
+        most = xs[-1] + self._gap / 2 - MARGIN
+        left = min(max(middle - wide / 2, MARGIN), most - wide)
+        return left, left + wide
+
+    def _draw_line(self, picture: Drawing, number: int, x: float, xs: list[float], bottom: float) -> None:
+        """Draw the line of a lane, with a gap at each text that covers it."""
+        start = MARGIN + HEADER
+        for index, row in enumerate(self._rows):
+            left, right = self._span(row, xs)
+            is_note = row.source == row.target
+            if left - CLEARANCE <= x <= right + CLEARANCE and (is_note or number not in (row.source, row.target)):
+                above = _y(index) - (NOTE / 2 if is_note else SMALL + CLEARANCE)
+                if above > start:
+                    picture.line((x, start), (x, above), tone="gray")
+                start = _y(index) + (NOTE / 2 if is_note else -2)
+        picture.line((x, start), (x, bottom), tone="gray")
+
+    def _draw_row(self, picture: Drawing, row: Row, y: float, xs: list[float]) -> None:
+        left, right = self._span(row, xs)
+        if row.source == row.target:
+            picture.box(left, y - NOTE / 2, right - left, NOTE, tone=row.tone)
+            picture.text((left + right) / 2, y + SMALL * 0.35, row.text, size=SMALL)
+            return
+        direction = 1 if row.target > row.source else -1
+        ends = [(xs[lane] + direction * side * BAR / 2, y) for lane, side in ((row.source, 1), (row.target, -1))]
+        picture.arrow(*ends, tone=row.tone, dashed=row.dashed)
+        picture.text((left + right) / 2, y - 5, row.text, size=SMALL)
+
+
+def _y(row: int) -> float:
+    return MARGIN + HEADER + ROW * (row + 0.9)

@@ -1,0 +1,134 @@
+"""Traces a real run of HMB, for drawings that show which function called which.
+
+A drawing names some functions of HMB. `traced` then records each call of these functions, in all threads that start
+inside the `with` block, and `add_calls` adds the recorded calls to a sequence (sequence.py):
+
+    watched = [
+        Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
+        Watched(Log.append, "log", "append"),
+    ]
+    with traced(watched) as events, hmb.Broker() as broker:
+        ...
+    add_calls(sequence, events)
+
+A call becomes a message from the lane of the calling function to the lane of the called function. Because the drawing
+names functions and not texts, the build of the page fails if a function has another name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple, TypeAlias
+
+import sequence as sequences
+from drawing import Tone
+
+Locals: TypeAlias = Mapping[str, Any]
+Text: TypeAlias = str | Callable[[Locals], str]  # a text, or a function that makes it from the call's local variables
+
+
+class Watched(NamedTuple):
+    """A function whose calls a trace records.
+
+    `lane` is the participant that the function belongs to. An empty lane leaves the call out. `caller` is the lane of a
+    call that no other watched function has made. `reply` is the text of the way back, and an empty reply draws no way
+    back. `waits` decides whether the lane of the caller gets a bar while the function runs.
+    """
+
+    function: Callable[..., Any]
+    lane: Text
+    text: Text
+    caller: Text = ""
+    reply: str | Callable[[Any], str] = ""  # a text, or a function that makes it from the returned value
+    tone: Tone = "plain"
+    waits: bool = False
+
+
+class Event(NamedTuple):
+    """The begin or the end of a call. The texts are final: they no longer depend on local variables."""
+
+    moment: float  # seconds
+    thread: str
+    watched: Watched
+    lane: str
+    caller: str
+    text: str
+    reply: str | None  # None at the begin of a call
+
+
+@contextmanager
+def traced(watched: Iterable[Watched]) -> Iterator[list[Event]]:
+    """Record the calls of this thread, and of all threads that start inside the `with` block."""
+    by_code = {inspect.unwrap(each.function).__code__: each for each in watched}
+    events: list[Event] = []
+
+    def note(frame: FrameType, kind: str, value: Any) -> None:
+        found = by_code.get(frame.f_code)
+        if found is None or kind not in ("call", "return"):
+            return
+        variables = frame.f_locals
+        lane = _made(found.lane, variables)
+        if not lane:
+            return
+        reply = None if kind == "call" else found.reply(value) if callable(found.reply) else found.reply
+        caller, text = _made(found.caller, variables), _made(found.text, variables)
+        events.append(Event(time.monotonic(), threading.current_thread().name, found, lane, caller, text, reply))
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield events
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def _made(text: Text, variables: Locals) -> str:
+    return text(variables) if callable(text) else text
+
+
+def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
+    """Add the calls of a trace to a sequence. A call inside the same lane becomes a note.
+
+    A thread can run several watched functions, one after the other. Its first function decides the lane of the thread,
+    from which a later function without a `caller` is called.
+    """
+    threads: dict[str, _Thread] = {}
+    for event in events:
+        thread = threads.setdefault(event.thread, _Thread(event.lane, []))
+        if event.reply is None:
+            _add(sequence, thread.caller(event), event.lane, event.text, event.watched.tone)
+            if event.watched.waits:
+                sequence.begin_wait(thread.caller(event))
+            thread.lanes.append(event.lane)
+        elif thread.lanes:
+            thread.lanes.pop()
+            if event.reply:
+                _add(sequence, event.lane, thread.caller(event), event.reply, event.watched.tone, dashed=True)
+            if event.watched.waits:
+                sequence.end_wait(thread.caller(event))
+
+
+class _Thread(NamedTuple):
+    """The lane of a thread, and the lanes of the functions that it runs now. The innermost function is the last one."""
+
+    home: str
+    lanes: list[str]
+
+    def caller(self, event: Event) -> str:
+        return self.lanes[-1] if self.lanes else event.caller or self.home
+
+
+def _add(
+    sequence: sequences.Sequence, source: str, target: str, text: str, tone: Tone, *, dashed: bool = False
+) -> None:
+    if source == target:
+        sequence.note(source, text)
+    else:
+        sequence.message(source, target, text, tone=tone, dashed=dashed)

@@ -1,0 +1,201 @@
+"""The drawings of the chapter on consumer groups: two rebalances, and two commits on their way to disk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from drawing import Drawing, DrawingError, Tone, load
+from sequence import Lane, Sequence
+from tracing import Event, Locals, Watched, add_calls, traced
+
+import hmb
+from hmb.broker.broker import BrokerServer
+from hmb.broker.handlers import offset_commit
+from hmb.client import TopicPartition
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.offset_manager import OffsetManager
+from hmb.storage.log import Log
+
+STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
+COORDINATOR = "coordinator"
+COMMITTERS = ("ada", "bob")
+ORDERS = TopicPartition("orders", 0)
+# One journal partition, so that all groups of the drawing share it.
+SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
+
+
+def lanes_of_members() -> Sequence:
+    members = [Lane(name, "green") for name in load_steps("NAMES")]
+    return Sequence(*members, Lane(COORDINATOR, "amber"), gap=208)
+
+
+def load_steps(name: str) -> Any:
+    """Return a name of the module that also draws the steps of a rebalance."""
+    return load(STEPS, name)
+
+
+def classic() -> Drawing:
+    """Draw the messages of a rebalance in the classic protocol: a third member joins a group of two members."""
+    run_class: Any = load_steps("ClassicRun")
+
+    class RecordedRun(run_class):  # type: ignore[misc]
+        """A run that also adds its messages to a sequence."""
+
+        def __init__(self) -> None:
+            self.sequence: Sequence | None = None
+            super().__init__()
+
+        def send(self, name: str, text: str) -> None:
+            if self.sequence is not None:
+                self.sequence.message(name, COORDINATOR, text, tone="green")
+                self.sequence.begin_wait(name)
+
+        def answer(self, name: str, text: str) -> None:
+            if self.sequence is not None:
+                self.sequence.message(COORDINATOR, name, text, tone="amber", dashed=True)
+                self.sequence.end_wait(name)
+
+        def join(self, name: str) -> None:
+            self.send(name, "JoinGroup" + ("" if name in self.ids else " without an id"))
+            super().join(name)
+
+        def sync(self, name: str) -> None:
+            leads = self.ids[name] == self.group.rebalance.members.leader_id
+            self.send(name, "SyncGroup" + (" + assignment" if leads else ""))
+            super().sync(name)
+
+        def heartbeat(self, name: str) -> None:
+            self.send(name, "Heartbeat")
+            super().heartbeat(name)
+            self.answer(name, self.answered[name].removeprefix("Heartbeat: "))
+
+        def receive(self, name: str, answer: Any) -> None:
+            super().receive(name, answer)
+            owned = " ".join(f"p{number}" for number in self.owned[name])
+            self.answer(name, owned or self.answered[name].removeprefix("JoinGroup: "))
+
+        def state(self) -> None:
+            if self.sequence is not None:
+                self.sequence.note(COORDINATOR, self.group.state_name)
+
+    run = RecordedRun()
+    for name in ("ada", "ada", "bob", "bob", "ada"):
+        run.join(name)
+    for name in ("bob", "ada"):
+        run.sync(name)
+    run.sequence = lanes_of_members()
+    run.state()
+    run.join("eve")
+    run.join("eve")
+    run.state()
+    for name in ("ada", "bob"):
+        run.heartbeat(name)
+        run.join(name)
+    run.state()
+    for name in ("eve", "bob", "ada"):
+        run.sync(name)
+    run.state()
+    return run.sequence.drawing("A rebalance in the classic protocol.")
+
+
+def modern() -> Drawing:
+    """Draw the heartbeats of a rebalance in KIP-848's protocol: a third member joins a group of two members."""
+    run_class: Any = load_steps("ModernRun")
+    run = run_class()
+    for name in ("ada", "bob", "ada", "ada", "bob"):
+        run.heartbeat(name)
+    sequence = lanes_of_members()
+    epoch = 0
+    for name in ("eve", "ada", "eve", "ada", "eve", "bob", "bob", "eve"):
+        confirms = f"has {parts(run.owned[name])}" if name in run.epochs else "joins"
+        sequence.message(name, COORDINATOR, f"heartbeat: {confirms}", tone="green")
+        run.heartbeat(name)
+        if run.group.state.epoch != epoch:
+            epoch = run.group.state.epoch
+            sequence.note(COORDINATOR, f"group epoch {epoch}: new target")
+        news = run.messages[name].removeprefix("heartbeat: ")
+        text = f"epoch {run.epochs[name]}: {news}"
+        sequence.message(COORDINATOR, name, text, tone="amber", dashed=True)
+    sequence.note(COORDINATOR, run.group.state_name)
+    return sequence.drawing("A rebalance in the protocol of KIP-848.")
+
+
+def parts(owned: set[int]) -> str:
+    return " ".join(f"p{number}" for number in sorted(owned)) or "nothing"
+
+
+def commit() -> Drawing:
+    """Draw the commits of two groups, which share one write and one sync. The trace is from a real broker."""
+    with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker, ExitStack() as consumers:
+        servers = broker.bootstrap_servers
+        with hmb.Admin(servers) as admin:
+            admin.create_topics([hmb.NewTopic("orders", 1)])
+        members = {
+            name: consumers.enter_context(hmb.Consumer(servers, "orders", group=name, client_id=name))
+            for name in ("eve", *COMMITTERS)
+        }
+        for name, consumer in members.items():
+            wait_for(lambda consumer=consumer: consumer.poll(0.05) is not None and bool(consumer.assignment), name)
+        events.clear()
+        log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
+        threads = []
+        with log.lock:  # The commit of eve is in the log now, so the commits of ada and bob have to wait.
+            for count, (name, consumer) in enumerate(members.items(), 1):
+                threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
+                threads[-1].start()
+                wait_for(lambda count=count: ended(events, OffsetManager.begin_commit) == count, f"a commit of {name}")
+        for thread in threads:
+            thread.join()
+        found = list(events)  # without the commits of the consumers when they close
+    of_eve = next(event.thread for event in found if event.lane == "eve's thread")
+    names: list[tuple[str, Tone]] = [(f"{name}'s thread", "green") for name in COMMITTERS]
+    names += [("group", "amber"), ("journal", "amber"), ("log", "amber"), ("memory", "amber")]
+    sequence = Sequence(*(Lane(*name) for name in names), gap=150)
+    add_calls(sequence, [event for event in found if event.thread != of_eve])
+    return sequence.drawing("Two commits of two groups share one write and one sync.")
+
+
+def of_client(variables: Locals) -> str:
+    return f"{variables['context'].header.client_id}'s thread"
+
+
+def of_journal(variables: Locals) -> str:
+    return "log" if variables["self"].directory.name.startswith("__consumer_offsets") else ""
+
+
+def new_offset(variables: Locals) -> str:
+    (committed,) = variables["offsets"].values()
+    return f"{variables['group_id']}: {committed.offset}"
+
+
+WATCHED = [
+    Watched(offset_commit.handle, of_client, "OffsetCommit"),
+    Watched(GroupCoordinator.begin_commit, "group", "begin_commit"),
+    Watched(ClassicGroup.check_commit, "group", "check generation"),
+    Watched(OffsetManager.begin_commit, "journal", "add to queue"),
+    Watched(Journal.write, "journal", "write", reply="done", waits=True),
+    Watched(Journal._append, "log", lambda variables: f"append {len(variables['together'])} commits", tone="amber"),
+    Watched(Log.flush, of_journal, "sync", reply="on disk", tone="amber"),
+    Watched(OffsetManager._commit, "memory", new_offset, tone="amber"),
+]
+
+
+def ended(events: list[Event], function: Callable[..., Any]) -> int:
+    """Return how many calls of a function have ended."""
+    return sum(event.watched.function is function and event.reply is not None for event in events)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until the condition is true, at most ten seconds. Raises DrawingError."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > deadline:
+            raise DrawingError(f"no {what} after 10 s")
+        time.sleep(0.002)

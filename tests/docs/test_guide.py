@@ -1,0 +1,84 @@
+"""The drawings of the guide: they run HMB, and show what the text of their chapters says."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
+
+from tests.docs.conftest import EXTENSIONS
+from tests.docs.test_drawing import functions_of
+
+DRAWINGS = sorted((EXTENSIONS.parent / "guide" / "drawings").glob("*.py"))
+MINE = ("groups", "long_poll", "protocol", "threads", "transactions")
+NAMED = [(path, name) for path in DRAWINGS if path.stem in MINE for name in functions_of(path) if name != "bars"]
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    return importlib.import_module("drawing")
+
+
+def words_of(drawing: Any, module: str, name: str) -> str:
+    words: str = drawing.load(EXTENSIONS.parent / "guide" / "drawings" / f"{module}.py", name)().alternative
+    return words
+
+
+def in_order(words: str, *parts: str) -> bool:
+    position = 0
+    for part in parts:
+        position = words.find(part, position) + 1
+        if not position:
+            return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=[f"{path.stem}-{name}" for path, name in NAMED])
+def test_each_drawing_of_the_guide_describes_itself_in_words(drawing: Any, path: Path, name: str) -> None:
+    picture = ElementTree.fromstring(drawing.load(path, name)().svg())
+    assert len((picture.get("aria-label") or "").split()) >= 15
+    assert max(len((text.text or "").split()) for text in picture.iter("text")) <= 13  # the bytes of a field
+
+
+def test_two_commits_share_one_append_and_one_sync(drawing: Any) -> None:
+    words = words_of(drawing, "groups", "commit")
+    assert words.count("add to queue") == words.count("journal: write") == 2
+    assert (words.count("append 2 commits"), words.count(": sync")) == (1, 1)
+    assert in_order(words, "append 2 commits", "sync", "on disk", "memory: ada", "memory: bob", "done", "done")
+
+
+def test_a_fetch_adds_its_watcher_before_it_reads_and_waits(drawing: Any) -> None:
+    words = words_of(drawing, "long_poll", "long_poll")
+    assert in_order(words, "add watcher", "0 bytes", ": wait", ": append", ": wake", ": read", "consumer: records")
+
+
+def test_the_markers_follow_the_decision(drawing: Any) -> None:
+    words = words_of(drawing, "transactions", "transaction")
+    assert in_order(words, "Ongoing", "append a batch", "PrepareCommit", "marker", "marker", "sync", "CompleteCommit")
+
+
+def test_no_member_reads_during_a_classic_rebalance_and_all_go_on_in_the_modern_one(drawing: Any) -> None:
+    classic = words_of(drawing, "groups", "classic")
+    assert in_order(
+        classic, "PreparingRebalance", "REBALANCE_IN_PROGRESS", "CompletingRebalance", "assignment", "Stable"
+    )
+    modern = words_of(drawing, "groups", "modern")
+    assert in_order(
+        modern,
+        "has p0 p1 p2",
+        "assigned p0 p1",
+        "ada to coordinator: heartbeat: has p0 p1.",
+        "eve: epoch 4: assigned p2.",
+    )
+
+
+def test_the_lock_of_a_log_is_free_during_its_sync(drawing: Any) -> None:
+    words = words_of(drawing, "threads", "produce")
+    assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock")
