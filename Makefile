@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test spark lint docs epub instructor clean
+.PHONY: help demo test spark lint docs epub links instructor clean
 
 help:
 	@echo "make demo   a broker, real data through it, its log shown"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs   the documentation, in docs/_build/html; what it shows is run"
 	@echo "make epub   the documentation as one file for a reader of books, docs/_build/epub/HMB.epub"
 	@echo "make instructor  for teachers: the solutions of both exercises of each lab, and notes, in build/instructor"
+	@echo "make links  the links of the documentation to other sites, tried through the network; their dates in docs/links.txt"
 	@echo "make clean  remove $(VENV) and caches"
 
 demo: $(VENV)/core.stamp
@@ -39,6 +40,10 @@ epub: $(VENV)/docs.stamp
 
 instructor: $(VENV)/core.stamp
 	@$(BIN)/python tools/instructor.py
+
+links: $(VENV)/docs.stamp
+	@$(BIN)/python -m sphinx -q -j auto -b linkcheck docs docs/_build/links
+	@echo "docs/links.txt"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -26,6 +26,7 @@ extensions = [
     "docstrings",
     "drawing",
     "labs",
+    "links",
     "measurements",
     "meanings",
     "notebooks",

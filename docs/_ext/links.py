@@ -1,0 +1,192 @@
+"""Checks the links between the pages, and lists the links to other sites.
+
+*Links inside the book.* Sphinx checks most of these links. It does not check links in raw HTML and in drawings. After a
+build of HTML, this module therefore reads all written files. It warns about each link to a file or to an anchor that
+does not exist.
+
+*Links to other sites.* A machine without network access can build the book, so the build does not try these links. The
+directive `external-links` lists them, each with its pages and a date:
+
+    ```{external-links}
+    ```
+
+The date comes from the file `links.txt` beside `conf.py`. It is the day on which the link was listed, or on which the
+other site last answered. `make links` tries all links and writes the file. A link that is not in the file has the date
+of the build.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urldefrag, urlsplit
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+LOGGER = logging.getLogger(__name__)
+FILE = "links.txt"
+LISTED, ANSWERED = "listed", "answered"
+WORKING = ("working", "redirected")  # results of Sphinx's builder `linkcheck`
+
+
+class Entry(NamedTuple):
+    """One line of `links.txt`: when a link was listed, or when its site last answered."""
+
+    day: str
+    state: str
+
+
+class ExternalLinks(nodes.General, nodes.Element):
+    """The place of the list. The list is complete only after Sphinx has read all pages."""
+
+
+class ExternalLinksDirective(SphinxDirective):
+    """The directive `external-links`. Every build reads its page again, because other pages may have new links."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        return [ExternalLinks()]
+
+
+def links_of(env: BuildEnvironment) -> dict[str, set[str]]:
+    """Return the links of each page to other sites. The dictionary is a part of the environment, which Sphinx saves."""
+    if not hasattr(env, "external_links"):
+        env.external_links = {}  # type: ignore[attr-defined]
+    found: dict[str, set[str]] = env.external_links  # type: ignore[attr-defined]
+    return found
+
+
+def read_page(app: Sphinx, document: nodes.document) -> None:
+    """Store the links of a page to other sites."""
+    uris = {each.get("refuri", "") for each in document.findall(nodes.reference)}
+    links_of(app.env)[app.env.docname] = {uri for uri in uris if uri.startswith(("http://", "https://"))}
+
+
+def forget_page(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
+    links_of(env).pop(page, None)
+
+
+def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: BuildEnvironment) -> None:
+    """Take over the pages that another process has read."""
+    theirs = links_of(other)
+    links_of(env).update({page: theirs[page] for page in pages if page in theirs})
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    """Return the entry of each link in `links.txt`."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {address: Entry(day, state) for day, state, address in (line.split(" ", 2) for line in lines)}
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def show_list(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Replace each place of the list by the table of all links."""
+    for place in list(document.findall(ExternalLinks)):
+        place.replace_self(_table(app, page))
+
+
+def _table(app: Sphinx, page: str) -> nodes.table:
+    pages: dict[str, list[str]] = {}
+    for name, addresses in sorted(links_of(app.env).items()):
+        for address in addresses:
+            pages.setdefault(address, []).append(name)
+    entries = read_entries(Path(app.confdir) / FILE)
+    body = nodes.tbody()
+    for address in sorted(pages, key=lambda each: (urlsplit(each).netloc, each)):
+        day, state = entries.get(address, Entry(today(), LISTED))
+        first, *more = pages[address]
+        uri = app.builder.get_relative_uri(page, first) if app.builder.name != "dummy" else ""
+        where = nodes.paragraph("", "", nodes.reference("", first, refuri=uri, internal=True))
+        where += nodes.Text(f" and {len(more)} more" if more else "")
+        link = nodes.paragraph("", "", nodes.reference("", address, refuri=address, internal=False))
+        body += nodes.row(
+            "", *(nodes.entry("", cell) for cell in (link, where, nodes.paragraph(text=f"{day}, {state}")))
+        )
+    titles = (nodes.entry("", nodes.paragraph(text=title)) for title in ("address", "page", "date"))
+    columns = (nodes.colspec(colwidth=width) for width in (60, 25, 15))
+    return nodes.table("", nodes.tgroup("", *columns, nodes.thead("", nodes.row("", *titles)), body, cols=3))
+
+
+# -- after the build
+
+
+class Anchors(HTMLParser):
+    """Collects the anchors and the links of one HTML file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.ids |= {found[name] for name in ("id", "name") if found.get(name)}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+
+
+def broken_links(folder: Path) -> Iterator[str]:
+    """Yield a sentence for each link to a file or an anchor that does not exist in `folder`."""
+    parsed: dict[Path, Anchors] = {}
+    for file in sorted(folder.rglob("*.html")):
+        if "_static" not in file.parts and "_sources" not in file.parts:
+            parsed[file.resolve()] = anchors = Anchors()
+            anchors.feed(file.read_text(encoding="utf-8"))
+    for file, anchors in parsed.items():
+        name = file.relative_to(folder.resolve())
+        for link in dict.fromkeys(anchors.links):
+            path, anchor = urldefrag(link)
+            if urlsplit(link).scheme or link.startswith("//"):
+                continue
+            target = (file.parent / unquote(path)).resolve() if path else file
+            if not target.exists():
+                yield f"{name}: the file of the link {link} does not exist"
+            elif anchor and target in parsed and unquote(anchor) not in parsed[target].ids:
+                yield f"{name}: the anchor of the link {link} does not exist"
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Check the written pages, or store the results of the builder `linkcheck`."""
+    if error is not None:
+        return
+    if app.builder.name == "html":
+        for sentence in broken_links(Path(app.outdir)):
+            LOGGER.warning(sentence)
+    elif app.builder.name == "linkcheck":
+        results = (Path(app.outdir) / "output.json").read_text(encoding="utf-8").splitlines()
+        store(Path(app.confdir) / FILE, map(json.loads, results))
+
+
+def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
+    """Write `links.txt` from the results of `linkcheck`. A link that does not work keeps its entry."""
+    known, entries = read_entries(path), {}
+    for result in results:
+        address = result["uri"]
+        if result["status"] in WORKING:
+            entries[address] = Entry(today(), ANSWERED)
+        elif address.startswith(("http://", "https://")):
+            entries[address] = known.get(address, Entry(today(), LISTED))
+    lines = (f"{entry.day} {entry.state} {address}\n" for address, entry in sorted(entries.items()))
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_node(ExternalLinks)
+    app.add_directive("external-links", ExternalLinksDirective)
+    app.connect("doctree-read", read_page)
+    app.connect("env-purge-doc", forget_page)
+    app.connect("env-merge-info", merge_pages)
+    app.connect("doctree-resolved", show_list)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

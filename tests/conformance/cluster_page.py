@@ -1,0 +1,91 @@
+"""Runs the commands of the page "From one machine to a cluster" against three brokers of Apache Kafka 4.3.0.
+
+    python -m tests.conformance.cluster_page     # writes the present output of all commands into the page
+
+The commands and their output are in the blocks ```` ```session ```` of the page. The build of the page does not run
+them, because they need Java and Kafka's jars. A test runs them instead, and compares the output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from hmb.bench import peers
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "how-to" / "cluster.md"
+FILES = DOCS / "how-to" / "cluster"
+BLOCK = re.compile(r"(?<=^```session\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ .*$(?:\n(?!\$ ).*)*", re.MULTILINE)
+PORTS = (19092, 29092, 39092, 19093, 29093, 39093)  # the ports in the page and in start_kafka.sh
+WAITING = re.compile(r"^waiting for .* to answer ...\n", re.MULTILINE)  # only on a busy machine
+SECONDS = 240.0  # for one command; three brokers start slowly on a busy machine
+
+
+class Step(NamedTuple):
+    """A command of the page, the output on the page, and the output of this run."""
+
+    command: str
+    expected: str
+    output: str
+
+
+def run(text: str, kafka: Path) -> Iterator[Step]:
+    """Run the commands of the page `text` with the jars in the folder `kafka`, and yield each command."""
+    sys.path.insert(0, str(DOCS / "_ext"))
+    import command_session
+
+    command_session.TIMEOUT = SECONDS
+    os.environ["KAFKA"] = str(kafka.resolve())
+    ports = dict(zip(map(str, PORTS), map(str, peers.free_ports(len(PORTS))), strict=True))
+    with closing(command_session.CommandSession()) as session:
+        session.start_broker()
+        for file in FILES.iterdir():
+            shutil.copy(file, session.directory)
+        script = session.directory / "start_kafka.sh"
+        script.write_text(_replaced(script.read_text(), ports))
+        try:
+            for block in BLOCK.findall(text):
+                for shown in COMMAND.findall(block):
+                    command, _, expected = shown.partition("\n")
+                    output = session.run(_replaced(command.removeprefix("$ "), ports))
+                    output = _replaced(output, {real: name for name, real in ports.items()})
+                    yield Step(command, expected, WAITING.sub("", output))
+        finally:
+            for pid in session.directory.glob("kafka-*/pid"):
+                with suppress(ProcessLookupError, ValueError):
+                    os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def _replaced(text: str, numbers: dict[str, str]) -> str:
+    return re.sub(r"\b\d+\b", lambda found: numbers.get(found[0], found[0]), text)
+
+
+def comparable(output: str) -> list[str]:
+    """Return the words of an output without what differs in each run: who coordinates, the times, the order of ISRs."""
+    output = re.sub(r"(controller|coordinator) [\d.:]+", r"\1 N", output)
+    output = re.sub(r"in [\d.]+ s$", "in N s", output, flags=re.MULTILINE)
+    return re.sub(r"\d(?:,\d)+", lambda found: ",".join(sorted(found[0].split(","))), output).split()
+
+
+def with_present_output(text: str, kafka: Path) -> str:
+    """Return the page with the output of this run."""
+    steps = iter(list(run(text, kafka)))
+
+    def block(found: re.Match[str]) -> str:
+        made = (next(steps) for _ in COMMAND.findall(found[0]))
+        return "".join(f"{step.command}\n{step.output}" for step in made)
+
+    return BLOCK.sub(block, text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_present_output(PAGE.read_text(), peers.kafka_43_jars()))
