@@ -18,9 +18,9 @@ from hmb.broker.broker import BrokerServer
 from hmb.broker.handlers import offset_commit
 from hmb.client import TopicPartition
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.storage.log import Log
 
 STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
@@ -67,7 +67,7 @@ def classic() -> Drawing:
             super().join(name)
 
         def sync(self, name: str) -> None:
-            leads = self.ids[name] == self.group.rebalance.members.leader_id
+            leads = self.ids[name] == self.group.state.members.leader_id
             self.send(name, "SyncGroup" + (" + assignment" if leads else ""))
             super().sync(name)
 
@@ -177,7 +177,7 @@ def new_offset(variables: Locals) -> str:
 
 WATCHED = [
     Watched(offset_commit.handle, of_client, "OffsetCommit"),
-    Watched(GroupCoordinator.begin_commit, "group", "begin_commit"),
+    Watched(OffsetRequests.begin_commit, "group", "begin_commit"),
     Watched(ClassicGroup.check_commit, "group", "check generation"),
     Watched(OffsetManager.begin_commit, "journal", "add to queue"),
     Watched(Journal.write, "journal", "write", reply="done", waits=True),
