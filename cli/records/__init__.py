@@ -10,7 +10,7 @@ line contains everything that the record contains. The last of these commands th
     $ hmb consume weather -e --json | hmb produce copy --json
 
 A line or a record passes through these modules, from left to right:
-    hmb produce   produce_input -> lines -> line_formats -> tally.Portion -> Producer.send_many -> tally
+    hmb produce   produce_input -> lines -> line_formats -> tally.Chunk -> Producer.send_many -> tally
     hmb consume   Consumer.poll -> filters -> formats or record_json -> standard output -> commits
 
 Read in this order:

@@ -1,7 +1,7 @@
 r"""`hmb produce`: send lines or files as records.
 
-The command reads its input in portions: one line from a terminal, or thousands of lines from a file. It sends each
-portion with one call of `Producer.send_many`. The `Tally` knows the line numbers of each portion. An error message
+The command reads its input in chunks: one line from a terminal, or thousands of lines from a file. It sends each
+chunk with one call of `Producer.send_many`. The `Tally` knows the line numbers of each chunk. An error message
 therefore names the line of the record that could not be delivered. At the end, the command prints how many records the
 broker has acknowledged:
     $ printf 'one\ntwo\n' | hmb produce weather
@@ -28,7 +28,7 @@ from ..shared.interruption import uninterrupted
 from ..shared.patience import Patience, patience_with
 from .produce_input import RecordInput, with_progress
 from .produce_options import BY_KEY, ProduceOptions, produce_options
-from .tally import Portion, Tally, with_position
+from .tally import Chunk, Tally, with_position
 
 if TYPE_CHECKING:
     from hmb.client import Producer
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .line_formats import HeaderPair
 
     # Portions of records, each with a partition. None means that the key of each record selects its partition.
-    Batches = Iterator[tuple[Portion, int | None]]
+    Batches = Iterator[tuple[Chunk, int | None]]
 
 BATCH_SIZE = 256 * 1024  # bytes
 DELIVERY_TIMEOUT = 30.0  # seconds
@@ -80,9 +80,9 @@ def command(**given: Any) -> None:
         signal.signal(signal.SIGTERM, before)
         if not options.quiet or tally.missing:
             count, seconds = tally.delivered, time.monotonic() - started
-            fate = "" if transaction is None else transaction.fate
+            outcome = "" if transaction is None else transaction.outcome
             sent = f"{count} record{'s' * (count != 1)} sent to {topic} in {seconds:.1f} s"
-            click.echo(f"{sent}{fate}{tally.missing}", err=True)
+            click.echo(f"{sent}{outcome}{tally.missing}", err=True)
 
 
 class ProduceTransaction(AbstractContextManager[None]):
@@ -90,12 +90,12 @@ class ProduceTransaction(AbstractContextManager[None]):
 
     def __init__(self, producer: Producer, abort: bool) -> None:
         self._producer, self._abort = producer, abort
-        self.fate = ""  # what happened to the transaction, for the last line that the command prints
+        self.outcome = ""  # what happened to the transaction, for the last line that the command prints
 
     def __enter__(self) -> None:
         self._producer.init_transactions()
         self._producer.begin_transaction()
-        self.fate = "; it is unknown whether their transaction was committed"
+        self.outcome = "; it is unknown whether their transaction was committed"
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:
@@ -106,14 +106,14 @@ class ProduceTransaction(AbstractContextManager[None]):
                 self._abort_now()
             else:
                 self._producer.commit_transaction()
-                self.fate = " and committed"
+                self.outcome = " and committed"
         except BaseException:
             self._abort_within_grace()
             raise
 
     def _abort_now(self) -> None:
         self._producer.abort_transaction()
-        self.fate = "; their transaction was aborted"
+        self.outcome = "; their transaction was aborted"
 
     def _abort_within_grace(self) -> None:
         """Abort the transaction, but wait at most ABORT_GRACE.
@@ -165,20 +165,20 @@ def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: R
     """
     from hmb.protocol.errors import KafkaError
 
-    portions = _divide(with_progress(source, tally, options.quiet), options.partition, options.count)
+    chunks = _divide(with_progress(source, tally, options.quiet), options.partition, options.count)
     if options.rate is not None:
-        portions = _at_rate(portions, options.rate, tally)
+        chunks = _at_rate(chunks, options.rate, tally)
     try:
-        for portion, number in portions:
+        for chunk, number in chunks:
             if tally.error:
                 return
             with uninterrupted(GRACE):  # Ctrl-C must not leave records that are queued but not counted.
-                tally.begin(portion)
+                tally.begin(chunk)
                 try:
-                    _send(producer, topic, portion, number, options.headers, tally)
+                    _send(producer, topic, chunk, number, options.headers, tally)
                 except (KafkaError, ConnectionError) as error:  # In this case, no record was queued.
-                    tally.settle(portion, range(len(portion)))
-                    raise with_position(portion.where(0), _with_hint(error, topic, number, is_here=True)) from None
+                    tally.finish(chunk, range(len(chunk)))
+                    raise with_position(chunk.where(0), _with_hint(error, topic, number, is_here=True)) from None
     except (CliError, KafkaError):
         tally.wait()
         raise
@@ -213,15 +213,15 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
     return KafkaError(error.code, error.message + hint)
 
 
-def _divide(portions: Iterator[Portion], partition: int | None, count: int | None) -> Batches:
-    """Divide portions into parts. The producer sends each part with one call.
+def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -> Batches:
+    """Divide chunks into parts. The producer sends each part with one call.
 
-    All records of a part go to the same partition, or each record goes to the partition of its key. A portion with a
+    All records of a part go to the same partition, or each record goes to the partition of its key. A chunk with a
     large value is divided into single records. If `count` is not None, stop after `count` records.
     """
     left = count
-    for portion in portions:
-        some = portion if left is None else portion[:left]
+    for chunk in chunks:
+        some = chunk if left is None else chunk[:left]
         if len(some):
             if max(map(len, filter(None, some.values)), default=0) > LARGE:
                 pieces = [some[index : index + 1] for index in range(len(some))]
@@ -238,27 +238,27 @@ def _divide(portions: Iterator[Portion], partition: int | None, count: int | Non
                 return
 
 
-def _by_partition(portion: Portion) -> Batches:
-    """Divide a portion into one part for each partition. A line of JSON can name the partition of its record."""
-    records, lines = portion.records, portion.lines
+def _by_partition(chunk: Chunk) -> Batches:
+    """Divide a chunk into one part for each partition. A line of JSON can name the partition of its record."""
+    records, lines = chunk.records, chunk.lines
     if records is None or lines is None or all(record.partition is None for record in records):
-        yield portion, None
+        yield chunk, None
         return
     by_partition: dict[int | None, list[int]] = {}
     for index, record in enumerate(records):
         by_partition.setdefault(record.partition, []).append(index)
     for partition, indexes in by_partition.items():
         some = [records[index] for index in indexes]
-        yield Portion(portion.source, [lines[index] for index in indexes], [it.value for it in some], some), partition
+        yield Chunk(chunk.source, [lines[index] for index in indexes], [it.value for it in some], some), partition
 
 
-def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
+def _at_rate(chunks: Batches, rate: float, tally: Tally) -> Batches:
     """Yield at most `rate` records per second: wait, yield the records for one TICK together, and wait again."""
     width = max(1, int(rate * TICK))
     due = time.monotonic()
-    for portion, number in portions:
-        for first in range(0, len(portion), width):
-            piece = portion[first : first + width]
+    for chunk, number in chunks:
+        for first in range(0, len(chunk), width):
+            piece = chunk[first : first + width]
             now = time.monotonic()
             if due > now:
                 tally.pause(due - now)
@@ -267,15 +267,15 @@ def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
 
 
 def _send(
-    producer: Producer, topic: str, portion: Portion, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
+    producer: Producer, topic: str, chunk: Chunk, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
-    """Queue the records of a portion. The tally counts these records when they are delivered or lost."""
-    records = portion.records
-    if len(portion) == 1:  # The error of `send` is shorter than the error of `send_many`.
-        (value,) = portion.values
+    """Queue the records of a chunk. The tally counts these records when they are delivered or lost."""
+    records = chunk.records
+    if len(chunk) == 1:  # The error of `send` is shorter than the error of `send_many`.
+        (value,) = chunk.values
         key, timestamp = (records[0].key, records[0].timestamp) if records else (None, None)
         own = records[0].headers if records else ()
-        producer.send(topic, value, key, number, (*headers, *own), timestamp, partial(_settle_one, tally, portion))
+        producer.send(topic, value, key, number, (*headers, *own), timestamp, partial(_finish_one, tally, chunk))
         return
     keys = timestamps = all_headers = None
     if records is not None:
@@ -286,21 +286,21 @@ def _send(
             now = now_ms()
             timestamps = [now if record.timestamp is None else record.timestamp for record in records]
     if headers and all_headers is None:
-        all_headers = [headers] * len(portion)
-    sent = producer.send_many(topic, portion.values, keys, number, all_headers, timestamps)
-    sent.add_done_callback(partial(_settle_many, tally, portion))
+        all_headers = [headers] * len(chunk)
+    sent = producer.send_many(topic, chunk.values, keys, number, all_headers, timestamps)
+    sent.add_done_callback(partial(_finish_many, tally, chunk))
 
 
-def _settle_one(tally: Tally, portion: Portion, delivery: Delivery) -> None:
+def _finish_one(tally: Tally, chunk: Chunk, delivery: Delivery) -> None:
     error = delivery.exception()
-    tally.settle(portion, () if error is None else (0,), 0, error)
+    tally.finish(chunk, () if error is None else (0,), 0, error)
 
 
-def _settle_many(tally: Tally, portion: Portion, deliveries: Deliveries) -> None:
+def _finish_many(tally: Tally, chunk: Chunk, deliveries: Deliveries) -> None:
     failures = deliveries.failures()
     if not failures:
-        tally.settle(portion)
+        tally.finish(chunk)
         return
     lost = [row for failure in failures for row in failure.rows]
     first = min(failures, key=lambda failure: failure.caused_elsewhere)
-    tally.settle(portion, lost, first.failed_row, first.error, first.caused_elsewhere)
+    tally.finish(chunk, lost, first.failed_row, first.error, first.caused_elsewhere)

@@ -17,7 +17,7 @@ import click
 from ..shared.errors import CliError
 from .line_formats import LineRecord, Parse
 from .lines import MAX_LINE, Lines
-from .tally import Portion, Tally
+from .tally import Chunk, Tally
 
 PROGRESS_INTERVAL = 0.2  # seconds
 STDIN = "-"
@@ -58,8 +58,8 @@ class RecordInput:
             return None
         return sum(info.st_size for info in infos) if all(stat.S_ISREG(info.st_mode) for info in infos) else None
 
-    def portions(self) -> Iterator[Portion]:
-        """Yield the records in portions. Raises CliError if the input cannot be read or parsed."""
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the records in chunks. Raises CliError if the input cannot be read or parsed."""
         for name in self.files or (STDIN,):
             with ExitStack() as stack:
                 is_stdin = name == STDIN
@@ -75,7 +75,7 @@ class RecordInput:
             if self._stopped:
                 return
 
-    def _in_lines(self, stream: BinaryIO, name: str) -> Iterator[Portion]:
+    def _in_lines(self, stream: BinaryIO, name: str) -> Iterator[Chunk]:
         self._lines = lines = Lines(stream, name, self.delimiter)
         if self._stopped:  # `stop` was called before `lines` existed.
             lines.stop()
@@ -84,7 +84,7 @@ class RecordInput:
             for block in lines:
                 numbers = range(number, number + len(block))
                 if self.parse is None:
-                    yield Portion(name, numbers, block)
+                    yield Chunk(name, numbers, block)
                 else:
                     yield from self._parsed(self.parse, name, numbers, block)
                 number = numbers.stop
@@ -92,8 +92,8 @@ class RecordInput:
             self.done, self._lines = self.bytes_read, None
             lines.close()
 
-    def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Portion]:
-        """Parse lines, and yield their records in one portion.
+    def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Chunk]:
+        """Parse lines, and yield their records in one chunk.
 
         If a line cannot be parsed, yield the records of the lines before it, and then raise the error.
         """
@@ -109,37 +109,37 @@ class RecordInput:
                 problem = CliError(f"{name}, line {number}: {error}")
                 break
             places.append(number)
-        yield Portion(name, places, [record.value for record in records], records)
+        yield Chunk(name, places, [record.value for record in records], records)
         if problem is not None:
             raise problem
 
-    def _whole(self, stream: BinaryIO, name: str) -> Portion:
+    def _whole(self, stream: BinaryIO, name: str) -> Chunk:
         data = stream.read(MAX_LINE + 1)
         if len(data) > MAX_LINE:
             raise CliError(f"{name}: longer than {MAX_LINE:,} bytes; -l sends it line by line")
         self.done += len(data)
         if self.parse is None:
-            return Portion(name, None, [data])
+            return Chunk(name, None, [data])
         record = self.parse(data)
-        return Portion(name, None, [record.value], [record])
+        return Chunk(name, None, [record.value], [record])
 
 
-def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Portion]:
-    """Yield the portions of an input.
+def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Chunk]:
+    """Yield the chunks of an input.
 
     If a person types the input, print how to end it. For a pipe or a file, show the progress.
     """
     if quiet or not sys.stderr.isatty() or source.is_terminal:
         if source.is_terminal and not quiet:
             click.echo("type one record a line; Ctrl-D on an empty line ends", err=True)
-        yield from source.portions()
+        yield from source.chunks()
         return
     with ExitStack() as stack:
         show = _progress_bar(stack, source)
         sent, shown = 0, time.monotonic()
-        for portion in source.portions():
-            yield portion
-            sent += len(portion)
+        for chunk in source.chunks():
+            yield chunk
+            sent += len(chunk)
             if time.monotonic() - shown > PROGRESS_INTERVAL:
                 shown = time.monotonic()
                 show(f"{sent} records sent, {tally.delivered} acknowledged")

@@ -1,7 +1,7 @@
 """Count for `hmb produce` which records the broker has acknowledged.
 
-`hmb produce` sends records in portions of one to several thousand records. A `Portion` contains the line number of each
-record. When a portion is delivered, the `Tally` only increases a count. When a portion fails, the `Tally` also stores
+`hmb produce` sends records in chunks of one to several thousand records. A `Chunk` contains the line number of each
+record. When a chunk is delivered, the `Tally` only increases a count. When a chunk fails, the `Tally` also stores
 the number of lost records, and the line of the first lost record. At the end, the command prints these numbers. In this
 example, two records are delivered, and line 3 is lost:
     2 records sent to weather in 0.3 s; 1 not, from line 3 on
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .line_formats import LineRecord
 
 
-BLAME_TIMEOUT = 1.0  # seconds to wait for the error of the record that caused a loss
+CAUSE_TIMEOUT = 1.0  # seconds to wait for the error of the record that caused a loss
 
 
 @dataclass(slots=True, eq=False)
-class Portion:
+class Chunk:
     """Records of the input that are sent together, with one call of the producer.
 
     Each record has a position in the input, such as `standard input, line 3`. Error messages contain this position.
@@ -38,101 +38,104 @@ class Portion:
         """Return the position of a record in the input, such as `standard input, line 3`."""
         return self.source if self.lines is None else f"{self.source}, line {self.lines[index]}"
 
-    def __getitem__(self, indexes: slice) -> Portion:
+    def __getitem__(self, indexes: slice) -> Chunk:
         lines, records = self.lines, self.records
-        return Portion(self.source, lines and lines[indexes], self.values[indexes], records and records[indexes])
+        return Chunk(self.source, lines and lines[indexes], self.values[indexes], records and records[indexes])
 
     def __len__(self) -> int:
         return len(self.values)
 
 
 class Tally:
-    """Counts the delivered and the lost records of all portions.
+    """Counts the delivered and the lost records of all chunks.
 
     When the first record is lost, the tally calls `on_error`. The call can come from any thread.
     """
 
     def __init__(self, on_error: Callable[[], None]) -> None:
         self._on_error = on_error
-        self._settled = threading.Condition()  # guards all fields below
-        self._in_flight: dict[Portion, None] = {}  # portions without a result, in the order of sending
-        # One tuple for each failed portion: (position of its first lost record, number of lost records).
+        self._changed = threading.Condition()  # guards all fields below
+        self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
+        # One tuple for each failed chunk: (position of its first lost record, number of lost records).
         self._lost: list[tuple[str, int]] = []
-        self._unanswered: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
+        self._uncertain: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
         self.delivered = 0
         self.error: BaseException | None = None
-        self._is_collateral = False
+        self._caused_elsewhere = False
 
-    def begin(self, portion: Portion) -> None:
-        """Add a portion that the caller is going to send."""
-        with self._settled:
-            self._in_flight[portion] = None
+    def begin(self, chunk: Chunk) -> None:
+        """Add a chunk that the caller is going to send."""
+        with self._changed:
+            self._in_flight[chunk] = None
 
-    def settle(
+    def finish(
         self,
-        portion: Portion,
+        chunk: Chunk,
         lost: Sequence[int] = (),
-        guilty: int = 0,
+        invalid: int = 0,
         error: BaseException | None = None,
-        is_collateral: bool = False,
+        caused_elsewhere: bool = False,
     ) -> None:
-        """Count the records of a portion that was delivered or has failed.
+        """Count the records of a chunk that was delivered or has failed.
 
-        `lost` contains the indexes of the lost records in the portion. If `is_collateral` is false, the record at the
-        index `guilty` caused `error`.
+        `lost` contains the indexes of the lost records in the chunk. If `caused_elsewhere` is false, the record at the
+        index `invalid` caused `error`.
 
-        If `is_collateral` is true, another portion has a record in the same batch, and that record caused the error.
-        When that portion fails, its error replaces this error.
+        If `caused_elsewhere` is true, another chunk has a record in the same batch, and that record caused the error.
+        When that chunk fails, its error replaces this error.
         """
-        with self._settled:
-            del self._in_flight[portion]
-            self.delivered += len(portion) - len(lost)
+        with self._changed:
+            del self._in_flight[chunk]
+            self.delivered += len(chunk) - len(lost)
             if lost:
-                fate = self._lost if error is None or _is_refusal(error) else self._unanswered
-                fate.append((portion.where(min(lost)), len(lost)))
+                counts = self._lost if error is None or _is_refusal(error) else self._uncertain
+                counts.append((chunk.where(min(lost)), len(lost)))
             first = error is not None and self.error is None
-            if error is not None and (first or (self._is_collateral and not is_collateral)):
-                self.error, self._is_collateral = with_position(portion.where(guilty), error), is_collateral
-            self._settled.notify_all()
+            if error is not None and (first or (self._caused_elsewhere and not caused_elsewhere)):
+                self.error, self._caused_elsewhere = with_position(chunk.where(invalid), error), caused_elsewhere
+            self._changed.notify_all()
         if first:
             self._on_error()
 
     def wait(self) -> None:
-        """Wait until all portions are delivered, or until a record is lost."""
-        with self._settled:
-            self._settled.wait_for(lambda: self.error is not None or not self._in_flight)
+        """Wait until all chunks are delivered, or until a record is lost.
+
+        The wait needs no limit: when the delivery timeout of a record is over, the producer reports it as lost.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Wait until the result of each portion is known.
+        """Wait until the result of each chunk is known.
 
-        Give up if no portion ends for `patience` seconds, and in any case after `at_most` seconds.
+        Give up if no chunk ends for `patience` seconds, and in any case after `at_most` seconds.
         """
         deadline = time.monotonic() + at_most
-        with self._settled:
+        with self._changed:
             while self._in_flight and time.monotonic() < deadline:
-                if not self._settled.wait(patience):
+                if not self._changed.wait(patience):
                     return
 
     def raise_error(self) -> None:
         """If a record was lost, raise the error of the record that caused the loss.
 
-        Wait at most BLAME_TIMEOUT for this error. If it does not arrive, raise the first error.
+        Wait at most CAUSE_TIMEOUT for this error. If it does not arrive, raise the first error.
         """
-        with self._settled:
-            self._settled.wait_for(lambda: not self._is_collateral, BLAME_TIMEOUT)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)
         if self.error is not None:
             raise self.error
 
     def pause(self, seconds: float) -> None:
         """Wait for `seconds`, or until a record is lost."""
-        with self._settled:
-            self._settled.wait_for(lambda: self.error is not None, seconds)
+        with self._changed:
+            self._changed.wait_for(lambda: self.error is not None, seconds)
 
     @property
     def oldest(self) -> str | None:
         """The position of the first record in flight, or None. A record is in flight until its result is known."""
-        with self._settled:
-            return next((portion.where(0) for portion in self._in_flight), None)
+        with self._changed:
+            return next((chunk.where(0) for chunk in self._in_flight), None)
 
     @property
     def missing(self) -> str:
@@ -140,9 +143,9 @@ class Tally:
 
         The text is empty if all records are delivered.
         """
-        with self._settled:
-            in_flight = [(portion.where(0), len(portion)) for portion in self._in_flight]
-            unanswered = _sum([*self._unanswered, *in_flight], "not acknowledged")
+        with self._changed:
+            in_flight = [(chunk.where(0), len(chunk)) for chunk in self._in_flight]
+            unanswered = _sum([*self._uncertain, *in_flight], "not acknowledged")
             return _sum(self._lost, "not") + (f"{unanswered}: the broker may have written them" if unanswered else "")
 
 
@@ -156,11 +159,11 @@ def with_position(where: str, error: BaseException) -> BaseException:
     return KafkaError(error.code, f"{where}: {error.message}") if isinstance(error, KafkaError) else error
 
 
-def _sum(portions: Sequence[tuple[str, int]], what: str) -> str:
-    if not portions:
+def _sum(chunks: Sequence[tuple[str, int]], what: str) -> str:
+    if not chunks:
         return ""
-    first = min((where for where, _ in portions), key=_line_number).removeprefix("standard input, ")
-    return f"; {sum(count for _, count in portions)} {what}, from {first} on"
+    first = min((where for where, _ in chunks), key=_line_number).removeprefix("standard input, ")
+    return f"; {sum(count for _, count in chunks)} {what}, from {first} on"
 
 
 def _is_refusal(error: BaseException) -> bool:

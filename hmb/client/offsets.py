@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, LATEST, IsolationLevel
@@ -56,6 +57,18 @@ class FromStart:
     """The offset that is `count` offsets after the first offset of the log."""
 
     count: int
+
+
+class ListedOffset(NamedTuple):
+    """An offset in a log, with the timestamp (ms) and the leader epoch of its record.
+
+    The timestamp is -1 if it is unknown, for example for the log end offset. If the log has no record at or after the
+    requested time, the offset is -1.
+    """
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
 
 
 Offset = Literal["earliest", "latest"] | int | AtTime | FromStart
@@ -165,18 +178,16 @@ def list_offsets(
     for leader, led in by_leader.items():
         with cluster.connect(leader) as connection:
             version = connection.version_of(ListOffsetsRequest)
-            timestamps = dict.fromkeys(led, timestamp)
-            request = offsets_request(timestamps, isolation_level if version >= FIRST_VERSION_OF_ISOLATION else 0)
-            response: ListOffsetsResponse = connection.send(request, version)
-        for topic in response.topics:
-            for answer in topic.partitions:
-                partition = TopicPartition(topic.name, answer.partition_index)
-                offsets[partition] = _offset(partition, answer, version)
+            found = request_offsets(connection, dict.fromkeys(led, timestamp), isolation_level)
         for partition in led:
-            if partition not in offsets:
+            if partition not in found:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition} is missing in the response of the broker"
                 )
+            listed = found[partition]
+            if isinstance(listed, KafkaError):
+                raise listed
+            offsets[partition] = listed.offset
         # In version 0, NOT_FOUND means that no segment is older than the time. The result is then the first offset of
         # the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
@@ -185,19 +196,35 @@ def list_offsets(
     return offsets
 
 
-def offsets_request(timestamps: Mapping[TopicPartition, int], isolation_level: int) -> ListOffsetsRequest:
+def request_offsets(
+    connection: Connection, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int = 0
+) -> dict[TopicPartition, ListedOffset | KafkaError]:
+    """Send one ListOffsets request to the leader of these partitions. Return the offset or the error of each partition.
+
+    A broker older than Kafka 0.11 has no isolation levels, so it ignores `isolation_level`.
+    """
+    version = connection.version_of(ListOffsetsRequest)
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
     for (name, partition), timestamp in timestamps.items():
         topic = topics.setdefault(name, ListOffsetsRequest.ListOffsetsTopic(name=name))
         topic.partitions.append(PartitionRequest(partition_index=partition, timestamp=timestamp))
-    return ListOffsetsRequest(
-        replica_id=CONSUMER_REPLICA_ID, isolation_level=isolation_level, topics=list(topics.values())
+    request = ListOffsetsRequest(
+        replica_id=CONSUMER_REPLICA_ID,
+        isolation_level=isolation_level if version >= FIRST_VERSION_OF_ISOLATION else 0,
+        topics=list(topics.values()),
+        timeout_ms=timeout_ms,
     )
+    response: ListOffsetsResponse = connection.send(request, version)
+    return {
+        (of := TopicPartition(listed.name, it.partition_index)): _listed_offset(of, it, version)
+        for listed in response.topics
+        for it in listed.partitions
+    }
 
 
-def _offset(partition: TopicPartition, answer: PartitionResponse, version: int) -> int:
-    if answer.error_code:
-        raise answered_error(partition, answer.error_code)
+def _listed_offset(partition: TopicPartition, response: PartitionResponse, version: int) -> ListedOffset | KafkaError:
+    if response.error_code:
+        return answered_error(partition, response.error_code)
     if version < FIRST_VERSION_OF_TIMES:
-        return answer.old_style_offsets[0] if answer.old_style_offsets else NOT_FOUND
-    return answer.offset
+        return ListedOffset(next(iter(response.old_style_offsets), NOT_FOUND), -1, -1)
+    return ListedOffset(response.offset, response.timestamp, response.leader_epoch)

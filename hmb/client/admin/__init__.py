@@ -43,10 +43,11 @@ from hmb.client.admin.cluster import (
 from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
 from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShiftBy
-from hmb.client.admin.records import HIGH_WATERMARK, ListedOffset, OffsetSpec, PartitionProducer
+from hmb.client.admin.records import HIGH_WATERMARK, OffsetSpec, PartitionProducer
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from hmb.client.delegation import delegated
 from hmb.client.metadata import Cluster
+from hmb.client.offsets import ListedOffset
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [

@@ -20,12 +20,12 @@ from typing import Literal, NamedTuple
 
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.group_offsets import list_group_offsets
-from hmb.client.admin.records import ListedOffset, OffsetSpec, list_offsets
+from hmb.client.admin.records import OffsetSpec, list_offsets
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node
-from hmb.client.offsets import AtTime
+from hmb.client.offsets import AtTime, ListedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 

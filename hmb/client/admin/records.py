@@ -16,18 +16,17 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.offsets import (
     FIRST_VERSION_OF_ISOLATION,
-    FIRST_VERSION_OF_TIMES,
     ISOLATION_LEVELS,
-    NOT_FOUND,
     IsolationLevelName,
+    ListedOffset,
     check_isolation_level,
-    offsets_request,
+    request_offsets,
 )
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.topics import TopicPartition
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
@@ -39,20 +38,6 @@ SPECS: dict[str, tuple[int, int]] = {  # timestamp in ListOffsets, and the first
     "latest-tiered": (-5, 9),
 }
 HIGH_WATERMARK = -1  # stands for the high watermark: delete all records that consumers can read
-
-OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
-
-
-class ListedOffset(NamedTuple):
-    """An offset in a log, with the timestamp (ms) and the leader epoch of its record.
-
-    The timestamp is -1 if it is unknown, for example for the log end offset. If the log has no record at or after the
-    requested time, the offset is -1.
-    """
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
 
 
 class PartitionProducer(NamedTuple):
@@ -89,14 +74,7 @@ def list_offsets(
         if isolation_level == "read_committed" and version < FIRST_VERSION_OF_ISOLATION:
             what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
-        request = offsets_request(wanted, ISOLATION_LEVELS[isolation_level])
-        request.timeout_ms = brokers.timeout_ms
-        response: ListOffsetsResponse = connection.send(request, version)
-        return {
-            TopicPartition(topic.name, answer.partition_index): _listed(topic.name, answer, version)
-            for topic in response.topics
-            for answer in topic.partitions
-        }
+        return request_offsets(connection, wanted, ISOLATION_LEVELS[isolation_level], brokers.timeout_ms)
 
     return brokers.at_leaders(asked, ask)
 
@@ -164,14 +142,6 @@ def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
         what = f"{connection.address} knows LIST_OFFSETS up to version {version}, {spec} needs version {first_version}"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
     return timestamp
-
-
-def _listed(topic: str, answer: OffsetAnswer, version: int) -> ListedOffset | KafkaError:
-    if answer.error_code:
-        return answered_error(TopicPartition(topic, answer.partition_index), answer.error_code)
-    if version < FIRST_VERSION_OF_TIMES:
-        return ListedOffset(next(iter(answer.old_style_offsets), NOT_FOUND), -1, -1)
-    return ListedOffset(answer.offset, answer.timestamp, answer.leader_epoch)
 
 
 def _producer(

@@ -76,7 +76,7 @@ def test_a_copy_equals_the_original(run: Hmb, broker: str, sent: list[Sent]) -> 
 def test_a_large_copy(run: Hmb, broker: str) -> None:
     """The input is larger than one read.
 
-    A read therefore ends inside a line, and the records are sent in several portions.
+    A read therefore ends inside a line, and the records are sent in several chunks.
     """
     with hmb.Producer(broker) as producer:
         for number in range(5000):

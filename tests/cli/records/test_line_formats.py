@@ -103,10 +103,10 @@ def test_json_with_a_key_for_records_without_one() -> None:
 
 
 class Portions(io.RawIOBase):
-    """A stream whose reads return the given portions of bytes, one after another."""
+    """A stream whose reads return the given chunks of bytes, one after another."""
 
-    def __init__(self, portions: list[bytes]) -> None:
-        self._portions = portions
+    def __init__(self, chunks: list[bytes]) -> None:
+        self._portions = chunks
 
     def read1(self, size: int = -1) -> bytes:
         return self._portions.pop(0) if self._portions else b""
@@ -116,8 +116,8 @@ class Portions(io.RawIOBase):
 def test_lines_in_any_division_of_the_input(lines: list[bytes], delimiter: bytes, data: st.DataObject) -> None:
     text = delimiter.join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
-    portions = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    found = Lines(Portions([it for it in portions if it]), delimiter=delimiter)  # type: ignore[arg-type]
+    chunks = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    found = Lines(Portions([it for it in chunks if it]), delimiter=delimiter)  # type: ignore[arg-type]
     expected = text.split(delimiter)
     assert [line for some in found for line in some] == (expected if expected[-1] else expected[:-1])
     found.close()
@@ -125,10 +125,10 @@ def test_lines_in_any_division_of_the_input(lines: list[bytes], delimiter: bytes
 
 def test_a_line_without_end_is_named() -> None:
     lines = Lines(Portions([b"first\n", b"\0" * MAX_LINE, b"\0"]), "data.bin")  # type: ignore[arg-type]
-    portions = iter(lines)
-    assert next(portions) == [b"first"]
+    chunks = iter(lines)
+    assert next(chunks) == [b"first"]
     with pytest.raises(CliError, match=r"data.bin, line 2: longer than 16,777,216 bytes; is it text?"):
-        next(portions)
+        next(chunks)
     lines.close()
 
 
@@ -136,12 +136,12 @@ def test_stop_ends_a_wait_for_input() -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as stream, os.fdopen(writer, "wb") as end:
         lines = Lines(stream)
-        portions = iter(lines)
+        chunks = iter(lines)
         end.write(b"one\ntwo")
         end.flush()
-        assert next(portions) == [b"one"]
+        assert next(chunks) == [b"one"]
         stopper = threading.Thread(target=lines.stop)
         stopper.start()
-        assert list(portions) == [[b"two"]]
+        assert list(chunks) == [[b"two"]]
         stopper.join()
         lines.close()

@@ -4,61 +4,61 @@ import threading
 
 import pytest
 
-from hmb.cli.records.tally import Portion, Tally
+from hmb.cli.records.tally import Chunk, Tally
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 
-def portion(*lines: int, source: str = "standard input") -> Portion:
-    return Portion(source, lines, [b"x"] * len(lines))
+def chunk(*lines: int, source: str = "standard input") -> Chunk:
+    return Chunk(source, lines, [b"x"] * len(lines))
 
 
 def test_counts_and_places() -> None:
     tally = Tally(lambda: None)
-    first, second, third = portion(1, 2), portion(3, 4, 5), portion(6, source="file")
+    first, second, third = chunk(1, 2), chunk(3, 4, 5), chunk(6, source="file")
     for each in (first, second, third):
         tally.begin(each)
     assert tally.oldest == "standard input, line 1"
-    tally.settle(first)
+    tally.finish(first)
     assert (tally.delivered, tally.oldest) == (2, "standard input, line 3")
     assert tally.missing == "; 4 not acknowledged, from line 3 on: the broker may have written them"
-    tally.settle(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
+    tally.finish(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
     assert (tally.delivered, tally.missing) == (
         3,
         "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: the broker may have written them",
     )
-    tally.settle(third)
+    tally.finish(third)
     assert (tally.delivered, tally.missing) == (4, "; 2 not, from line 4 on")
     with pytest.raises(KafkaError, match="standard input, line 5: no"):
         tally.raise_error()
 
 
 def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
-    """Two portions share a batch, and a line of the second portion makes the batch fail.
+    """Two chunks share a batch, and a line of the second chunk makes the batch fail.
 
-    The result of the first portion may arrive first.
+    The result of the first chunk may arrive first.
     """
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))
-    first, second = portion(1, 2), portion(3, 4)
+    first, second = chunk(1, 2), chunk(3, 4)
     tally.begin(first)
     tally.begin(second)
-    tally.settle(first, [0, 1], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), is_collateral=True)
+    tally.finish(first, [0, 1], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), caused_elsewhere=True)
     later = threading.Thread(
-        target=tally.settle, args=(second, [0, 1], 1, KafkaError(ErrorCode.INVALID_RECORD, "guilty"))
+        target=tally.finish, args=(second, [0, 1], 1, KafkaError(ErrorCode.INVALID_RECORD, "invalid"))
     )
     later.start()
-    with pytest.raises(KafkaError, match="line 4: guilty"):
+    with pytest.raises(KafkaError, match="line 4: invalid"):
         tally.raise_error()
     later.join()
     assert len(calls) == 1
 
 
 def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hmb.cli.records.tally.BLAME_TIMEOUT", 0.0)
+    monkeypatch.setattr("hmb.cli.records.tally.CAUSE_TIMEOUT", 0.0)
     tally = Tally(lambda: None)
-    only = portion(7)
+    only = chunk(7)
     tally.begin(only)
-    tally.settle(only, [0], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), is_collateral=True)
+    tally.finish(only, [0], 0, KafkaError(ErrorCode.INVALID_RECORD, "together"), caused_elsewhere=True)
     with pytest.raises(KafkaError, match="line 7: together"):
         tally.raise_error()
 
@@ -66,10 +66,10 @@ def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) 
 def test_records_that_the_log_may_contain_are_not_reported_as_lost() -> None:
     """Records that the log may contain are not reported as lost, because a user would send them twice."""
     tally = Tally(lambda: None)
-    refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)
+    refused, late, under_way = chunk(1, 2), chunk(3, 4, 5), chunk(6)
     for each in (refused, late, under_way):
         tally.begin(each)
-    tally.settle(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
-    tally.settle(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
+    tally.finish(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
+    tally.finish(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
     lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: the broker may have written them"
     assert (tally.delivered, tally.missing) == (2, lost)
