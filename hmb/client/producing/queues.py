@@ -41,11 +41,12 @@ class PartitionQueues:
 
     def of(self, topic: str, partition: int) -> PartitionQueue:
         """Return the queue of a partition. If the partition has no queue yet, create one."""
-        queues = self._queues.setdefault(topic, {})
-        queue = queues.get(partition)
-        if queue is None:
-            queue = queues[partition] = PartitionQueue(TopicPartition(topic, partition), self._without_leader)
-        return queue
+        try:
+            return self._queues[topic][partition]
+        except KeyError:
+            queue = PartitionQueue(TopicPartition(topic, partition), self._without_leader)
+            self._queues.setdefault(topic, {})[partition] = queue
+            return queue
 
     def choose(self, topic: str, partitions: int) -> PartitionQueue:
         """Choose another queue for the records without a key. `partitions` is the number of the topic's partitions."""
