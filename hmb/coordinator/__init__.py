@@ -12,7 +12,7 @@ common word for these two topics.)
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
       | request
-    groups.py                 finds the group in the table (group_table.py)
+    groups.py                 finds the group in the table (group_table.py); for offsets: offset_requests.py
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
@@ -48,9 +48,10 @@ Read the modules and folders of this package in this order:
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
 
-A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer` and
-`group_expiry` contain the timers. `member_room` and `known_names` limit the memory that the broker uses for clients.
-`cluster_topics` and `producer_ids` are small and do not depend on the other modules.
+A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
+wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and `known_names`
+limit the memory that the broker uses for clients. `cluster_topics` and `producer_ids` are small and do not depend on
+the other modules.
 
 Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves
 to another broker.

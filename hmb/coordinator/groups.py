@@ -1,9 +1,10 @@
-"""The group coordinator: it handles all requests for groups, and the threads of all connections share it.
+"""The group coordinator: it handles the requests of members, and the threads of all connections share it.
 
 Two other modules contain the behaviour of one group: classic/group.py and modern/group.py. shared_group.py shows how
-several threads share a group. For each request, this module finds the group in the table (group_table.py), or adds a
-new group to the table. When the broker starts, this module restores all groups from the journal. A request that arrives
-before all groups are restored receives the error COORDINATOR_LOAD_IN_PROGRESS.
+several threads share a group. offset_requests.py handles the requests for committed offsets. For each request, this
+module finds the group in the table (group_table.py), or adds a new group to the table. When the broker starts, this
+module restores all groups from the journal. A request that arrives before all groups are restored receives the error
+COORDINATOR_LOAD_IN_PROGRESS.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
 removes a group when a client deletes it, or when it has no members and its last offset has expired.
