@@ -25,7 +25,7 @@ CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
-WIDTH, LEFT, CELL = 640, 8, 46
+WIDTH, LEFT, CELL = 496, 8, 37
 
 
 def compact(log: Log, first_dirty: int) -> int:
@@ -72,8 +72,9 @@ def round_of_cleaner() -> Drawing:
         draw_records(drawing, y + 28, records, bases[-1], dirty)
         draw_parts(drawing, y + 14, dirty, bases[-1], end)
         for base in bases:
-            x = LEFT + CELL * base
-            drawing.text(x, y + 116, f"segment {base}", anchor="start", size=13, strong=True)
+            is_last = base == bases[-1]
+            x = WIDTH - LEFT if is_last else LEFT + CELL * base
+            drawing.text(x, y + 116, f"segment {base}", anchor="end" if is_last else "start", size=13, strong=True)
     return drawing
 
 
@@ -83,7 +84,7 @@ def draw_records(drawing: Drawing, y: float, records: list[Record], active: int,
         tone: Tone = "violet" if record.offset >= active else "amber" if record.offset >= dirty else "green"
         x = LEFT + CELL * record.offset
         value = "null" if record.value is None else record.value.decode()
-        drawing.box(x, y, CELL - 4, 48, (record.key or b"").decode(), value, tone=tone)
+        drawing.box(x, y, CELL - 4, 48, (record.key or b"").decode(), value, tone=tone, size=12)
         drawing.text(x + CELL / 2 - 2, y + 66, str(record.offset), size=13)
 
 
@@ -117,7 +118,7 @@ def steps_of_swap(log: Log) -> Iterator[str]:
                 copy_batch(new, segment, position)
     yield "1: write"
     swap.make_ready(new)
-    yield "2: rename to .swap"
+    yield "2: to .swap"
     for segment in old:
         together.mark_deleted(segment.files)
     yield "3: rename the old"
@@ -154,12 +155,11 @@ def steps_on_disk() -> Drawing:
         write(log, EARLIER)
         roll(log)
         append(log, ("a", "3"))
-        columns.append(("before", names_of(log), len(start_after_crash(log.directory))))
         for title in steps_of_swap(log):
             columns.append((title, names_of(log), len(start_after_crash(log.directory))))
     most = max(len(names) for _, names, _ in columns)
     words = ". ".join(f"{title}: {', '.join(names)}" for title, names, _ in columns)
-    drawing = Drawing(WIDTH, 40 + 30 * most + 74, f"The log files after each step of a swap. {words}.")
+    drawing = Drawing(WIDTH, 40 + 30 * most + 50, f"The log files after each step of a swap. {words}.")
     wide = (WIDTH - 2 * LEFT) / len(columns)
     for number, (title, names, count) in enumerate(columns):
         x = LEFT + wide * number

@@ -11,25 +11,25 @@ from drawing import Drawing, DrawingError, Tone
 
 import hmb
 
-WIDTH, ROW, LEFT, INDENT, MEANING = 620, 22, 12, 18, 290
+WIDTH, ROW, LEFT, INDENT, MEANING = 496, 22, 12, 18, 276
 # The meaning of each file. The first pattern that matches a path counts. Paths are relative to the data directory.
 MEANINGS: list[tuple[str, str, Tone]] = [
     (r"weather-0", "the log of a partition", "amber"),
-    (r"weather-1|__consumer_offsets-0", "another log, with the same files", "amber"),
-    (r".*/0{20}\.log", "segment 0: batches from offset 0 on", "amber"),
-    (r".*/\d{20}\.log", "active segment: appends go here", "violet"),
+    (r"weather-1|__consumer_offsets-0", "another log, same files", "amber"),
+    (r".*/0{20}\.log", "segment 0", "amber"),
+    (r".*/\d{20}\.log", "active segment", "violet"),
     (r".*\.index", "its offset index", "plain"),
     (r".*\.timeindex", "its time index", "plain"),
     (r".*\.snapshot", "producers at this offset", "plain"),
-    (r".*/leader-epoch-checkpoint", "leader epochs and their first offsets", "plain"),
+    (r".*/leader-epoch-checkpoint", "first offsets of leader epochs", "plain"),
     (r".*/partition\.metadata", "topic id", "plain"),
-    (r"\.kafka_cleanshutdown", "the broker has stopped properly", "green"),
-    (r"\.lock", "one broker for this directory", "plain"),
+    (r"\.kafka_cleanshutdown", "the broker stopped properly", "green"),
+    (r"\.lock", "one broker in the directory", "plain"),
     (r"\.reserve", "space for a full disk", "plain"),
-    (r"cleaner-offset-checkpoint", "each compacted log: first dirty offset", "plain"),
-    (r"hmb-manifest", "sizes and checksums of all files", "plain"),
+    (r"cleaner-offset-checkpoint", "where each compaction ended", "plain"),
+    (r"hmb-manifest", "sizes and checksums of files", "plain"),
     (r"log-start-offset-checkpoint", "each log: log start offset", "plain"),
-    (r"meta\.properties", "identity: node, cluster, directory", "plain"),
+    (r"meta\.properties", "identity of the directory", "plain"),
     (r"recovery-point-offset-checkpoint", "each log: recovery point", "plain"),
     (r"topics\.json", "topics and their settings", "plain"),
     (r"producer-ids", "the next producer id", "plain"),

@@ -13,7 +13,7 @@ from hmb.storage.group_commit import GroupCommit, Unsynced
 # The producers that append a batch before the first sync, during the first sync, and during the second sync.
 ARRIVALS = ("a", "bcd", "e")
 PRODUCERS = "".join(ARRIVALS)
-WIDTH, LEFT, LANE, SYNC = 600, 96, 40, 156
+WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
@@ -75,7 +75,7 @@ def group_commit() -> Drawing:
     for number, (first, end) in enumerate(syncs):
         covered = ", ".join(PRODUCERS[first:end])
         x = LEFT + SYNC * number + 20
-        drawing.box(x, 30, SYNC - 8, 34, f"sync of {covered}", tone="amber")
+        drawing.box(x, 30, SYNC - 8, 34, f"sync {covered}", tone="amber")
         for lane in range(first, end):
             done = x + SYNC - 8
             y = 62 + LANE * lane + 36
@@ -85,11 +85,11 @@ def group_commit() -> Drawing:
             drawing.arrow((done, 64), (done, y - 7), tone="green")
             drawing.box(done - 7, y - 7, 14, 14, tone="green")
     drawing.text(8, 52, "disk", anchor="start", strong=True)
-    drawing.text(8, 104, "producers", anchor="start", strong=True)
-    drawing.text(8, height - 36, "letter: the producer's batch is appended", anchor="start", size=13)
+    drawing.text(8, 62 + 40 * 2 + 42, "producers", anchor="start", strong=True)
+    drawing.text(8, height - 36, "letter: the batch is appended", anchor="start", size=13)
     drawing.text(8, height - 14, "green: on disk, the response is sent", anchor="start", size=13)
-    drawing.arrow((400, height - 40), (WIDTH - 10, height - 40))
-    drawing.text(480, height - 18, "time", size=13)
+    drawing.arrow((372, height - 30), (WIDTH - 10, height - 30))
+    drawing.text(430, height - 12, "time", size=13)
     return drawing
 
 
@@ -98,4 +98,4 @@ def begin_of(lane: int, sync: int) -> float:
     if not sync:
         return LEFT + 6
     in_group = lane - sum(map(len, ARRIVALS[:sync]))
-    return LEFT + SYNC * (sync - 1) + 52 + 34 * in_group
+    return LEFT + SYNC * (sync - 1) + 44 + 30 * in_group

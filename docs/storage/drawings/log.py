@@ -13,7 +13,7 @@ from hmb.storage.dump.inspection import IndexReader, ScanStep, scan, search
 
 FIRST, WANTED = 8021, 8055  # the base offset of the segment, and the offset of the look-up
 BATCHES, RECORDS = 12, 4
-WIDTH, LEFT, CELL = 600, 8, 48
+WIDTH, LEFT, CELL = 496, 8, 40
 
 
 class Facts(NamedTuple):
@@ -72,13 +72,13 @@ def segment() -> Drawing:
     drawing.text(WIDTH - 8, 20, f"wanted: offset {WANTED}", anchor="end", tone="violet", strong=True)
     places = {batch.position: LEFT + CELL * number for number, batch in enumerate(made.batches)}
     for number, (offset, position) in enumerate(made.entries):
-        x = places[position] + CELL / 2 - 45
+        x = places[position] + CELL / 2 - 39
         is_found = number == made.found
-        box = drawing.box(x, 124, 88, 46, str(offset - FIRST), str(position), tone="violet" if is_found else "amber")
+        box = drawing.box(x, 124, 76, 46, str(offset - FIRST), str(position), tone="violet" if is_found else "amber")
         drawing.arrow(box.bottom, (places[position] + CELL / 2 - 1, 217), tone="violet" if is_found else "plain")
         for timestamp, last in made.times:
             if last == offset:
-                above = drawing.box(x, 32, 88, 46, str(timestamp), str(last - FIRST), tone="amber")
+                above = drawing.box(x, 32, 76, 46, str(timestamp), str(last - FIRST), tone="amber")
                 drawing.arrow(above.bottom, (above.bottom.x, 123))
     in_scan = {step.position: step for step in made.scanned}
     for batch in made.batches:

@@ -13,7 +13,7 @@ from hmb.storage.log import Log
 
 BATCHES, SYNCED, RECORDS = 8, 5, 2  # batches in the log, batches that were synced, records in each batch
 ROTTEN, HOLE = 2, 6  # the batch in which a bit changes on disk, and the batch that never reaches the disk
-WIDTH, LEFT, CELL = 600, 8, 73
+WIDTH, LEFT, CELL = 496, 8, 60
 
 
 class Block(NamedTuple):
@@ -80,7 +80,7 @@ def damaged_log() -> Drawing:
     made = facts()
     drawing = Drawing(
         WIDTH,
-        324,
+        318,
         f"A log of {len(made.before)} batches with the recovery point {made.recovery_point}. Batch {ROTTEN} has a "
         f"wrong byte, and batch {HOLE} consists of zeros. After the start, an empty batch replaces batch {ROTTEN}, and "
         f"the log ends at offset {made.end_offset}. The removed bytes are kept in the files {' and '.join(made.kept)}.",
@@ -90,7 +90,7 @@ def damaged_log() -> Drawing:
     draw_blocks(drawing, 40, made.before)
     drawing.line((point, 32), (point, 210), tone="violet", dashed=True)
     drawing.text(point - 6, 116, "were on disk", anchor="end", size=13)
-    drawing.text(point + 6, 116, "may never have been on disk", anchor="start", size=13)
+    drawing.text(point + 6, 116, "perhaps never on disk", anchor="start", size=13)
     drawing.text(point + 6, 228, f"recovery point {made.recovery_point}", tone="violet", size=13)
     drawing.text(LEFT, 142, "the file after the start", anchor="start", strong=True)
     draw_blocks(drawing, 156, made.after)
@@ -103,4 +103,6 @@ def damaged_log() -> Drawing:
 
 def draw_blocks(drawing: Drawing, y: float, blocks: list[Block]) -> None:
     for number, each in enumerate(blocks):
-        drawing.box(LEFT + CELL * number, y, CELL - 4, 48, *each.words, tone=each.tone, dashed=each.tone == "gray")
+        drawing.box(
+            LEFT + CELL * number, y, CELL - 4, 48, *each.words, tone=each.tone, dashed=each.tone == "gray", size=13
+        )

@@ -15,7 +15,7 @@ LIMITS = (
     ("retention.ms = 4 days", LogConfig(retention_ms=4 * DAY_MS)),
     ("retention.bytes = 200", LogConfig(retention_ms=-1, retention_bytes=200)),
 )
-WIDTH, LEFT, HIGH = 600, 8, 42
+WIDTH, LEFT, HIGH = 496, 8, 42
 DAY_WIDTH = (WIDTH - 2 * LEFT) / DAYS
 
 
