@@ -8,6 +8,8 @@ from typing import Any, Literal
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import decode
+from hmb.hailstorm.errors import TopologyError
+from hmb.hailstorm.monoids import MapOf, Sessions
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.spout import Spout
@@ -78,7 +80,7 @@ def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | No
     """Return the state of each bolt, merged from the snapshots of all its instances.
 
     `clock` is a clock at which every instance has saved a snapshot. By default, it is the newest complete clock. Raises
-    SnapshotError if a snapshot is missing.
+    SnapshotError if a snapshot is missing, and TopologyError if two instances of a bolt have the same key.
     """
     at = clock or store.completed()
     states: dict[str, Any] = {}
@@ -89,5 +91,24 @@ def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | No
             if at is not None:
                 state = bolt.monoid.from_value(decode(store.load(name, at))[0])
             node = processor.node.name
+            if node in states:
+                _check_keys(node, bolt, states[node], state)
             states[node] = bolt.monoid.absorb(states[node], state) if node in states else state
     return states
+
+
+def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
+    """Raise TopologyError if the states of two instances of a bolt with keys have a key in common.
+
+    Each of the two instances then has sent results that contain only a part of the tuples of this key.
+    """
+    if bolt.key is None:
+        return
+    windows, pairs = bolt.windows, [(state, other)]
+    if windows is not None and not isinstance(windows, Sessions):  # The state maps windows to maps of keys.
+        has_keys = type(windows.values).lift is MapOf.lift
+        pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]
+    common = {key for one, another in pairs for key in one.keys() & another.keys()}
+    if common:
+        what = f"{node}: two instances have received tuples of the key {min(common, key=repr)!r:.100}"
+        raise TopologyError(f"{what}, so their results are wrong: let `group` return the key, or leave it out")

@@ -17,7 +17,7 @@ from hmb.client import NewTopic, TopicPartition
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import HailstormError, SnapshotError, TopologyError
-from hmb.hailstorm.monoids import Sum, TopN
+from hmb.hailstorm.monoids import MapOf, Sum, TopN, Tumbling
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.registry import SessionExpiredError
 from hmb.hailstorm.runners import RunResult, RunSettings, ThreadRunner
@@ -323,6 +323,22 @@ def test_records_that_expired_before_they_were_read_are_named(
     problem = f"the records of {topic}-0 at offsets 10 to 14 expired before they were read"
     with pytest.raises(HailstormError, match=problem):
         run(broken(topic), servers, DirectorySnapshotStore(tmp_path))
+
+
+WINDOWS = Bolt.windowed(Tumbling(1000, MapOf(Sum())), lambda pair: pair[1], lambda pair: pair[0], lambda pair: 1)
+
+
+@pytest.mark.parametrize("bolt", [count_bolt(), WINDOWS], ids=["keyed", "windowed"])
+def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
+    servers: str, make_topic: MakeTopic, bolt: Bolt
+) -> None:
+    """`check` finds this mistake earlier. Without `check`, the outputs must not look correct."""
+    topology = Topology("separated")
+    spout = Spout(make_topic([[b"sun"] * 40]), lambda it: ("sun", it.offset), event_time=lambda pair: pair[1])
+    topology.spout("words", spout)
+    topology.bolt("count", bolt, after="words", parallelism=2, group=lambda pair: pair[1])
+    with pytest.raises(TopologyError, match="count: two instances have received tuples of the key 'sun'"):
+        run(topology, servers)
 
 
 def test_records_that_expired_before_the_first_start_are_named(servers: str, make_topic: MakeTopic) -> None:
