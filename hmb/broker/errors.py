@@ -38,7 +38,7 @@ class error_code_in:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        if not isinstance(error, KafkaError | OSError):
+        if error is None or not isinstance(error, KafkaError | OSError):
             return False
         put_error(self._response, _as_kafka_error(error))
         return True

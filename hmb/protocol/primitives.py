@@ -91,9 +91,12 @@ class Output(bytearray):
         return parts
 
 
+BYTES_LIKE = (bytes, bytearray, memoryview)  # a tuple: `bytes | bytearray` would make a new union at each call
+
+
 def part_size(part: Part) -> int:
     """Return the number of bytes of a part."""
-    return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size
+    return len(part) if isinstance(part, BYTES_LIKE) else part.size
 
 
 Encode: TypeAlias = Callable[[Output, Any], None]

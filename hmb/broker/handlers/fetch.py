@@ -88,9 +88,10 @@ class _Fetch:
     def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
         self._partitions = partitions
         self._context = context
-        self._uses_ids = context.version >= FIRST_VERSION_OF_IDS
+        version = context.version
+        self._uses_ids = version >= FIRST_VERSION_OF_IDS
         self._is_committed = request.isolation_level == IsolationLevel.READ_COMMITTED
-        self._magic = FetchRequest.magic_of(context.version)
+        self._magic = FetchRequest.magic_of(version)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.logs: list[Log] = []

@@ -183,7 +183,7 @@ class VirtualFile:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: to make a frozen object takes three times as long
 class FileRegion:
     """The records in a Fetch response: `size` bytes of a file from `position` on.
 
