@@ -22,7 +22,6 @@ Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegm
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +37,6 @@ from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges
 from hmb.storage.files.together import release
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
-from hmb.storage.files.windows import Windows
 from hmb.storage.index_rebuild import rebuild_indexes
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex, OffsetPosition
 from hmb.storage.time_index import TimeIndex, TimestampOffset
@@ -235,17 +233,6 @@ class Segment:
         Raises CORRUPT_MESSAGE if the bytes of the batch are damaged.
         """
         return self.damage_reports.checked(position, parse_batch(FileRegion(self.file, position, header.size).read()))
-
-    def windows(self) -> Windows:
-        """Return a view of all bytes of the log file, including the bytes after `size`. Raises OSError.
-
-        If the file is missing, the view has no bytes.
-        """
-        try:
-            end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
-        except FileNotFoundError:
-            end = 0
-        return Windows(self.file, end)
 
     @contextmanager
     def indexes_made_anew(self) -> Iterator[None]:

@@ -13,7 +13,9 @@ the window, and handles it like any other damage.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import Self
 
 from hmb.storage.files.virtual import VirtualFile
 
@@ -28,6 +30,15 @@ class Windows:
         self.end = end
         self.start = 0
         self.view = memoryview(b"")
+
+    @classmethod
+    def of(cls, file: VirtualFile) -> Self:
+        """Return windows of all bytes of the file. If the file is missing, they have no bytes. Raises OSError."""
+        try:
+            end = os.fstat(file.open().fileno()).st_size if file.exists else 0
+        except FileNotFoundError:
+            end = 0
+        return cls(file, end)
 
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return a view that contains the `size` bytes from `position` on, and the index of `position` in the view.

@@ -44,6 +44,7 @@ from hmb.records.batch import LOG_OVERHEAD, MAGIC, encode_empty_batch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
 from hmb.storage.files import together
+from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
 from hmb.storage.recovery.checking import (
@@ -112,7 +113,7 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
     if not holes:  # No bytes are damaged. The check only found a gap at the end, which this search accepts.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
-    if holes[0].position == segment.size and holes[0].end == segment.windows().end:
+    if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
         segment.truncate()
         append_replacement(segment, holes[0].replacement)
         return Repaired(segment, search.end_offset)
@@ -130,7 +131,7 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
     The segment gets no more appends, but readers may use the segment during the repair. The next segment begins at
     `next_offset`. Raises OSError.
     """
-    is_short = segment.windows().end < segment.size
+    is_short = Windows.of(segment.file).end < segment.size
     search = HoleSearch(segment, SyncedOffsets(next_offset, False, next_offset if is_short else 0), segments)
     holes = search.holes(0, segment.base_offset)
     if search.end_offset < search.synced.expected_end:
@@ -183,7 +184,7 @@ class HoleSearch:
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:
         self._segment = segment
-        self._windows = segment.windows()
+        self._windows = Windows.of(segment.file)
         self.synced = synced
         self._segments = segments
         self._leader_epoch = 0  # leader epoch of the last intact batch before a hole
@@ -314,7 +315,7 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
     """Return a copy of a segment in which the holes are replaced. The caller puts it into the log. Raises OSError."""
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
-    windows, position = segment.windows(), 0
+    windows, position = Windows.of(segment.file), 0
     with path.open("wb") as file:
         for hole in holes:
             file.writelines(windows.chunks(position, hole.position))
@@ -337,7 +338,7 @@ def report(segment: Segment, hole: Hole) -> None:
     contain no whole batch, the function does not copy them.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
-    windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1
+    windows, first, last = Windows.of(segment.file), hole.first_offset, hole.next_offset - 1
     if hole.is_restored:
         LOGGER.error("%s; offsets %d to %d are restored: their CRC is right", where, first, last)
     elif hole.position == windows.end:

@@ -100,7 +100,7 @@ def recover(
         producers = ProducerBatches()
         segment.size, end_offset, is_damaged = 0, segment.base_offset, False
         try:
-            batches = checked_batches(segment.windows(), segment.base_offset, following, may_go_on=may_go_on)
+            batches = checked_batches(Windows.of(segment.file), segment.base_offset, following, may_go_on=may_go_on)
             for position, batch in batches:
                 segment.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
                 end_offset, segment.size = batch.last_offset + 1, position + batch.size
