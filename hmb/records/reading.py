@@ -49,7 +49,7 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
     """
     size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
     magic = buffer[position + MAGIC_POSITION]
-    if magic > 2 or size < _OVERHEAD[magic]:
+    if magic > MAGIC or size < _OVERHEAD[magic]:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither a batch nor a message begins at {position}")
     return size
 

@@ -52,7 +52,13 @@ class Unsynced(NamedTuple):
 
 
 class GroupCommit:
-    """Syncs one log on behalf of all its producers, and keeps the log's recovery point."""
+    """Syncs one log on behalf of all its producers, and keeps the log's recovery point.
+
+    Invariants:
+    - All records at offsets below `recovery_point` are on disk, and `recovery_point` never decreases.
+    - At most one thread syncs the log at a time.
+    - After a failed sync, no append and no sync succeeds.
+    """
 
     def __init__(
         self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
