@@ -94,7 +94,9 @@ def test_a_crash(
     assert not list(tmp_path.glob("_tmp-*"))
 
 
-@pytest.mark.parametrize("name", ["dt=2026-01-01", "with space", "Wörter,{a}", "100%25 #1?", "a:b [1]*"])
+@pytest.mark.parametrize(
+    "name", ["dt=2026-01-01", "with space", "Wörter,{a}", "100%25 #1?", "a:b [1]*"], ids=map(str, range(5))
+)
 def test_names_of_directories(spark: SparkSession, servers: str, topic: str, tmp_path: Path, name: str) -> None:
     """Regression: Spark wrote to another directory if a character of the name has a code in a URI."""
     fill(servers, topic, 0, 3)
@@ -112,7 +114,9 @@ def test_a_uri_of_a_file_is_a_path(spark: SparkSession, servers: str, topic: str
     assert len(loads.runs(f"file:{tmp_path}/a%20b")) == 1
 
 
-@pytest.mark.parametrize("directory", ["hdfs://host:8020/data", "s3a://bucket/data", "abfss://c@account/data"])
+@pytest.mark.parametrize(
+    "directory", ["hdfs://host:8020/data", "s3a://bucket/data", "abfss://c@account/data"], ids=["hdfs", "s3a", "abfss"]
+)
 def test_other_file_systems_are_refused(servers: str, topic: str, tmp_path: Path, directory: str) -> None:
     """Regression: the load wrote its manifest to a local folder with the name `hdfs:`."""
     code, line = mistaken(topic, directory, "-b", servers)

@@ -105,6 +105,7 @@ def test_mistakes_are_named_by_load(spark: SparkSession, servers: str, options: 
         ({"endingOffsets": "latest"}, None, "option 'endingOffsets' is not valid in streaming queries"),
         ({}, "key string, value string", "the columns of a topic are fixed"),
     ],
+    ids=["end", "schema"],
 )
 def test_mistakes_of_a_stream_are_named_by_start(
     spark: SparkSession,
