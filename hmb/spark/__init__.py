@@ -24,6 +24,7 @@ Read in this order:
     bounds        parses the options that set the start and the end of a query
     offsets       converts the start and the end of a query to one offset for each partition
     ranges        divides offset ranges into tasks, and limits how much one trigger reads
+    filters       uses the filters of a batch query, so that it reads only the offsets that can match
     batch         the reader of a batch query
     stream        the reader of a streaming query: offsets from trigger to trigger
     tasks         reads the range of one task as Arrow columns

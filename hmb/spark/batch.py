@@ -1,7 +1,8 @@
 """Read topics in a batch query: the reader makes the list of tasks once, and each task reads one range of offsets.
 
 When Spark plans the query, the reader asks the brokers for the log start offset and the log end offset of each
-partition. The query does not read records that are written after this moment.
+partition. The query does not read records that are written after this moment. If Spark passes filters to the reader,
+the module `filters` makes the ranges smaller.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hmb.spark.ranges import OffsetRange, cut, ranges_between
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
 
 
 class RangePartition(InputPartition):
@@ -38,6 +40,7 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._filters: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
         options, level = self._options, tasks.isolation_level(self._options)
@@ -52,8 +55,29 @@ class BatchReader(DataSourceReader):
             if offset > end[partition]:
                 problem = f"cannot read {partition} from offset {offset}: the log ends at {end[partition]}"
                 tasks.data_loss(options, problem)
-        ranges = cut(ranges_between(start, end), options.min_partitions, options.max_records)
-        return [RangePartition(each) for each in ranges]
+        ranges = ranges_between(start, end)
+        if self._filters:
+            ranges = self._narrowed(ranges, level)
+        return [RangePartition(each) for each in cut(ranges, options.min_partitions, options.max_records)]
+
+    def _narrowed(self, ranges: list[OffsetRange], level: int) -> list[OffsetRange]:
+        from hmb.spark.filters import narrowed  # PySpark 4.0 has no filters.
+
+        with closing(tasks.cluster_of(self._options)) as cluster:
+            return narrowed(cluster, ranges, self._filters, level, self._options.max_lateness)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)
+
+
+class FilteringReader(BatchReader):
+    """The reader of a batch query with the option pushFilters.
+
+    It is a class of its own, because Spark raises an error if a reader has the method `pushFilters` and the setting
+    `spark.sql.python.filterPushdown.enabled` is off.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:
+        """Store the filters. Return all of them, so that Spark evaluates them again on the rows."""
+        self._filters = filters
+        return filters

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
-CHOSEN = ("assign", "subscribe", "starting", "ending", "kafka.bootstrap.")  # options that a load sets itself
+CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
 # The scheme of a URI has at least two letters here, so that a directory with the name "a:" is no URI. The class Path
 # shortens "hdfs://host" to "hdfs:/host", so one slash is enough.

@@ -4,6 +4,9 @@ In the values of the options, a time is a number of milliseconds since 1970. A d
 `15m`.
 """
 
+COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+HEADERS = "headers"  # the column that a query reads only if an option asks for it
+
 SOURCE_OPTIONS = {
     "subscribe": "names of the topics to read, separated by commas. Exactly one of `subscribe`, `subscribePattern` "
     "and `assign` is required",
@@ -34,6 +37,12 @@ SOURCE_OPTIONS = {
     "minPartitions": "the minimum number of tasks: large ranges of offsets are cut into pieces",
     "maxRecordsPerPartition": "the maximum number of offsets in a task: larger ranges of offsets are cut into pieces",
     "includeHeaders": "`true` adds the column `headers`; default `false`",
+    "columns": "the columns that the query reads, for example `key,offset,timestamp`. Spark does not tell the data "
+    "source which columns a query uses. Without this option, the tasks pass all columns to Spark",
+    "pushFilters": "`true` reads only the offsets that can match the filters of a batch query (Spark 4.1 and newer). "
+    "Each query then needs its own call of `load()`; default `false`",
+    "maxLateness": "the longest time by which a record can be late in its partition, for example `10m`. With this "
+    "option and `pushFilters`, a filter such as `timestamp < '2026-01-31'` ends the reading early",
     "commitOffsets": "`true` commits the offsets of each finished batch to a consumer group, so that `hmb groups` "
     "shows the progress of a streaming query; default `false`. A restarted query continues from its checkpoint, not "
     "from these offsets",

@@ -37,7 +37,7 @@ from hmb.client.settings import Setting, declarations, keywords
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.kafka_names import JAVA_SETTINGS
-from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
+from hmb.spark.option_names import COLUMN_NAMES, HEADERS, SINK_OPTIONS, SOURCE_OPTIONS
 
 PREFIX = "kafka."
 STRATEGIES = ("assign", "subscribe", "subscribePattern")
@@ -78,7 +78,9 @@ class SourceOptions:
     min_partitions: int | None = None
     max_records: int | None = None  # the maximum number of offsets in a task
     group: str | None = None  # the group for which `commitOffsets` commits offsets; None: commit nothing
-    include_headers: bool = False
+    columns: tuple[str, ...] = COLUMN_NAMES
+    push_filters: bool = False
+    max_lateness: float | None = None  # seconds; None: records can be late by any time
     consumer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Consumer
 
     @property
@@ -137,11 +139,13 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         fail_on_data_loss=options.flag("failOnDataLoss", default=True),
         max_offsets=most,
         min_offsets=least,
-        max_trigger_delay=options.duration("maxTriggerDelay", 900.0),
+        max_trigger_delay=options.duration("maxTriggerDelay", None) or 900.0,
         min_partitions=options.number("minPartitions"),
         max_records=options.number("maxRecordsPerPartition"),
         group=group if options.flag("commitOffsets", default=False) else None,
-        include_headers=options.flag("includeHeaders", default=False),
+        columns=_columns(options),
+        push_filters=options.flag("pushFilters", default=False),
+        max_lateness=options.duration("maxLateness", None),
         consumer=settings,
     )
 
@@ -168,6 +172,22 @@ def _time_strategy(options: _Given) -> TimeStrategy:
         case "latest":
             return "latest"
     raise OptionError(f"option 'startingOffsetsByTimestampStrategy' must be 'error' or 'latest', not {text!r}")
+
+
+def _columns(options: _Given) -> tuple[str, ...]:
+    includes_headers = options.flag("includeHeaders", default=False)
+    text = options.get("columns")
+    if text is None:
+        return (*COLUMN_NAMES, HEADERS) if includes_headers else COLUMN_NAMES
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in (*COLUMN_NAMES, HEADERS):
+            raise OptionError(f"option 'columns': {name!r} is not one of {', '.join((*COLUMN_NAMES, HEADERS))}")
+        if names.count(name) > 1:
+            raise OptionError(f"option 'columns' contains {name!r} more than once")
+    if includes_headers and HEADERS not in names:
+        raise OptionError("includeHeaders=true, but option 'columns' does not contain headers")
+    return names
 
 
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
@@ -247,7 +267,7 @@ class _Given:
             raise OptionError(f"option {name!r} must be a whole number of at least 1, not {text!r}")
         return int(text)
 
-    def duration(self, name: str, default: float) -> float:
+    def duration(self, name: str, default: float | None) -> float | None:
         """Return the duration in an option, in seconds.
 
         The text of the option is, for example, "15m", "30s" or "500ms". A number without a unit is in ms.

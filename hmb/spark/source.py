@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from hmb.spark import tasks
-from hmb.spark.batch import BatchReader
+from hmb.spark.batch import BatchReader, FilteringReader
 from hmb.spark.options import OptionError, loaded_options, sink_options, source_options
 from hmb.spark.stream import RefusedReader, StreamReader
 from hmb.spark.writing import sink
@@ -29,11 +29,12 @@ class HmbDataSource(DataSource):
         return "hmb"
 
     def schema(self) -> StructType:
-        return tasks.schema(include_headers=loaded_options(self.options).include_headers)
+        return tasks.schema(loaded_options(self.options).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         self._check(schema)
-        return BatchReader(source_options(self.options, streaming=False))
+        options = source_options(self.options, streaming=False)
+        return FilteringReader(options) if options.push_filters else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         try:

@@ -4,6 +4,7 @@ The columns are the same as in Spark's Kafka connector, in the same order. In th
 its name:
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
+The option `columns` selects some of these columns. The task does not decode the values of the other columns.
 
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
 the same.
@@ -21,7 +22,7 @@ fails.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
+# For the column `headers`, Spark accepts exactly this Arrow type. In Arrow, the items of a list type have a name, and
+# list types with different names are different types. The name must therefore be "element".
+HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 COLUMNS = [
     pa.field("key", pa.binary()),
     pa.field("value", pa.binary()),
@@ -58,10 +63,9 @@ COLUMNS = [
     pa.field("offset", pa.int64()),
     pa.field("timestamp", pa.timestamp("us", "UTC")),
     pa.field("timestampType", pa.int32()),
+    pa.field("headers", HEADERS),
 ]
-# For the column `headers`, Spark accepts exactly this Arrow type. In Arrow, the items of a list type have a name, and
-# list types with different names are different types. The name must therefore be "element".
-HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
+CLIENT_NAMES = {"timestampType": "timestamp_type"}  # Spark's name of a column -> another name in `hmb.Consumer`
 SCHEMA = [
     StructField("key", BinaryType()),
     StructField("value", BinaryType()),
@@ -70,13 +74,11 @@ SCHEMA = [
     StructField("offset", LongType()),
     StructField("timestamp", TimestampType()),
     StructField("timestampType", IntegerType()),
+    StructField("headers", ArrayType(HEADER)),
 ]
-HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 LOST = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 FETCH_BYTES = 8 * 1024 * 1024  # bytes of one fetch: limits a worker's memory. Larger fetches are not faster.
 POLL_TIMEOUT = 1.0  # seconds
-
-
 
 
 class DataLossError(Exception):
@@ -88,9 +90,10 @@ class DataLossError(Exception):
         )
 
 
-def schema(*, include_headers: bool) -> StructType:
-    """Return the columns that a topic has in a query, with Spark's types."""
-    return StructType([*SCHEMA, StructField("headers", ArrayType(HEADER))] if include_headers else SCHEMA)
+def schema(names: Iterable[str]) -> StructType:
+    """Return the columns with these names, with Spark's types."""
+    types = {field.name: field for field in SCHEMA}
+    return StructType([types[name] for name in names])
 
 
 def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -116,14 +119,15 @@ def _read_until_lost(
     the range that it has not read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
+    names = [CLIENT_NAMES.get(name, name) for name in options.columns]
     consumer = retrying(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
     with consumer:
         try:
             retrying(options, lambda: consumer.assign({wanted.partition: wanted.first}))
             while not consumer.at_end:
-                batch = consumer.poll_arrow(POLL_TIMEOUT)
+                batch = consumer.poll_arrow(POLL_TIMEOUT, names)
                 if batch is not None:
-                    yield columns(batch, include_headers=options.include_headers)
+                    yield columns(batch, options.columns)
         except KafkaError as error:
             if error.code not in LOST:
                 raise
@@ -172,20 +176,22 @@ def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
     return wanted._replace(first=max(start, wanted.first), end=min(end, wanted.end))
 
 
-def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
-    """Convert a batch from the columns of `hmb.Consumer` to the columns of Spark."""
-    named = dict(zip(batch.schema.names, batch.columns, strict=True))
-    named["timestamp"] = _timestamps(named["timestamp"])
-    named["timestampType"] = named["timestamp_type"]
-    arrays = [named[field.name].cast(field.type) for field in COLUMNS]
-    fields = list(COLUMNS)
-    if include_headers:
-        headers = named["headers"].cast(HEADERS)
+def columns(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """Convert a batch with the columns of `hmb.Consumer` to columns of Spark."""
+    fields = {field.name: field for field in COLUMNS}
+    arrays = [_column(batch, name).cast(fields[name].type) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([fields[name] for name in names]))
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    column = batch.column(CLIENT_NAMES.get(name, name))
+    if name == "timestamp":
+        return _timestamps(column)
+    if name == "headers":
         # Spark's Kafka connector returns null, and not an empty list, if a record has no headers.
-        has_none = pc.equal(pc.list_value_length(headers), 0)
-        arrays.append(pc.if_else(has_none, pa.scalar(None, HEADERS), headers))
-        fields.append(pa.field("headers", HEADERS))
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        has_none = pc.equal(pc.list_value_length(column), 0)
+        return pc.if_else(has_none, pa.scalar(None, HEADERS), column.cast(HEADERS))
+    return column
 
 
 def _timestamps(column: pa.Array) -> pa.Array:

@@ -5,6 +5,7 @@ If Spark is missing, the tests are skipped with the reason.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def servers() -> Iterator[str]:
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
     """Create a topic for one test. It has three partitions, or as many as the test's module sets in `PARTITIONS`."""
-    name = request.node.name.replace("[", "-").replace("]", "").replace(" ", "-")[-200:]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", request.node.name).strip("-")[-200:]
     with hmb.Admin(servers) as admin:
         raised(admin.create_topics([NewTopic(name, getattr(request.module, "PARTITIONS", 3))])[name])
     return str(name)

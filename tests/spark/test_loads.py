@@ -234,7 +234,7 @@ def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: 
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "includeHeaders"])
+@pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "columns"])
 def test_options_cannot_choose_what_a_load_reads(servers: str, topic: str, tmp_path: Path, option: str) -> None:
     """Regression: the option startingTimestamp replaced the offsets of a load.
 

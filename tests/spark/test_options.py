@@ -4,6 +4,7 @@ import pytest
 
 from hmb.spark.bounds import Times
 from hmb.spark.kafka_names import JAVA_SETTINGS
+from hmb.spark.option_names import COLUMN_NAMES
 from hmb.spark.options import OptionError, sink_options, source_options
 
 HERE = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -49,6 +50,11 @@ T = {**HERE, "subscribe": "t"}
         ),
         ({**T, "minPartitions": "0"}, "option 'minPartitions' must be a whole number of at least 1, not '0'"),
         ({**T, "maxRecordsPerPartition": "many"}, "option 'maxRecordsPerPartition' must be a whole number"),
+        ({**T, "columns": "key,offsets"}, "option 'columns': 'offsets' is not one of key, value, topic,"),
+        ({**T, "columns": ""}, "option 'columns': '' is not one of key, value"),
+        ({**T, "columns": "key,key"}, "option 'columns' contains 'key' more than once"),
+        ({**T, "columns": "key", "includeHeaders": "true"}, "option 'columns' does not contain headers"),
+        ({**T, "maxLateness": "soon"}, "option 'maxLateness' must be a duration such as 15m"),
         ({**T, "failOnDataLoss": "perhaps"}, "option 'failOnDataLoss' must be true or false, not 'perhaps'"),
         ({**T, "maxTriggerDelay": "soon"}, "option 'maxTriggerDelay' must be a duration such as 15m"),
         ({**T, "minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger, 9, is larger than"),
@@ -82,7 +88,7 @@ def test_a_stream_has_no_end(name: str) -> None:
 def test_defaults_are_the_connectors() -> None:
     batch, stream = source_options(T, streaming=False), source_options(T, streaming=True)
     assert (batch.starting, batch.ending, stream.starting) == ("earliest", "latest", "latest")
-    assert batch.fail_on_data_loss and not batch.include_headers and batch.time_strategy == "error"
+    assert batch.fail_on_data_loss and batch.columns == COLUMN_NAMES and batch.time_strategy == "error"
     assert stream.max_trigger_delay == 900 and stream.max_offsets is None and stream.group is None
 
 
@@ -101,6 +107,15 @@ def test_a_time_takes_precedence_over_times_by_partition_and_these_over_offsets(
     assert source_options(given, streaming=True).starting == Times(by_partition={"t": {0: 6}})
     given["startingTimestamp"] = "7"
     assert source_options(given, streaming=True).starting == Times(of_all=7)
+
+
+def test_columns() -> None:
+    def columns(**given: str) -> tuple[str, ...]:
+        return source_options({**T, **given}, streaming=False).columns
+
+    assert columns() == COLUMN_NAMES
+    assert columns(includeHeaders="true") == (*COLUMN_NAMES, "headers")
+    assert columns(columns="offset, key,headers") == ("offset", "key", "headers")
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("15m", 900), ("30s", 30), ("500ms", 0.5), ("1h", 3600), ("200", 0.2)])

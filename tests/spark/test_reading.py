@@ -59,6 +59,19 @@ def test_columns(servers: str, topic: str) -> None:
     assert (first["topic"], first["partition"], first["offset"], first["timestampType"]) == (topic, 0, 0, 0)
 
 
+@pytest.mark.parametrize("names", ["key,offset,timestamp", "value", "timestampType,partition", "headers,topic"])
+def test_the_option_columns(servers: str, topic: str, names: str) -> None:
+    """The selected columns have the same values and types as in a query of all columns."""
+    with hmb.Producer(servers) as producer:
+        for number in range(3):
+            producer.send(topic, b"v%d" % number, b"k", partition=0, headers=[("a", b"1")] * number)
+    wanted = OffsetRange(TopicPartition(topic, 0), 1, 3)
+    (everything,) = tasks.read(batch_of(servers, topic, includeHeaders="true"), wanted)
+    (some,) = tasks.read(batch_of(servers, topic, columns=names), wanted)
+    assert some.schema.names == names.split(",")
+    assert some == everything.select(names.split(","))
+
+
 def test_a_range_is_read_and_nothing_else(servers: str, topic: str) -> None:
     fill(servers, topic, [b"%d" % number for number in range(100)])
     assert values(batch_of(servers, topic), topic, 17, 42) == [b"%d" % number for number in range(17, 42)]

@@ -36,6 +36,12 @@ def test_a_batch_has_every_record_once(spark: SparkSession, servers: str, filled
     assert {row.headers for row in rows} == {None}
 
 
+def test_selected_columns(spark: SparkSession, servers: str, filled: str) -> None:
+    frame = batch(spark, servers, subscribe=filled, columns="offset,partition")
+    assert frame.schema.simpleString() == "struct<offset:bigint,partition:int>"
+    assert sorted(frame.collect()) == [(n // 3, n % 3) for n in range(RECORDS)]
+
+
 def test_a_stream_continues_at_its_checkpoint(
     spark: SparkSession, servers: str, filled: str, tmp_path: Path
 ) -> None:

@@ -38,7 +38,7 @@ a member of a group, a second thread sends heartbeats to the group's coordinator
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from hmb.client.arguments import list_of_partitions
@@ -204,20 +204,22 @@ class Consumer:
                 yield from self._reader.buffer.one_by_one(self._limit)
         self.close()
 
-    def poll_arrow(self, timeout: float = 0.0) -> pyarrow.RecordBatch | None:
+    def poll_arrow(self, timeout: float = 0.0, columns: Sequence[str] | None = None) -> pyarrow.RecordBatch | None:
         """Return the next records of one partition as Arrow columns, or None if no record has arrived in time.
 
+        `columns` contains the names of the columns, or is None for all columns. Other columns take no memory.
         The method creates no Python object for a record, so it cannot call deserializers. Raises ValueError if the
         consumer has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
+        from hmb.records.fast.columns import SCHEMA
 
         if self._reader.buffer.decoder.deserializes:
             raise ValueError("Arrow columns hold bytes: make the consumer without deserializers")
         deadline = time.monotonic() + timeout
         while self._fill_buffer(max(0.0, deadline - time.monotonic()), decoded=False):
             with self._thread_check:
-                batch = take_batch(self._reader.buffer)
+                batch = take_batch(self._reader.buffer, SCHEMA.names if columns is None else list(columns))
             if batch is not None:  # `batch` is None if it would contain only control records or aborted records.
                 return batch
         return None

@@ -29,7 +29,7 @@ Spark's Kafka source has the same columns, with names in camel case (for example
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hmb.protocol.enums import INT32_MAX
@@ -66,14 +66,22 @@ _LONGEST = 5  # bytes; a plain record has no longer varints
 Array = Any  # an array of numpy or Arrow (these packages have no type hints)
 
 
-def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
+def columns(
+    topic: str,
+    partition: int,
+    batches: Sequence[Batch],
+    first: int,
+    end: int | None,
+    names: Sequence[str] = SCHEMA.names,
+) -> pa.RecordBatch:
     """Return the records of batches as columns.
 
-    The columns contain the records from the offset `first` up to the offset `end`, without `end`. The caller must have
-    checked the batches.
+    The columns contain the records from the offset `first` up to the offset `end`, without `end`. `names` contains the
+    names of the columns; the function copies no values of other columns. The caller must have checked the batches.
     """
+    needed = names if "offset" in names else [*names, "offset"]
     try:
-        table = _columns_from_bytes(topic, partition, batches)
+        table = _columns_from_bytes(topic, partition, batches, needed)
     except (NotPlainError, IndexError, VarintError):
         records = [record for batch in batches for record in consumer_records(batch, topic, partition)]
         table = columns_of_records(records)
@@ -81,7 +89,8 @@ def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, en
     wanted = offsets >= first
     if end is not None:
         wanted &= offsets < end
-    return table if wanted.all() else table.filter(pa.array(wanted))
+    table = table if wanted.all() else table.filter(pa.array(wanted))
+    return table if table.schema.names == names else table.select(names)
 
 
 def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
@@ -102,7 +111,9 @@ def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
     )
 
 
-def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordBatch:
+def _columns_from_bytes(
+    topic: str, partition: int, batches: Sequence[Batch], names: Sequence[str]
+) -> pa.RecordBatch:
     contents = [_content(batch) for batch in batches]
     data = b"".join(contents)
     if len(data) > INT32_MAX:
@@ -123,18 +134,18 @@ def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) ->
         raise NotPlainError
     create_times = batch_fields.base_timestamp + time_deltas
     timestamps = np.where(batch_fields.has_append_time, batch_fields.max_timestamp, create_times)
+    arrays: dict[str, Callable[[], Array]] = {
+        "topic": lambda: pa.repeat(pa.scalar(topic, pa.string()), count),
+        "partition": lambda: pa.repeat(pa.scalar(partition, pa.int32()), count),
+        "offset": lambda: pa.array(batch_fields.base_offset + deltas),
+        "timestamp": lambda: pa.array(timestamps, mask=timestamps == NO_TIMESTAMP).cast(pa.timestamp("ms", "UTC")),
+        "timestamp_type": lambda: pa.array(batch_fields.has_append_time.astype(np.int8)),
+        "key": lambda: _binary(data, keys),
+        "value": lambda: _binary(data, values),
+        "headers": lambda: headers,
+    }
     return pa.RecordBatch.from_arrays(
-        [
-            pa.repeat(pa.scalar(topic, pa.string()), count),
-            pa.repeat(pa.scalar(partition, pa.int32()), count),
-            pa.array(batch_fields.base_offset + deltas),
-            pa.array(timestamps, mask=timestamps == NO_TIMESTAMP).cast(pa.timestamp("ms", "UTC")),
-            pa.array(batch_fields.has_append_time.astype(np.int8)),
-            _binary(data, keys),
-            _binary(data, values),
-            headers,
-        ],
-        schema=SCHEMA,
+        [arrays[name]() for name in names], schema=pa.schema([SCHEMA.field(name) for name in names])
     )
 
 

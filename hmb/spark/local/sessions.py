@@ -12,6 +12,7 @@ The session has these settings, which suit a laptop. The argument `config` can c
     partitions  after a shuffle: one for each core; Spark's default is 200, which suits a cluster
     network     127.0.0.1 only, so Spark does not have to resolve the machine's name
     time zone   UTC, so a timestamp looks the same on every machine; Spark's default is the machine's time zone
+    filters     Spark passes the filters of a batch query to the data source (module `hmb.spark.filters`)
     output      errors only: no warnings, no progress bar, no web page (spark.ui.enabled=true enables the page)
 
 If `master` names a cluster, such as spark://host:7077, the session does not change the cluster's settings for memory,
@@ -85,6 +86,7 @@ def _quiet() -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.python.filterPushdown.enabled": "true",
     }
 
 

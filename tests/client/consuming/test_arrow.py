@@ -101,6 +101,16 @@ def test_damage_is_found_as_by_the_record_reader(
         assert rows(table) == expected(wanted)
 
 
+@settings(deadline=None)
+@given(batches, st.lists(st.sampled_from(SCHEMA.names), unique=True, min_size=1))
+def test_chosen_columns_are_the_same_as_in_all_columns(
+    parts: list[tuple[list[Record], Codec, int | None]], names: list[str]
+) -> None:
+    found = list(iter_batches(fetched(parts)))
+    everything = columns("t", 3, found, 12, 40)
+    assert columns("t", 3, found, 12, 40, names) == everything.select(names)
+
+
 def test_no_records_are_columns_without_rows() -> None:
     table = record_batch("t", 3, b"")
     assert (table.num_rows, table.schema) == (0, SCHEMA)
