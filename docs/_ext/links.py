@@ -115,7 +115,8 @@ def _table(app: Sphinx, page: str) -> nodes.table:
         )
     titles = (nodes.entry("", nodes.paragraph(text=title)) for title in ("address", "page", "date"))
     columns = (nodes.colspec(colwidth=width) for width in (60, 25, 15))
-    return nodes.table("", nodes.tgroup("", *columns, nodes.thead("", nodes.row("", *titles)), body, cols=3))
+    group = nodes.tgroup("", *columns, nodes.thead("", nodes.row("", *titles)), body, cols=3)
+    return nodes.table("", group, classes=["external-links"])
 
 
 # -- after the build
