@@ -28,6 +28,7 @@ CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab together; the lim
 EVENTS, CHECK = "events.jsonl", "check.py"
 ANSWER_NAME = "HMB_LAB_ANSWER"  # an environment variable with the file name of the answer
 ENDED = "the answer has ended the process"
+STUCK = "the answer has used the processor for too long, in a call that a time limit cannot interrupt"
 
 
 class CheckFailed(Exception):
@@ -63,8 +64,8 @@ def check(
             process.wait(timeout)
         events = [json.loads(line) for line in (folder / EVENTS).read_text(encoding="utf-8").splitlines()]
         output = (folder / "output").read_text(encoding="utf-8", errors="replace")
-    why = f"the check was stopped after {timeout:.0f} s" if process.returncode == -signal.SIGKILL else ENDED
-    return _results(events, output, exercise.answer, why)
+    ends = {-signal.SIGKILL: f"the check was stopped after {timeout:.0f} s", -signal.SIGXCPU: STUCK}
+    return _results(events, output, exercise.answer, ends.get(process.returncode, ENDED))
 
 
 @contextmanager
@@ -97,7 +98,8 @@ def _results(events: list[dict[str, str | None]], output: str, answer: str, why_
     begun = [str(event["begun"]) for event in events if "begun" in event]
     if not names:
         why = f"; its output ends: {output[-400:].strip()}" if output.strip() else ""
-        raise CheckFailed(f"{answer} has ended the process while it was imported, or it starts processes{why}")
+        what = f"has ended the process while it was imported, or it starts processes{why}"
+        raise CheckFailed(f"{answer}: {STUCK}" if why_ended == STUCK else f"{answer} {what}")
     results = [Result(name, ended[name]) for name in names if name in ended]
     for name in names[len(results) :]:
         is_current = bool(begun) and begun[-1] == name

@@ -3,10 +3,14 @@
 An answer with a mistake can harm the student's machine. The plugin therefore sets limits. When the answer exceeds a
 limit, the student reads an error message for one requirement. These are the limits:
 - time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
+- processor time: the system ends the process after 25 s in one test, if a single call does not return (RLIMIT_CPU)
 - memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
 - processes and threads: the answer can start at most 128 (RLIMIT_NPROC, which does not limit the user root)
-- folders: an audit hook (PEP 578) lets the answer change files only in the folder of the check
+- processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
+- folders: a second audit hook lets the answer change files only in the folder of the check
+
+A process that the answer has forked ends when the current test ends, and writes no events.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import json
+import mmap
 import os
 import random
 import resource
@@ -31,10 +36,17 @@ import pytest
 from .checking import ANSWER_NAME, CHECK, EVENTS
 
 REQUIREMENT_TIMEOUT = 20  # seconds
+PROCESSOR_TIME = REQUIREMENT_TIMEOUT + 5  # seconds for one requirement, of all threads together
 MEMORY = 2 << 30  # bytes of address space, including Python's interpreter and its libraries
 FILE_SIZE = 16 << 20  # bytes
 THREADS = 128  # the number of threads and processes that an answer may start
-WRITING_EVENTS = {"os.remove": 0, "os.rename": 1, "os.rmdir": 0, "os.mkdir": 0, "os.truncate": 0, "shutil.rmtree": 0}
+PROCESSES = 100  # the number of processes that an answer and its forks may start
+STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+# The audit events of functions that change files, with the indexes of their arguments that are paths.
+WRITING_EVENTS = {
+    "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
+    "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),
+}  # fmt: skip
 
 
 class TooSlow(BaseException):
@@ -42,6 +54,10 @@ class TooSlow(BaseException):
 
     The class does not inherit from Exception, so that `except Exception` in the answer does not catch it.
     """
+
+
+class TooManyProcesses(OSError):
+    """The answer and its forks have started too many processes."""
 
 
 class Events:
@@ -52,10 +68,17 @@ class Events:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
+        self._process = os.getpid()
 
     def write(self, **event: str | None) -> None:
-        self._file.write(json.dumps(event) + "\n")
-        self._file.flush()
+        if os.getpid() == self._process:
+            self._file.write(json.dumps(event) + "\n")
+            self._file.flush()
+
+    def end_fork(self) -> None:
+        """End this process if the answer has forked it. Otherwise the fork would run the remaining tests, too."""
+        if os.getpid() != self._process:
+            os._exit(1)
 
 
 class RequirementsPlugin:
@@ -84,11 +107,13 @@ class RequirementsPlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._events.write(begun=requirement(item))
+        limit_processor_time()
         signal.signal(signal.SIGALRM, too_slow)
         signal.setitimer(signal.ITIMER_REAL, REQUIREMENT_TIMEOUT)
         try:
             return (yield)
         finally:
+            self._events.end_fork()
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     @pytest.hookimpl(wrapper=True)
@@ -116,6 +141,14 @@ def explain(error: BaseException) -> str:
             return str(error) or "the check fails"
         case TooSlow():
             return f"not done after {REQUIREMENT_TIMEOUT} s{place(error)}"
+        case TooManyProcesses():
+            return f"starts more than {PROCESSES} processes{place(error)}"
+        case RuntimeError() if "can't start new thread" in str(error):
+            return f"starts too many threads{place(error)}"
+        case AttributeError(name=str(name)) if error.obj is sys.modules.get("answer"):
+            return f"{answer_name()} does not define {name!r}"
+        case OSError() if "reading from stdin" in str(error):
+            return f"waits for input from the keyboard, and a check has no keyboard{place(error)}"
         case MemoryError():
             return f"needs more than {MEMORY >> 30} GB of memory{place(error)}"
         case OSError(errno=errno.EFBIG):
@@ -140,23 +173,33 @@ def answer_name() -> str:
 
 
 def load(path: Path, events: Events) -> ModuleType:
-    """Import the answer. If the import fails, write an event with the error, and end the process."""
+    """Import the answer. If the import fails, write an event with the error, and end the process at once."""
     spec = importlib.util.spec_from_file_location("answer", path)
     assert spec is not None and spec.loader is not None
     module = sys.modules["answer"] = importlib.util.module_from_spec(spec)
+    limit_processor_time()
     signal.signal(signal.SIGALRM, too_slow)
     signal.setitimer(signal.ITIMER_REAL, REQUIREMENT_TIMEOUT)
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        events.write(broken=f"{path.name}, line {error.lineno}: {error.msg}")
+        where = path.name if error.lineno is None else f"{path.name}, line {error.lineno}"
+        events.write(broken=f"{where}: {error.msg}")
     except (Exception, SystemExit, TooSlow) as error:  # noqa: BLE001  # whatever the student's module raises
         events.write(broken=f"{path.name} cannot be imported: {explain(error)}")
     else:
         return module
     finally:
+        events.end_fork()
         signal.setitimer(signal.ITIMER_REAL, 0)
-    pytest.exit("the answer cannot be imported", returncode=2)
+    os._exit(2)
+
+
+def limit_processor_time() -> None:
+    """Let the process use PROCESSOR_TIME seconds from now on. A timer cannot interrupt `sum(itertools.repeat(1))`."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + PROCESSOR_TIME, most))
 
 
 def running_threads() -> int:
@@ -176,21 +219,45 @@ def limit(folder: Path) -> None:
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_NPROC, (running_threads() + THREADS,) * 2)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # A write that exceeds RLIMIT_FSIZE then raises OSError.
-    root = str(folder.resolve())
+    limit_places(str(folder.resolve()))
+    limit_processes()
+
+
+def limit_places(root: str) -> None:
+    """Refuse changes of files outside of the folder `root`."""
 
     def refuse_other_places(event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
-            path = args[0]
-        elif event in WRITING_EVENTS:
-            path = args[WRITING_EVENTS[event]]
+            paths = [args[0]]
         else:
-            return
-        if isinstance(path, str | bytes | os.PathLike):
-            name = os.path.realpath(os.fsdecode(path))
-            if not name.startswith((root + "/", "/dev/")) and name != root:
-                raise PermissionError(errno.EACCES, "an answer may change files only in the check's folder", name)
+            paths = [args[index] for index in WRITING_EVENTS.get(event, ())]
+        for path in paths:
+            if isinstance(path, str | bytes | os.PathLike):
+                name = os.path.realpath(os.fsdecode(path))
+                if not name.startswith((root + "/", "/dev/")) and name != root:
+                    raise PermissionError(errno.EACCES, "an answer may change files only in the check's folder", name)
 
     sys.addaudithook(refuse_other_places)
+
+
+def limit_processes() -> None:
+    """Refuse to start more than PROCESSES processes. The forks of a process share one counter in memory."""
+    counter = mmap.mmap(-1, 8)
+
+    def refuse_too_many(event: str, args: tuple[Any, ...]) -> None:
+        if event in STARTING_EVENTS:
+            count = int.from_bytes(counter[:8]) + 1
+            counter[:8] = count.to_bytes(8)
+            if count > PROCESSES:
+                raise TooManyProcesses(errno.EAGAIN, f"an answer may start {PROCESSES} processes")
+
+    sys.addaudithook(refuse_too_many)
+
+
+def pytest_unconfigure() -> None:
+    """End the process at once when all tests have ended. Otherwise it would wait for the threads of the answer."""
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def pytest_configure(config: pytest.Config) -> None:

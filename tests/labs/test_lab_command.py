@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
 import sys
 import threading
 import zlib
@@ -13,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hmb.cli.lab.catalog import SECOND, find
-from hmb.cli.lab.checking import CheckFailed, check
+from hmb.cli.lab.checking import STUCK, CheckFailed, _results, check
 from hmb.cli.lab.grading import seed_of
 from hmb.cli.lab.requirements_plugin import running_threads
 from hmb.cli.main import main
@@ -66,8 +68,7 @@ def test_the_second_exercise_is_added_to_a_started_lab(folder: Path) -> None:
     again = lab("start", "4", "--second")
     assert again.exit_code == 1 and "second.py exists already" in again.output
     assert (folder / "lab-04" / "second.py").read_text() == "mine = 1\n"
-    broken = lab("check", "4", "--second")
-    assert "module 'answer' has no attribute 'TimeIndex'" in broken.output
+    assert "second.py does not define 'TimeIndex'" in lab("check", "4", "--second").output
 
 
 def test_an_answer_was_overwritten_by_a_second_start(folder: Path) -> None:
@@ -136,7 +137,11 @@ def test_results_for_gradescope_and_classroom(folder: Path) -> None:
     ("answer", "message"),
     [
         ("def f(:\n", "answer.py, line 1: invalid syntax"),
-        ("", "AttributeError: module 'answer' has no attribute 'Log'"),
+        ("", "answer.py does not define 'Log'"),
+        ("\0", "answer.py: source code string cannot contain null bytes"),
+        ("import os\nwhile True: os.fork()\n", "starts more than 100 processes (answer.py, line 2"),
+        ("import os\nos.rename('/tmp', 'mine')\n", "may change files only in the check's folder: '/tmp'"),
+        ("input('a number?')\n", "waits for input from the keyboard, and a check has no keyboard (answer.py, line 1"),
         ("x = bytearray(4 << 30)\n", "needs more than 2 GB of memory (answer.py, line 1"),
         ("open('/tmp/outside', 'w')\n", "may change files only in the check's folder: '/tmp/outside'"),
         ("import shutil\nshutil.rmtree('/tmp')\n", "may change files only in the check's folder: '/tmp'"),
@@ -159,6 +164,9 @@ def test_a_broken_answer_gets_one_message(folder: Path, answer: str, message: st
     [
         ("print('x' * 1000000, flush=True)", "writes or prints more than 16 MB"),
         ("import os; os._exit(3)", "the answer has ended the process"),
+        ("import os; os.fork()", "starts more than 100 processes"),
+        ("import subprocess; subprocess.Popen(['sleep', '60'])", "starts more than 100 processes"),
+        ("__import__('threading').Thread(target=__import__('time').sleep, args=(60,)).start()", "too many threads"),
     ],
 )
 def test_an_answer_that_prints_or_ends_is_named(folder: Path, append: str, message: str) -> None:
@@ -176,6 +184,26 @@ def test_an_endless_answer_ends_after_the_time_limit(folder: Path) -> None:
     assert results[0].error == "not done after 20 s (answer.py, line 4, in __init__)"
     assert results[1].error == "the check was stopped after 25 s"
     assert results[2].error == "not checked, because the check was stopped after 25 s"
+
+
+def test_a_call_that_no_timer_can_interrupt_ends_after_its_processor_time() -> None:
+    program = "import itertools, hmb.cli.lab.requirements_plugin as plugin; plugin.PROCESSOR_TIME = 1\n"
+    program += "plugin.limit_processor_time(); sum(itertools.repeat(1))"
+    ended = subprocess.run([sys.executable, "-c", program], timeout=100)
+    assert ended.returncode == -signal.SIGXCPU
+    with pytest.raises(CheckFailed, match=r"answer\.py: the answer has used the processor for too long"):
+        _results([], "", "answer.py", STUCK)
+
+
+def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
+    """Regression: a thread that never ended kept the check waiting for three minutes after the last test."""
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
+    (folder / "answer.py").write_text(thread + LAB.solution)
+    results = check(LAB, folder / "answer.py", 1)
+    assert [each.error for each in results] == [None] * 7
+    (folder / "answer.py").write_text(thread + "broken\n")
+    with pytest.raises(CheckFailed, match="NameError: name 'broken' is not defined"):
+        check(LAB, folder / "answer.py", 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads for the limit of processes")
