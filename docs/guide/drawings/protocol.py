@@ -24,7 +24,7 @@ THREAD = "connection's thread"
 
 def frame() -> Drawing:
     """Draw the bytes of a real Metadata request, field by field."""
-    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="weather")])
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="tea")])
     parts = ClientConnection("app").request(request, 1)
     data = b"".join(bytes(part) for part in parts)
     fields: list[tuple[str, int, Tone]] = [
@@ -37,14 +37,14 @@ def frame() -> Drawing:
     ]
     assert sum(size for _, size, _ in fields) == len(data)
     words = ", ".join(f"{name} {size} bytes" for name, size, _ in fields)
-    drawing = Drawing(760, 290, f"A Metadata request of {len(data)} bytes, field by field: {words}.")
+    drawing = Drawing(492, 290, f"A Metadata request of {len(data)} bytes, field by field: {words}.")
     position, y = 0, 34
     for number, (name, size, tone) in enumerate(fields):
-        x = 8 + 378 * (number % 2)
+        x = 8 + 242 * (number % 2)
         top = y + 88 * (number // 2)
         words = data[position : position + size].hex(" ")
         drawing.text(x, top, name, anchor="start", strong=True)
-        drawing.box(x, top + 10, 366, 34, words, tone=tone)
+        drawing.box(x, top + 10, 234, 34, words, tone=tone)
         drawing.text(x, top + 62, f"bytes {position} to {position + size - 1}", anchor="start", size=13)
         position += size
     return drawing
@@ -56,8 +56,8 @@ def versions() -> Drawing:
     rows = [(f"Kafka {release}", kafka_versions(release)[API]) for release in RELEASES]
     chosen = {name: min(theirs[-1], ours[-1]) for name, theirs in rows}
     words = "; ".join(f"a client of {name} uses version {version}" for name, version in chosen.items())
-    drawing = Drawing(720, 70 + 46 * (len(rows) + 1), f"Versions of Fetch. {words}.")
-    left, wide = 120, 31
+    drawing = Drawing(492, 70 + 46 * (len(rows) + 1), f"Versions of Fetch. {words}.")
+    left, wide = 102, 20
     for version in ours:
         drawing.text(left + wide * version + wide / 2 - 1, 24, str(version), size=13)
     for number, (name, theirs) in enumerate([*rows, ("HMB", ours)]):
@@ -91,7 +91,7 @@ def dispatch() -> Drawing:
             client.send(MetadataRequest(topics=[]))
             events.clear()
             client.send(MetadataRequest(topics=[]))
-    sequence = Sequence(*(Lane(name, "amber") for name in (THREAD, "dispatcher", "codec", "handler")), gap=190)
+    sequence = Sequence(*(Lane(name, "amber") for name in (THREAD, "dispatcher", "codec", "handler")), gap=182)
     sequence.note(THREAD, "a frame has arrived")
     add_calls(sequence, events)
     return sequence.drawing("The way of one Metadata request through the broker.")
