@@ -1,8 +1,9 @@
 """Checks of arguments that contain several items. The client makes these checks before it sends a request.
 
-A loop over a str yields its letters. Without a check, `delete_topics("am")` would delete the topics "a" and "m". A loop
-over a dict yields only its keys, so the values would be lost. A partition must be a `TopicPartition`, because a plain
-tuple may have another meaning. Each error message contains an example of a correct argument.
+Python accepts many wrong arguments without an error. A loop over a str yields its letters, so `delete_topics("am")`
+would delete the topics "a" and "m". A loop over a dict yields only its keys, so the values would be lost. A plain tuple
+in place of a `TopicPartition` may have another meaning. The checks raise an error in these cases. Each error message
+contains an example of a correct argument.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Backoff:
     def response_received(self, now: float) -> None:
         """Reset the pause to its first value after a response.
 
-        A response with an error code is also a failure, so the caller may have called `failed` just before. The pause
-        is then not over, and this method does nothing.
+        If the response contains an error code, the caller has just called `failed`, which has started a pause. This
+        method then does nothing, because the pause is not over.
         """
         if self.retry_at <= now:
             self._failures = 0

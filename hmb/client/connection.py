@@ -14,14 +14,15 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A newer broker also closes the connection if it shuts down. With the versions of Kafka 0.9, records for this broker
-would lose their timestamps and headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if three
-conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a second
-ApiVersions, the broker closes the connection again.
+A newer broker also closes the connection if it shuts down. The client must not confuse it with an old broker: with the
+versions of Kafka 0.9, records would lose their timestamps and headers. The client therefore uses these old versions
+only if three conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a
+second ApiVersions, the broker closes the connection again.
 
-After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
-socket. After a failed attempt to connect, all requests fail immediately during a short pause (see the module
-`reconnecting`). `timeout` is the time limit for a whole response, even if the bytes of the response arrive one by one.
+After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
+socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
+the module `reconnecting`). `timeout` is the time limit for a whole response, even if the bytes of the response arrive
+one by one.
 
 A broker may close an idle connection. Before each request, the client therefore checks whether the broker has closed
 the socket, and opens a new socket if necessary. Only one thread may use a connection, but any thread may call
@@ -77,9 +78,9 @@ class ClosedByBroker(ConnectionFailed):
 
 
 def _protocol_hint(beginning: bytes) -> str:
-    """Return a hint for an error message: the protocol that a server seems to use instead of Kafka's protocol.
+    """Return a hint for an error message: the name of the protocol that a server seems to use, for example HTTP.
 
-    `beginning` contains the first bytes that the server has sent. The hint is "" if they match no known protocol.
+    `beginning` contains the first bytes that the server has sent. If these bytes match no known protocol, return "".
     """
     if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected the start of a TLS handshake.
         return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
@@ -176,7 +177,7 @@ class Connection:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the client has already received the first bytes of the next response."""
+        """Whether bytes of the next response are already in the client's memory, so that no system call is needed."""
         return self._stream.has_buffered
 
     def fileno(self) -> int:

@@ -4,8 +4,9 @@ An `Admin` has more than twenty public methods. If all of them were in one class
 that matter. So each task has a module with functions, and `Admin` only lists them:
     create_topics = delegated("_brokers", topics.create_topics)
 
-The call `admin.create_topics(["a"])` then means `topics.create_topics(admin._brokers, ["a"])`. The method keeps the
-signature and the docstring of the function. So neither of them is written a second time, and a type checker knows both.
+The call `admin.create_topics(["a"])` then means `topics.create_topics(admin._brokers, ["a"])`. The method has the
+signature and the docstring of the function, so nobody writes them a second time. A type checker also knows the
+signature.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ R = TypeVar("R")
 
 
 def delegated(attribute: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a method that calls `function`. The first argument is the attribute `attribute` of the method's object."""
+    """Return a method that calls `function`, and passes `self.<attribute>` as its first argument."""
 
     @wraps(function)
     def method(self: Any, /, *arguments: P.args, **keywords: P.kwargs) -> R:

@@ -47,8 +47,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In versions below this version, a broker may create each topic that a request names. So a client that must not create
-# topics names no topic, and requests the metadata of all topics instead.
+# A request of an older version cannot forbid the broker to create the topics in the request. So if no topic may be
+# created, the client sends a request without topic names, which returns all existing topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 

@@ -7,11 +7,11 @@ An application can name an offset in these ways:
     FromStart(10)           10 offsets after the first offset of the log
     AtTime(1700000000000)   the first record at or after this time (ms since 1970); if all records are older, the end
 
-A number from 0 on is already an offset. For all other values, the client sends a ListOffsets request to the leader of
-the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the offset of
-the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log, and -1
-means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the
-oldest open transaction.
+A number that is not negative is already an offset. For all other values, the client sends a ListOffsets request to the
+leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
+offset of the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log,
+and -1 means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset
+of the oldest open transaction.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. With this version, a broker compares the
 timestamp with whole segments of the log, not with single records. `AtTime` then means the beginning of the last segment
@@ -188,8 +188,8 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0, NOT_FOUND means that no segment is older than the time. The result is then the first offset of
-        # the log.
+        # In version 0, a broker returns NOT_FOUND if no segment is older than the time. All records are then newer than
+        # the time, so the result is the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

@@ -80,7 +80,7 @@ class SocketStream:
 
     @property
     def is_readable(self) -> bool:
-        """Whether `read` need not wait, because bytes have arrived or the server has closed the connection."""
+        """Whether `read` would return at once, because bytes have arrived or the server has closed the connection."""
         return self.has_buffered or bool(self._input.poll(0))
 
 

@@ -1,7 +1,7 @@
 """Administration: describes and changes the topics, settings, groups, committed offsets and brokers of a cluster.
 
-The class `Admin` has one method for each task. The modules of this folder contain the methods as functions, whose
-first argument is a `Brokers` object. The function sends its request to a broker that can answer it:
+The class `Admin` has one method for each task. For each method, a module of this folder contains a function. The first
+argument of the function is a `Brokers` object. The function sends its request to a broker that can answer the request:
     broker                   answers requests about
     any broker               lists of topics, settings of topics
     the controller           creation and deletion of topics
@@ -10,11 +10,11 @@ first argument is a `Brokers` object. The function sends its request to a broker
     each broker itself       its own settings and data directories
 
 A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
-result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. The
-function `raised` returns a result. If the result is a KafkaError, `raised` raises this error.
+result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. An
+application that prefers exceptions calls `raised(result)`: it returns a result, but raises a KafkaError.
 
-If the broker is too old for a method, the method raises KafkaError with UNSUPPORTED_VERSION. The error message contains
-the name of the missing API.
+If the broker is too old for a method of `Admin`, the method raises KafkaError with UNSUPPORTED_VERSION. The error
+message contains the name of the API that the broker does not support.
 
 Read the modules in this order:
 1. `brokers`: finds the right broker for a request, and retries after temporary errors.

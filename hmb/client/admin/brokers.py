@@ -1,13 +1,13 @@
-"""The brokers of a cluster, for an `Admin`: finds the right broker for a request, and retries after temporary errors.
+"""The class `Brokers`: it finds the right broker for a request of an `Admin`, and retries after temporary errors.
 
 Any broker can answer some requests, for example a list of topics. Other requests must go to one broker: to the
 controller, to the leader of a partition, or to the coordinator of a group. The class `Cluster` finds the controller and
 the leaders with Metadata requests. The class `Brokers` finds a coordinator with a FindCoordinator request.
 
 While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The class
-`Brokers` then retries for up to `request_timeout` seconds. After a lost connection, it retries for only 3 seconds,
-which is enough for the restart of a broker. If it has never reached any broker, it does not retry, because the address
-is probably wrong.
+`Brokers` then retries for up to `request_timeout` seconds. If a connection is lost, `Brokers` retries for only 3
+seconds, which is enough for the restart of a broker. If no broker has ever answered, `Brokers` does not retry, because
+the address is probably wrong.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Brokers:
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return for how many seconds this object may retry after this error. 0 means no retry."""
+        """Return how long (seconds) a request may be repeated after this error. 0 means that it is not repeated."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
         return self.request_timeout if is_temporary(error) else 0.0
@@ -198,7 +198,7 @@ def raised(result: T | KafkaError) -> T:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the partition numbers of each topic, by topic name. Most requests need this form."""
+    """Group partitions by topic: return the partition numbers of each topic name. Most requests need this form."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

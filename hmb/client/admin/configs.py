@@ -1,15 +1,15 @@
 """The methods of `Admin` for settings of topics, brokers, loggers and groups: describe them and change them.
 
-The value of a setting can be stored in several places. They are, in this order: the topic itself, the settings of this
-broker, the settings of all brokers, the broker's file `server.properties`, and Kafka's defaults. The broker uses the
-first value in this order. A response also contains the *synonyms* of a setting: the values in all these places, in the
-same order:
+The value of a setting can be stored in five places: for the topic itself, for this broker, for all brokers, in the
+broker's file `server.properties`, and in Kafka's defaults. The broker uses the value in the first of these places that
+has one. A response also contains the *synonyms* of a setting: all its values, in the order of these places:
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000
         default             604800000
 
-For example, if a user deletes `retention.ms` of a topic, the topic uses the value of `retention.ms` for all brokers.
+For example, `retention.ms` has one value for the topic "events" and another value for all brokers. If a user deletes
+the topic's value, the value for all brokers applies to the topic.
 
 Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
 AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is
@@ -67,7 +67,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The `source` of a `ConfigEntry` whose value was set for exactly this topic, broker or group."""
+        """The place of the values that were set for exactly this topic, broker or group, and not for all of them."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -120,7 +120,8 @@ class ConfigChange(NamedTuple):
     def applied_to(self, before: str | None) -> str | None:
         """Return the value after the change. `before` is the value before the change.
 
-        Both values are None if no value is set for the topic, broker or group itself.
+        For example, APPEND of "delete" turns "compact" into "compact,delete". None means that no value is set for the
+        topic, broker or group itself.
         """
         items = before.split(",") if before else []
         changed = self.value.split(",") if self.value else []
@@ -163,8 +164,8 @@ def alter_configs(
 ) -> None:
     """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
 
-    If a name is unknown, the method raises an error before it sends the changes. The method checks the names
-    because a broker reports no error for an unknown name in `delete`. Raises KafkaError if the broker refuses a
+    Raises an error for an unknown name before it sends the changes. Without this check, the deletion of a misspelled
+    setting would seem to succeed, because a broker reports no error for it. Raises KafkaError if the broker refuses a
     change. Needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
@@ -219,9 +220,10 @@ def _configs_of(
 def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
     """Raise an error if a change has an unknown name.
 
-    For a topic or a group, the function checks all names. For one broker, it checks only the names to delete. It does
-    not check the names to set, because a broker does not list all settings that it accepts. For example, it does
-    not list the settings of plugins. For all brokers and for loggers, the function checks no names.
+    - For a topic or a group, it checks all names.
+    - For one broker, it checks only the names that the changes delete. It does not check the names that the changes
+      set, because a broker does not list all settings that it accepts, for example the settings of plugins.
+    - For all brokers and for loggers, it checks no names.
     """
     names = [change.name for change in changes]
     if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:

@@ -3,7 +3,7 @@
 A committed offset is the offset of the next record that the group reads. Members commit offsets with an OffsetCommit
 request. An admin sends the same request, but without a member id and a generation. The coordinator accepts the admin's
 request only if the group has no members. Otherwise the next commit of a member would replace the admin's offset. Kafka
-0.8.2 stores committed offsets for a group id, although its groups have no members.
+0.8.2 has no group members, but it also stores committed offsets by group id.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def delete_group_offsets(
 
 
 def check_group(group: str, number: int, message: str | None = None) -> None:
-    """Raise KafkaError if the error code in a response about a group is not 0."""
+    """Raise KafkaError if `number` is not 0. `number` is the error code in a response about a group."""
     if number == ErrorCode.GROUP_ID_NOT_FOUND:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
     if number:

@@ -177,7 +177,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
 
 
 def _refuse_other_types(brokers: Brokers, group: str) -> None:
-    """If the group has a type that this client cannot describe, raise an error that names the type."""
+    """Raise an error if this client cannot describe groups of this group's type. The message contains the type."""
     for listed in list_groups(brokers):
         if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
             what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"

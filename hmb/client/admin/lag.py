@@ -7,8 +7,8 @@ first record that the group has not read, and returns its timestamp.
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets inside the log. If a committed offset were outside the log, the consumers would start at a
-different offset (`auto.offset.reset`).
+A plan contains only offsets inside the log, because a consumer cannot start at any other offset. It would start at an
+offset that its setting `auto.offset.reset` chooses.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PartitionLag(NamedTuple):
     def lag(self) -> int | None:
         """The log end offset minus the committed offset, or None if one of them is unknown.
 
-        If the log is compacted, fewer records than this number are unread.
+        In a compacted log, some offsets have no record, so the number of unread records can be lower.
         """
         if self.committed is None or self.log_end_offset is None:
             return None
@@ -109,9 +109,8 @@ def plan_reset(
 ) -> dict[TopicPartition, PlannedOffset]:
     """Return the offsets that a reset would commit. This method commits nothing.
 
-    With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new
-    offset is the log end offset. If `to` is a time after the last record, the new offset is the log end offset,
-    too.
+    With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new offset is
+    the log end offset. The new offset is also the log end offset if `to` is a time after the last record.
     """
     wanted = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group, wanted)
@@ -135,7 +134,7 @@ def _offsets(brokers: Brokers, specs: Mapping[TopicPartition, OffsetSpec]) -> di
 
 
 def _timestamps(brokers: Brokers, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Return the timestamp of one record in each partition: of the first record at or after the given offset.
+    """Return, for each partition, the timestamp of the first record at or after the given offset.
 
     If a partition has no such record, or the record has no timestamp, the result does not contain the partition.
     """
@@ -157,9 +156,9 @@ def _next_records(
 
     Return the partitions that the caller must fetch again, with the next offset of each partition.
 
-    The caller calls this function in a loop until no partition is left. The loop ends, because a broker always returns
-    records for the first partition in a request, if the partition has any. So each call completes this partition or
-    increases its offset.
+    The caller calls this function in a loop until no partition is left. The loop ends, because each call completes the
+    first partition in the request or increases its offset. A broker always returns records of the first partition, if
+    any exist.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -134,7 +134,7 @@ def describe_producers(
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """Return the timestamp that a ListOffsets request must contain to ask for this offset."""
+    """Return the timestamp for a ListOffsets request. For example, the timestamp -1 asks for the log end offset."""
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

@@ -2,7 +2,8 @@
 
 The problem: if an application fetched the next records only after it has processed the earlier ones, it would often
 wait for the network. The consumer therefore always has one request to each leader in flight, even while the application
-processes records. A call of `poll` uses these parts:
+processes records. The drawing shows the objects that a call of `poll` uses. The application has read up to offset 12,
+and the consumer has fetched up to offset 19:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription

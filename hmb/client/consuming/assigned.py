@@ -1,6 +1,7 @@
 """The partitions that a consumer reads: their positions, seeking, pausing, and the offsets of their logs.
 
-A `Consumer` has an `AssignedPartitions` object, and has the same methods. They do the same with and without a group.
+Each `Consumer` has an `AssignedPartitions` object, and offers its methods to the application. The methods work in the
+same way for consumers with and without a group.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. The method `covers` changes the object. A caller can call `covers` on the copy instead."""
+        """Return a copy. A caller can then call `covers` on the copy, without changing this object."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other
@@ -213,8 +213,8 @@ class RecordBuffer:
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
         """Remove from the buffer the batches that `next_fetched` has returned. Set the position to `next_offset`.
 
-        `count` is the number of records that the application receives from these batches. If `error` is not None, the
-        consumer stops reading this partition, and a later `poll` raises the error.
+        The application receives `count` records from these batches. If `error` is not None, the consumer stops reading
+        this partition, and a later `poll` raises the error.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)
@@ -236,7 +236,8 @@ class RecordBuffer:
     def has_batches(self) -> bool:
         """Return whether the buffer contains a record or a batch.
 
-        A batch can consist of control records, which the application does not receive.
+        Even if the result is True, the application may receive no record, because a batch can contain only control
+        records.
         """
         return self._next < len(self._records) or bool(self._fetched)
 

@@ -11,8 +11,8 @@ For three kinds of errors, the fetcher changes the position or the request befor
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The request contains the
   old id, so the broker does not return records of the new topic. Requests to brokers older than Kafka 3.1 contain no
   topic id. The fetcher then notices the new id when it requests the metadata again.
-- *The first message is larger than the requested number of bytes.* Without version 3 of Fetch, a broker then sends only
-  the beginning of the message. The next request asks for twice as many bytes.
+- *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of Fetch
+  then sends only the beginning of the message. The next request asks for twice as many bytes.
 """
 
 from __future__ import annotations

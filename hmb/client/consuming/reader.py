@@ -69,7 +69,7 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record. With `decoded=False`, an encoded batch is enough."""
+        """Return whether the buffer contains a record or, if `decoded` is False, at least an encoded batch."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:

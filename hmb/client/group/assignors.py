@@ -19,7 +19,7 @@ HMB's client has four assignors:
   not move (KIP-429). If a partition must move, the first assignment gives it to no member. Its old owner then gives the
   partition up, and joins again. This starts a second rebalance, in which the new owner gets the partition.
 
-The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before it joins.
+The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 
 An assignor first sorts the members, so the order in which the members joined does not change the assignment. Static
 members come first, in the order of their instance ids. The other members follow, in the order of their member ids. The
@@ -137,7 +137,7 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
     """Return the partitions that each member may keep.
 
     A member may keep a partition if three conditions hold. The partition exists. The member still reads the partition's
-    topic. No other member has received the partition in the same generation or later (KIP-792).
+    topic. No other member has received the partition in the same generation or in a later generation (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}
@@ -157,7 +157,7 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """If a member keeps more than its equal share of `count` partitions, remove partitions from this member.
+    """Remove partitions from each member that keeps more than its equal share of all `count` partitions.
 
     All members must read the same topics. For example, 7 partitions and 3 members make shares of 3, 2 and 2. The
     members that keep the most partitions get the larger shares.
@@ -171,7 +171,8 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
     """Move partitions until the members have nearly equal numbers of partitions.
 
     A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more than
-    B. The loop ends, because each move makes the sum of the squares of the members' numbers smaller.
+    B. The loop ends, because each move makes the sum of the squared numbers smaller. For example, 3 and 1 become 2 and
+    2, and 9 + 1 becomes 4 + 4.
     """
     moved = True
     while moved:
@@ -214,6 +215,6 @@ def check_assignors(names: Iterable[str]) -> None:
 def are_cooperative(names: Iterable[str]) -> bool:
     """Return True if a member with these assignors may keep its partitions while it joins.
 
-    The group may choose any of the member's assignors, so the result is False if one of them is eager.
+    The group may choose any of these assignors. So if one of them is eager, the result is False.
     """
     return all(ASSIGNORS[name].is_cooperative for name in names)

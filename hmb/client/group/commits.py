@@ -156,8 +156,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        Before this, wait for the responses to all commits in flight. If the last commit could not reach the
-        coordinator, send nothing, because this request would also fail.
+        Before the method sends this request, it waits for the responses to all commits in flight. If the last commit
+        could not reach the coordinator, the method sends nothing, because the coordinator would not receive it.
         """
         if self._is_lost:
             return
@@ -183,9 +183,9 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds, or after `request_timeout` if `timeout` is None. If the connection was
-        lost, the retries end after at most `reconnect_for` seconds. The argument of `attempt` is the number of
-        remaining seconds, but at least `shortest`.
+        The retries end after `timeout` seconds; None stands for `request_timeout`. After a lost connection, the retries
+        end after `reconnect_for` seconds, if this is earlier. The argument of `attempt` is the number of remaining
+        seconds. It is never below `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -214,10 +214,10 @@ class CommittedOffsets:
         return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """After `error`, close the connection if its broker may no longer be the coordinator.
+        """If `error` shows that another broker may be the coordinator now, close the connection.
 
-        If the method closes the connection, all commits in flight fail, and the method calls their callbacks with
-        `error`. The next request looks up the coordinator again.
+        All commits in flight then fail, and the method calls their callbacks with `error`. The next request looks up
+        the coordinator again.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return

@@ -80,8 +80,8 @@ class ConsumerGroupMember:
         self._owned = OwnedPartitions()
         self._target = AssignmentById()
         self._must_call_assigned = False  # whether `on_assigned` must be called
-        # The topics that the member has sent to the coordinator. None means that the response was lost, so it is
-        # unknown whether the coordinator has received them.
+        # The topics that the coordinator has received from the member. None means that the member does not know whether
+        # the coordinator has received them, because a response was lost.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
@@ -186,7 +186,10 @@ class ConsumerGroupMember:
         self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
-        """Start a pause. The next heartbeat contains all fields, because the failed heartbeat may be lost."""
+        """Start a pause. The next heartbeat contains all fields.
+
+        The coordinator may not have received the failed heartbeat, so it may not know the values of these fields.
+        """
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
@@ -207,8 +210,8 @@ class ConsumerGroupMember:
     def _must_send_owned(self) -> bool:
         """Return True if the next heartbeat must list the owned partitions.
 
-        If a response was lost, the next heartbeat must list the owned partitions. If the owned partitions have changed,
-        the member first finishes giving up and taking over partitions. Then the next heartbeat must list the owned
+        This is necessary in two cases. First, the last response was lost. Second, the owned partitions have changed,
+        and the member has finished giving up and taking over partitions. Then the next heartbeat must list the owned
         partitions.
         """
         if self._sent_owned is None:

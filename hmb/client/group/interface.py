@@ -42,7 +42,7 @@ class OffsetAndMetadata(NamedTuple):
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 
-    When a transactional producer commits offsets for a consumer, it sends the consumer's identity, too (KIP-447).
+    A transactional producer that commits offsets for a consumer also sends the consumer's identity (KIP-447).
 
     The default values -1 and "" mean that the consumer is not a member, because it chose its partitions with `assign`.
     """

@@ -3,7 +3,7 @@
 The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members. It
 looks up the numbers of partitions of all their topics, calls the assignor, and sends the assignments in SyncGroup.
 
-Later, the leader looks up the topics again and again. If the number of partitions of a topic has changed, the leader
+The leader repeats this lookup at regular intervals. If the number of partitions of a topic has changed, the leader
 starts a rebalance. If a topic does not exist yet, the leader looks it up more often.
 """
 

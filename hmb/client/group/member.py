@@ -119,9 +119,9 @@ class GroupMember(Protocol):
         """
 
     def deadline(self) -> float:
-        """Return the earliest time at which `next_request` returns a request again.
+        """Return the time of the next request: until this time, `next_request` returns None.
 
-        A call of another method can change this time.
+        A call of another method, for example `polled`, can change this time.
         """
 
     def response_timeout(self, request: Request) -> float | None:

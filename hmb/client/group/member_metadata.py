@@ -4,11 +4,10 @@ The coordinator does not decode subscriptions and assignments. In JoinGroup, a m
 its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader sends the assignments of
 all members, and each member receives its own assignment.
 
-A subscription also contains the partitions that the member owned before the rebalance. A cooperative member still owns
-these partitions, and lists them in `owned_partitions`. An eager member has already given up all partitions. With the
-sticky assignor, an eager member lists its earlier partitions in the field `user_data`. Both kinds of members also send
-the generation in which they received these partitions. If this generation is old, the leader knows that the partitions
-may already belong to other members.
+A subscription also contains the partitions that the member owned before the rebalance, and the generation in which the
+member received them. If this generation is old, the leader knows that the partitions may already belong to other
+members. A cooperative member still owns the partitions, and lists them in `owned_partitions`. An eager member has
+already given up all partitions. With the sticky assignor, it lists them in the field `user_data`.
 
 Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
 of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.

@@ -2,8 +2,8 @@
 
 OffsetCommit and OffsetFetch messages group the partitions by topic. A response contains an error code for each
 partition. From version 8 on, an OffsetFetch request contains a list of groups. This module hides these details from the
-other modules. From version 10 on, both requests contain topic ids instead of names. This client does not use these
-versions, because it also requests the offsets of deleted topics, and a deleted topic has no id.
+other modules. From version 10 on, both requests contain topic ids instead of names. The client uses only versions below
+10: it also requests the offsets of deleted topics, and a deleted topic has no id.
 """
 
 from __future__ import annotations
@@ -70,9 +70,10 @@ def fetch_request(
 ) -> OffsetFetchRequest:
     """Return a request for the committed offsets of these partitions.
 
-    If `partitions` is None, the request asks for all partitions. This is possible from version 2 on. If
-    `require_stable` is true, the coordinator responds with an error for each partition whose offset is part of an open
-    transaction. Brokers before Kafka 2.5 do not support `require_stable`, and the function then ignores it.
+    If `partitions` is None, the request asks for all partitions, which is possible from version 2 on.
+
+    If `require_stable` is true, the coordinator responds with an error for each partition whose offset is part of an
+    open transaction. For a broker before Kafka 2.5, the function ignores `require_stable`.
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():

@@ -1,9 +1,8 @@
 """The partitions that a group member owns, and the calls of the rebalance listener that change them.
 
-Two members must never read the same partition. So a member first asks its consumer to stop reading a partition. Only
-then does the member report to the coordinator that it has given up this partition. To ask its consumer, the member
-needs a call of the rebalance listener, which the consumer's thread makes. `OwnedPartitions` returns this call, and
-changes the owned partitions after the call:
+Two members must never read the same partition. So before a member gives a partition up, its consumer must stop reading
+this partition. The consumer's thread calls the rebalance listener for this, and the member then informs the
+coordinator. `OwnedPartitions` returns the call that is necessary, and changes the owned partitions after the call:
     owned {a1, a2}, target {a0, a1}
     give_up_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
     take_over({a0, a1})             on_assigned({a0})    after the call, the member owns {a0, a1}
@@ -21,12 +20,12 @@ class OwnedPartitions:
         self.partitions: Owned = NO_PARTITIONS
 
     def give_up_all_except(self, kept: Owned) -> ListenerCall | None:
-        """Return the call that gives up all partitions except `kept`, or None if the member owns no others."""
+        """Return the call that gives up all partitions except `kept`. Return None if no partition must be given up."""
         given_up = self.partitions - kept
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
 
     def lose_all(self) -> ListenerCall | None:
-        """Return the call for partitions that may already belong to other members, or None if the member owns none."""
+        """Return the call `on_lost` for all partitions of the member. Return None if the member owns no partition."""
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
     def take_over(self, target: Owned) -> ListenerCall:

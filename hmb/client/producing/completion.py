@@ -107,8 +107,7 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # This call frees the memory of the batch. This call comes last, because the callbacks of the batch must return
-        # first.
+        # Remove the batch from its queue only after all its callbacks have returned.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -140,8 +139,7 @@ class BatchCompletion:
         """Let a batch be sent again after a pause, or give it up. Return True if it is sent again.
 
         The batch is given up in three cases: the error is not retriable, the delivery timeout is over, or the
-        transaction must be aborted. If `can_retry` is true, the batch is sent again although the error is not
-        retriable.
+        transaction must be aborted. `can_retry=True` means: treat the error as retriable, although Kafka does not.
         """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -196,8 +194,8 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        The result is True in two cases. The earlier batch is still in the queue. Or the producer has just given up the
-        earlier batch, and has then removed the sequence numbers of this batch.
+        This is true in two cases. First, an earlier batch is still in the queue. Second, `batch` has no sequence
+        numbers: the producer removed them when it gave up the earlier batch.
         """
         if self.guarantee.abort_reason:
             return False

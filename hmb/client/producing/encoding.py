@@ -1,9 +1,9 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. If all records of an uncompressed
-batch have only values of the same length, this module converts the batch as a whole. It converts the records of all
-other batches one by one.
+older broker, this module converts the records to the older format, a message set. This module converts some batches as
+a whole, which is faster: uncompressed batches whose records have only values, all of the same length. It converts the
+records of all other batches one by one.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class AtLeastOnce:
         """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add partitions to the transaction, before the first batch is sent. Without transactions, do nothing."""
+        """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
         """Record that a batch was given up. Only a producer with transactions needs this information."""
@@ -104,7 +104,7 @@ class Idempotence(AtLeastOnce):
     """
 
     def __init__(self, *, required: bool) -> None:
-        """If `required` is False and the broker does not support idempotence, the producer works without it."""
+        """If `required` is False and the broker is too old for idempotence, the producer works without idempotence."""
         self._required = required
         self._lock = threading.Lock()  # guards `_identity`; a thread also holds it during the request to the broker
         self._identity: ProducerIdentity | None = None
@@ -112,8 +112,8 @@ class Idempotence(AtLeastOnce):
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call requests a producer id from the broker. After the last epoch of this id, the next call requests a
-        new id. If batches are in flight on `connection` during this request, the connection closes, and the producer
+        The first call requests a producer id from the broker. When this id has no further epoch, the next call requests
+        a new id. If batches are still in flight on `connection`, the request closes the connection, and the producer
         sends these batches again.
         """
         with self._lock:

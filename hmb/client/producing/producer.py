@@ -179,7 +179,7 @@ class Producer:
         callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        # The last batch usually completes last. So after the wait for the last batch, the other waits usually end
+        # Wait for the last batch first, because it usually completes last. The other waits then usually end
         # immediately.
         for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):

@@ -183,8 +183,8 @@ class Sender(threading.Thread):
             batches, since = self._posted[0]
             self._completion.counters.response_received(time.monotonic() - since)
             self._complete(batches, response)
-            # This line comes after the line above. If the line above raises an exception, `_fail_all` still finds the
-            # request's batches in `_posted`.
+            # Remove the request only after the line above has handled its response. If that line raises an exception,
+            # `_fail_all` still finds the request's batches in `_posted`.
             self._posted.popleft()
             if not self.connection.has_buffered:
                 return

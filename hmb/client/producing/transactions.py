@@ -57,8 +57,8 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions of these requests in version 1 of transactions. Later versions belong to version 2 (KIP-890).
-# AddOffsetsToTxn and InitProducerId are the same in both.
+# The newest versions of these requests that a client with version 1 of transactions may send. Newer versions belong to
+# version 2 of transactions (KIP-890). AddOffsetsToTxn and InitProducerId are the same in both.
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
