@@ -12,28 +12,28 @@ common word for these two topics.)
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
       | request
-    groups.py                 finds the group in the table (group_table.py); for offsets: offset_requests.py
+    groups.py                 finds the group in the table (offset_requests.py does this for offsets)
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
     classic/ or modern/       the state machine    journal/      the queue of the partition; many commits share one sync
-      (no threads or disks)                          |
+      (uses no threads or disks)                          |
                                                    hmb/storage   the log of __consumer_offsets
 
 For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition
-17 of `__consumer_offsets`. The thread then releases the lock and waits until the record is on disk. Only after that can
-a client fetch the committed offset 42.
+17 of `__consumer_offsets`. The thread then releases the lock and waits until the record is on disk. A client can fetch
+the committed offset 42 only after the record is on disk.
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a list of records that the journal stores together. The write also contains the step that runs after the
-  records are stored.
+- A *write* is a list of records that the journal stores together. The write also names the step that the coordinator
+  runs after the records are stored.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
 - A *pending* member id has been sent to a client that has not joined with it yet. A *pending* offset belongs to a
-  transaction that is still open. Kafka uses the word in both senses, too.
-- A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time in which the next
-  request of a member must arrive.
+  transaction that is still open. Kafka uses the word *pending* in both senses, too.
+- A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time within which the
+  next request of a member must arrive, for example 45 s.
 
 Read the modules and folders of this package in this order:
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`

@@ -1,8 +1,8 @@
 """The topics of the cluster, for a coordinator that assigns their partitions to members.
 
 `ClusterTopics.version` increases whenever a topic or a partition is created or deleted. At each heartbeat, a KIP-848
-group checks whether this version has changed. If the version is the same as at the last heartbeat, the group does not
-have to search the topics for changes.
+group checks whether this version has changed. If the version has not changed since the last heartbeat, the group does
+not have to compare its topics with the topics of the cluster.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class ClusterTopics(Protocol):
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
     """Return a hash of the names, ids and partition counts of topics, or 0 if `topics` is empty (KIP-1101).
 
-    Kafka uses a different hash function. If a group moves between HMB and Kafka, its stored hash no longer matches, so
-    the group computes its assignment once more.
+    Kafka uses a different hash function. If a group moves from Kafka to HMB, its stored hash differs from the result of
+    this function, so the group computes its assignment once more.
     """
     import hashlib  # This import loads OpenSSL, which takes 3 ms. Most brokers never need it.
 

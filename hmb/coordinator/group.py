@@ -25,7 +25,11 @@ from hmb.protocol.topics import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records that the journal must store together. After the write, the caller runs `on_stored(error, now)`."""
+    """Records that the journal stores together.
+
+    After the write, the caller runs `on_stored(error, now)`. If the journal could not store the records, `error` is the
+    reason.
+    """
 
     records: Sequence[KeyAndValue]
     on_stored: Callable[[KafkaError | None, int], None] = lambda error, now: None
@@ -43,7 +47,7 @@ class Commit(NamedTuple):
 
     @property
     def names_no_member(self) -> bool:
-        """Whether the commit is part of a transaction and names no member.
+        """Whether the commit is part of a transaction and contains no member id.
 
         Producers older than KIP-447 send every commit of a transaction without a member id.
         """

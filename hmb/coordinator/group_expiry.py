@@ -2,7 +2,7 @@
 
 A committed offset of a topic does not expire while the group reads this topic. In a KIP-848 group, the members send the
 names of their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This
-metadata is a `ConsumerProtocolSubscription`, and every version of it begins with the names of the topics.
+metadata is a `ConsumerProtocolSubscription`, and every version of this struct begins with the names of the topics.
 
 The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts
@@ -10,7 +10,7 @@ The retention time of an offset starts at one of these events (KIP-211):
     classic group that never had a member     the commit of the offset
     classic group, Empty                      the group becomes Empty
     classic group of consumers, Stable        the commit of the offset
-    every other classic group                 (no offset expires)
+    every other classic group                 (none: its offsets do not expire)
 
 For example, the retention is 7 days, and the last consumer of a classic group leaves on May 1. All offsets of the group
 expire on May 8, even if their last commit was in April.
@@ -30,11 +30,14 @@ from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscriptio
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ProtocolError
 
-VERSION_SIZE = 2  # bytes of the version, with which the metadata of a member begins
+VERSION_SIZE = 2  # bytes: the metadata of a member begins with its version, an int16
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """Return the names of the topics in a consumer's metadata, which can have any version. Raises ProtocolError."""
+    """Return the names of the topics in a consumer's metadata. Raises ProtocolError.
+
+    The metadata can have any version, because each version begins with the same fields.
+    """
     return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 
@@ -59,7 +62,7 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
 
 @singledispatch
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Return whether the group reads the topic, or True if the broker does not know which topics the group reads."""
+    """Return whether the group reads the topic. If the broker does not know the topics of the group, return True."""
     raise TypeError(f"unknown kind of group: {group!r}")
 
 
@@ -78,7 +81,7 @@ def _(group: ClassicGroup, topic: str) -> bool:
 
 @singledispatch
 def expiry(group: Group) -> Expiry | None:
-    """Return the rule by which the group's offsets expire, or None if no offset expires at the moment."""
+    """Return the rule that decides which offsets of the group expire, or None while no offset can expire."""
     raise TypeError(f"unknown kind of group: {group!r}")
 
 

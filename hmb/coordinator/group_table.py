@@ -25,7 +25,7 @@ ListedGroup = ListGroupsResponse.ListedGroup
 class GroupTable:
     """All groups by their ids. Thread-safe.
 
-    - The key of each group is the id of its state machine.
+    - The key of each group is its group id.
     - For each id, the table contains at most one group. After `close`, no group is added.
     """
 
@@ -59,13 +59,13 @@ class GroupTable:
         """Return the group with this id, or create it. Raises COORDINATOR_NOT_AVAILABLE after `close`."""
         with self._lock:
             if self._closed:
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker is stopping")
             if group_id not in self._groups:
                 self._groups[group_id] = self._make(group_id)
             return self._groups[group_id]
 
     def remove(self, shared: SharedGroup) -> None:
-        """Remove this group. Do nothing if the table contains a different group with the same id."""
+        """Remove this group. If the table now contains a different group with the same id, keep that group."""
         group_id = shared.machine.group_id
         with self._lock:
             if self._groups.get(group_id) is shared:  # After `clear`, a new group can have this id.
@@ -78,7 +78,7 @@ class GroupTable:
         return list(groups.values())
 
     def close(self) -> None:
-        """Create no more groups from now on."""
+        """Close the table: from now on, it creates no more groups."""
         with self._lock:
             self._closed = True
 
@@ -92,7 +92,7 @@ def check_group_id(group_id: str) -> None:
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
     """Return the groups that have one of these states and one of these types.
 
-    An empty list allows all states or all types. The comparison ignores upper and lower case.
+    If `states` is empty, every state matches. If `types` is empty, every type matches. Upper and lower case are equal.
     """
     wanted_states = {state.strip().lower() for state in states}
     wanted_kinds = {kind.lower() for kind in types}

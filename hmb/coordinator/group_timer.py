@@ -1,12 +1,12 @@
 """The timer: one thread that wakes groups at their deadlines.
 
 A heap contains the time of the next wake-up of each group. A heartbeat moves the deadline of its group to a later time,
-but does not change the heap. The timer therefore wakes the group before its deadline. The group then schedules its next
-wake-up. In this way, each group causes only about one wake-up in each session timeout, even if a thousand members send
-heartbeats.
+but the entry in the heap keeps the old time. The timer therefore wakes the group before its real deadline, and the
+group then schedules its next wake-up. In this way, each group causes only about one wake-up in each session timeout,
+even if its members send a thousand heartbeats in this time.
 
-For example, a member has a session timeout of 45 s and sends a heartbeat every 3 s. The timer wakes its group about
-once every 42 s.
+For example, a group has one member with a session timeout of 45 s, which sends a heartbeat every 3 s. The timer wakes
+the group about once every 42 s.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ class GroupTimer:
     """A thread that wakes groups, one after the other, at their deadlines. Thread-safe.
 
     - For each group whose `due` is not None, the heap contains an entry with this time.
-    - An entry with another time is outdated: the thread removes it, and does not wake the group.
+    - If the time of an entry differs from the `due` of its group, the entry is outdated. The thread removes the entry
+      and does not wake the group.
     """
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
         self._clock = clock
         self._changed = threading.Condition()  # guards all fields; a thread that holds it takes no other lock
         self._heap: list[tuple[int, int, TimedGroup]] = []
-        self._numbers = itertools.count()  # decide the order of groups with the same deadline
+        self._numbers = itertools.count()  # the second item of an entry, which orders entries with the same deadline
         self._is_waking = False  # whether the thread is waking a group
         self._stopped = False
         self.thread = threading.Thread(target=self._run, name="group-timer", daemon=True)
@@ -56,7 +57,7 @@ class GroupTimer:
             self._changed.notify_all()
 
     def schedule(self, group: TimedGroup, deadline: int | None) -> None:
-        """Schedule a wake-up of the group at `deadline` (ms) or earlier. Do nothing if `deadline` is None."""
+        """Make sure that the timer wakes the group at `deadline` (ms) or earlier. If `deadline` is None, do nothing."""
         due = group.due  # None if the timer is waking the group; the group then schedules itself again.
         if deadline is None or (due is not None and due <= deadline):
             return
@@ -72,10 +73,10 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def wait_until_idle(self) -> None:
-        """Wait until the timer has no wake-up left to do. A test calls this method after it moves the clock.
+        """Wait until no group has a due wake-up. A test calls this method after it moves the clock forward.
 
-        This wait always ends, because a group that is woken never waits without a time limit. The method `stop` ends
-        this wait, too.
+        This wait always ends, because the code that the timer runs for a group never waits without a time limit. The
+        method `stop` also ends this wait.
         """
         with self._changed:
             self._changed.notify_all()

@@ -1,13 +1,13 @@
-"""The group coordinator: it handles the requests of members, and the threads of all connections share it.
+"""The group coordinator: it handles the requests of members. The threads of all connections share one coordinator.
 
-Two other modules contain the behaviour of one group: classic/group.py and modern/group.py. shared_group.py shows how
-several threads share a group. offset_requests.py handles the requests for committed offsets. For each request, this
-module finds the group in the table (group_table.py), or adds a new group to the table. When the broker starts, this
-module restores all groups from the journal. A request that arrives before all groups are restored receives the error
-COORDINATOR_LOAD_IN_PROGRESS.
+`GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
+the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
+restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py and
+modern/group.py contain the behaviour of one group, shared_group.py shares a group between threads, and
+offset_requests.py handles the requests for committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
-removes a group when a client deletes it, or when it has no members and its last offset has expired.
+removes a group when a client deletes the group, or when the group has no members and its last offset has expired.
 
 Source: Kafka's `GroupCoordinatorService`.
 """
@@ -94,12 +94,15 @@ class GroupCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start the timer and a thread that loads the groups. Meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start the timer and a thread that loads the groups.
+
+        Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS.
+        """
         self.timer.start()
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
-        """Unload all groups. Waiting clients receive NOT_COORDINATOR, and search for the coordinator again."""
+        """Unload all groups. Clients that wait receive NOT_COORDINATOR and then ask for the coordinator again."""
         self._stop_loading.set()
         self._table.close()
         for shared in self._table.all():
@@ -123,7 +126,7 @@ class GroupCoordinator:
             self._table.find_or_make(key.group).machine = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._table.find_or_make(key.group)  # A group with no other records only stores offsets.
+            self._table.find_or_make(key.group)  # If a group has no other records, it only stores offsets.
             self._offset_manager.replay(key, value, producer_id)
         else:  # Each record of a KIP-848 group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
@@ -150,9 +153,10 @@ class GroupCoordinator:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """Return the classic group that a member names in its request.
+        """Return the classic group that the request of a member names.
 
-        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
+        Raises INVALID_GROUP_ID, or UNKNOWN_MEMBER_ID if no classic group has this id, and the errors of
+        `GroupTable.find`.
         """
         check_group_id(group_id)
         try:
@@ -251,7 +255,7 @@ class GroupCoordinator:
             shared.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Remove members from a classic group. Return one error code (or NONE) for each entry. Raises KafkaError."""
+        """Remove members from a classic group. Return one error code for each entry of `leaving`. Raises KafkaError."""
         try:
             shared = self._find_of_member(group_id)
         except KafkaError as error:
@@ -275,13 +279,19 @@ class GroupCoordinator:
             return describe_consumer_group(shared.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """Return groups with these states and types; an empty list allows all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the groups in these states and of these types. Raises COORDINATOR_LOAD_IN_PROGRESS.
+
+        If `states` or `types` is empty, every state or every type matches.
+        """
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the broker still loads its groups; try again")
         return listed((shared.machine for shared in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
-        """Delete a group that has no members, and its offsets. Raises NON_EMPTY_GROUP and the errors of `describe`."""
+        """Delete a group without members, and delete its offsets.
+
+        Raises NON_EMPTY_GROUP and the errors of `describe`.
+        """
         shared = self._table.find(group_id)
         with shared.lock:
             self.offsets.delete_group(shared)

@@ -58,7 +58,7 @@ def decode_transactions(record: Record) -> Decoded:
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """Return the key and the value of a record as JSON, or the error message of Kafka's tool if a record is invalid."""
+    """Return the key and the value of a record as JSON. For an invalid record, return the message of Kafka's tool."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:

@@ -1,9 +1,9 @@
 """A cache of values that are computed from a name, for example the hash of a group id.
 
-A group commits offsets again and again. For each commit, the coordinator needs the same values, such as the hash of the
-group id. A cache stores these values. A client chooses the name, which can have 32,767 bytes. A cache of 10,000 such
-names would use more than 300 MB. This cache therefore stores values only for names of at most `LONGEST_NAME`
-characters. The coordinator computes the value of a longer name again for each request.
+A group commits offsets again and again, and for each commit the coordinator needs the same values, such as the hash of
+the group id. A cache stores these values. A client chooses the name of its group, and the name can have 32,767 bytes. A
+cache of 10,000 such names would use more than 300 MB. This cache therefore stores values only for names of at most
+`LONGEST_NAME` characters. For a longer name, the coordinator computes the value again at each request.
 
 For example, a cache with 10,000 names of at most 256 characters uses only a few megabytes.
 """
@@ -22,9 +22,9 @@ R = TypeVar("R")
 def cached_by_name(
     entries: int,
 ) -> Callable[[Callable[Concatenate[str, P], R]], Callable[Concatenate[str, P], R]]:
-    """Return a decorator that caches the results of a function for the `entries` most recently used short names.
+    """Return a decorator that caches the results of a function for the `entries` short names that were used last.
 
-    The first argument of the function is the name. A name is short if it has at most `LONGEST_NAME` characters.
+    The name is the first argument of the function. A name is short if it has at most `LONGEST_NAME` characters.
     """
 
     def decorate(function: Callable[Concatenate[str, P], R]) -> Callable[Concatenate[str, P], R]:

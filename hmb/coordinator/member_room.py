@@ -1,8 +1,9 @@
 """A limit for the memory that the metadata and the subscriptions of group members use.
 
 Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as fits into a request,
-and the coordinator stores this metadata until the member's session ends. HMB therefore rejects a member in two cases:
-its metadata is too large for one record, or the metadata of all members of all groups exceeds a limit.
+and the coordinator stores this metadata until the member's session ends. HMB therefore rejects a new member in two
+cases: if its metadata is too large for one record, or if the metadata of all members of all groups would exceed a
+limit.
 
 For example, a member with 2 MB of metadata receives the error INVALID_REQUEST.
 """
@@ -15,13 +16,13 @@ from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMBER_SIZE = 1_000_000  # bytes; more would not fit into one record (max.message.bytes)
-MAX_TOTAL_SIZE = 48 * 1024 * 1024  # limit in bytes for all members of all groups
-SMALL = 4096  # bytes: for a member up to this size, the broker does not check the total
+MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes: the limit for the metadata of all members of all groups together
+SMALL = 4096  # bytes: for a member with at most this much metadata, the broker does not check the total
 
 
 def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:
     """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
     if size > MAX_MEMBER_SIZE:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a member sends {size} bytes; the limit is {MAX_MEMBER_SIZE}")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")
     if size > SMALL and size + sum(shared.machine.size for shared in groups()) > MAX_TOTAL_SIZE:
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members together may use {MAX_TOTAL_SIZE} bytes")
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members would need more than {MAX_TOTAL_SIZE} bytes")

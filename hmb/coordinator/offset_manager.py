@@ -1,19 +1,19 @@
 """Committed offsets in memory and in the journal.
 
-A commit of offsets has two parts, like every write to the journal. In the first part, the thread holds the lock of the
-group. The group checks whether the member is allowed to commit, and `begin_commit` adds the records to the journal's
-queue. This part does no I/O. The thread then releases the lock. In the second part, `Journal.write` waits until the
-records are on disk.
+A commit of offsets has two parts. In the first part, the thread holds the lock of the group. The group checks whether
+the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
+The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-This order protects the offsets of a new member. For example, member A commits offset 40 and waits for the disk. The
-group removes A and assigns the partition to member B, and B commits offset 45. The queue contains 40 and then 45, so
-the newest committed offset is 45.
+The lock of the group protects the offsets of a new member. For example, member A commits offset 40 and waits for the
+disk. The group removes A and assigns the partition to member B, and B commits offset 45. A added its record to the
+queue before the group removed it, so the queue contains 40 and then 45. The newest committed offset is 45.
 
-A thread that deletes offsets must know all offsets of the group, so it waits until no commit of the group is in the
-queue. This thread holds the group's lock while it waits for the disk, so other requests of the group have to wait. This
-is acceptable, because deletions are rare.
+A thread that deletes the offsets of a group must know all these offsets, so it first waits until no commit of the group
+is in the queue. The thread holds the group's lock while it waits for the disk, so other requests of the group have to
+wait. This is acceptable, because deletions are rare.
 
-A fetch returns only offsets that are on disk, because the journal changes the offsets in memory only after the sync.
+A fetch of committed offsets returns only offsets that are on disk, because the journal changes the offsets in memory
+only after the sync.
 
 Source: Kafka's `OffsetMetadataManager`.
 """
@@ -91,7 +91,7 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Add tombstones for the offsets of `partitions`, and the records `also`, to the journal's queue.
+        """Delete offsets: add their tombstones and the records `also` to the journal's queue.
 
         If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
         """
@@ -104,7 +104,10 @@ class OffsetManager:
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Return the partitions with expired offsets. The caller holds the group's lock until `begin_delete` ends."""
+        """Return the partitions with expired offsets.
+
+        The caller must hold the group's lock until `begin_delete` returns.
+        """
         self._journal.write_all_queued(group_id)
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
@@ -112,9 +115,9 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
-        If a new topic has the same name as a deleted topic, the offsets of the new topic stay, because they contain the
-        id of the new topic. If the journal cannot be written, the offsets of the deleted topic stay too. The topic id
-        in these offsets shows that the topic was deleted.
+        A new topic can have the same name as a deleted topic. The offsets of the new topic stay, because they contain
+        its id. If the journal cannot be written, the offsets of the deleted topic also stay. Their topic id shows that
+        the topic no longer exists.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:

@@ -1,8 +1,9 @@
 """The requests for committed offsets, and the expiry of offsets and groups.
 
 A client stores its offsets in two steps. `begin_commit` takes the lock of the group, asks the group whether the sender
-may commit, and adds the offsets to the journal's queue. `finish` waits without the lock until the offsets are on disk.
-A connection can begin several commits before it calls `finish`, so that these commits share one sync.
+may commit, and adds the offsets to the journal's queue. `finish` waits until the offsets are on disk and does not hold
+the lock meanwhile. A connection can begin several commits before it calls `finish`, so that all these commits share one
+sync.
 
 For example, the last consumer of a group leaves, and the retention is 7 days. After 7 days, `expire` deletes all
 offsets of the group. The group then has no members and no offsets, so `expire` deletes the group, too.
@@ -51,9 +52,9 @@ class OffsetRequests:
         self._clock = clock
 
     def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
-        """Add a commit of offsets to the journal's queue. `finish` waits until it is on disk. Raises KafkaError.
+        """Add a commit of offsets to the journal's queue, so that `finish` can wait for the disk. Raises KafkaError.
 
-        A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
+        If the commit contains a negative epoch, the sender is not a member and uses the group only to store offsets.
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
@@ -96,7 +97,7 @@ class OffsetRequests:
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Delete the offsets of `partitions`. But keep the offsets of topics that the group still reads.
+        """Delete the offsets of `partitions`, except the offsets of topics that the group still reads.
 
         Return the names of the topics that the group still reads. Raises KafkaError.
         """

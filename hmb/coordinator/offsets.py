@@ -1,16 +1,16 @@
 """Committed offsets in memory: the position of each group in each partition.
 
-A committed offset is the offset of the *next* record that the group reads. A consumer can commit a short text together
-with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. The
-coordinator removes a committed offset for one of two reasons:
+A committed offset is the offset of the *next* record that the group reads. A consumer can add a short text, the
+metadata, to each offset that it commits. The coordinator stores one committed offset for each group, topic and
+partition. The coordinator removes a committed offset for one of two reasons:
 - Deletion: a client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
 
 Offsets that a client commits in a transaction are *pending*. When the transaction commits, the pending offsets replace
-the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. If the group
-commits an offset outside the transaction before the transaction ends, this offset is newer than the pending offset. The
-pending offset does not replace it.
+the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. The group can
+also commit an offset outside the transaction before the transaction ends. This offset is newer than the pending offset,
+so the pending offset never replaces it.
 
 For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. Its offsets expire on May 8.
 
@@ -59,7 +59,7 @@ class Expiry(NamedTuple):
     """The rule by which the committed offsets of one group expire (`group_expiry.expiry`)."""
 
     since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention time of an offset starts
-    is_read: Callable[[str], bool]  # returns whether the group reads a topic; if it does, no offset expires
+    is_read: Callable[[str], bool]  # returns whether the group reads a topic; offsets of such a topic do not expire
 
 
 class GroupOffsets:
@@ -72,7 +72,10 @@ class GroupOffsets:
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Store offsets as committed. They replace all older offsets of the same partitions, pending ones included."""
+        """Store these offsets as committed.
+
+        They replace the older committed and pending offsets of the same partitions.
+        """
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))
@@ -84,7 +87,7 @@ class GroupOffsets:
         self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """End a producer's transaction: if `committed` is true, commit the pending offsets, otherwise discard them."""
+        """End a producer's transaction. If `committed` is true, commit the pending offsets. Otherwise discard them."""
         by_producer = self._pending.get(group_id, {})
         pending = by_producer.pop(producer_id, {})
         if not by_producer:
@@ -114,7 +117,7 @@ class GroupOffsets:
             self._by_group.pop(group_id, None)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """Return the offsets of a group. The mapping is no copy, so the next commit changes it."""
+        """Return the offsets of a group. The caller receives no copy, so the next commit changes the mapping."""
         return self._by_group.get(group_id, {})
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:

@@ -8,9 +8,10 @@ rest of the last block. This waste is harmless, because 2^63 ids exist.
 For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
 2000 to the file and continues with id 1000.
 
-The file can be lost. Or another broker, such as Kafka, has used the data directory and has not written this file. The
-broker therefore assigns only ids that are greater than all producer ids in its logs. A client can write any id into a
-batch, so the broker ignores ids above `HIGHEST_ASSIGNED_ID` in the logs.
+The broker assigns only ids that are greater than all producer ids in its logs, because the file is not always right:
+the file can be lost, or another broker, such as Kafka, has used the data directory and has not written the file. A
+client can write any id into a batch, so the broker ignores the ids above `HIGHEST_ASSIGNED_ID` that it finds in the
+logs.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """
@@ -32,7 +33,7 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """The identity of a producer in its batches.
+    """The id and the epoch of a producer, which its batches contain.
 
     If the broker knows a greater epoch of the same producer id, it rejects the batch.
     """
@@ -89,8 +90,8 @@ class ProducerIds:
     def _read(self) -> int:
         """Return the first id that is not reserved.
 
-        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids, because
-        no broker assigns a thousand ids a second for decades.
+        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids: it grows
+        by 1,000 a second, and no broker assigns ids so fast for decades.
         """
         why = "does not contain a producer id"
         try:

@@ -1,13 +1,14 @@
 """One group that the threads of many connections share: its lock, its waiting requests and its journal.
 
-The state machine (classic/group.py, modern/group.py) decides what must happen, and `SharedGroup.step` does it. Each
-connection has a thread of its own, which calls `step` for each request. The step takes the group's lock, changes the
-group, applies the deadlines that have passed, and wakes the threads whose responses are ready. While it holds the lock,
-the step also adds records to the journal's queue, so the order of the records is the order of the changes. The step
-releases the lock before it writes the records to disk, because a sync takes milliseconds.
+The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes, and
+`SharedGroup.step` sends the responses and writes the records. Each connection has a thread of its own, which calls
+`step` for each request. The step takes the group's lock, changes the group, applies the deadlines that have passed, and
+wakes the threads whose responses are ready. While it holds the lock, the step also adds records to the journal's queue,
+so the order of the records is the order of the changes. The step releases the lock before it writes the records to
+disk, because a sync takes milliseconds.
 
 For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
-its response. The thread of B takes the lock, adds B and so completes the rebalance. The thread of B wakes the thread of
+its response. The thread of B takes the lock and adds B. All members have joined, so the thread of B wakes the thread of
 A, and both threads send their responses.
 
 An empty group can change its protocol. `SharedGroup` then contains a new state machine. The lock, the wake-up in the
@@ -42,8 +43,8 @@ Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error t
 class WaitingCall(Call):
     """A JoinGroup or SyncGroup request. The thread of its connection waits for the response.
 
-    If the step of a call raises no error, the state machine answers the call exactly once, even if the client has
-    disconnected.
+    If the step that adds this request raises no error, the state machine answers the request exactly once, even if the
+    client has disconnected.
     """
 
     is_client_gone: Callable[[], bool] = lambda: False
@@ -55,10 +56,10 @@ class WaitingCall(Call):
         self._has_response.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. A deadline of the group limits the wait.
+        """Wait for the response and return it. The wait ends at a deadline of the group at the latest.
 
-        Raises NETWORK_EXCEPTION if the client has disconnected. The client's member stays in the group until its
-        session ends, because the client can connect again.
+        Raises NETWORK_EXCEPTION if the client has disconnected. The member of this client stays in the group until the
+        member's session ends, because the client can connect again.
         """
         while not self._has_response.wait(CLIENT_CHECK_INTERVAL):
             if self.is_client_gone():
@@ -74,7 +75,8 @@ class SharedGroup:
     - The lists `responses` and `writes` of the machine are empty, because each step empties them before it releases the
       lock.
     - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
-    - A request without a response waits in a `WaitingCall`, and the machine has a deadline or a write that answers it.
+    - A request without a response waits in a `WaitingCall`. The machine has a deadline or a write that causes its
+      response.
     """
 
     def __init__(
@@ -85,9 +87,9 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the machine and all its fields. A thread that holds it may take the timer's lock. Before the
-        # journal writes to disk (fsync), a thread releases the group's lock. There is one exception: a thread that
-        # deletes the group or its offsets keeps this lock.
+        # This lock guards the machine and all its fields. A thread that holds it may take the timer's lock. A thread
+        # releases this lock before it waits for the disk (fsync). There is one exception: a thread that deletes the
+        # group or its offsets holds this lock while it waits.
         self.lock = threading.Lock()
 
     @property

@@ -1,8 +1,9 @@
-"""The classic group protocol: a rebalance divides the partitions again among all members of a group.
+"""The classic group protocol: the members of a group stop at a barrier, and one member assigns the partitions.
 
-One member, the leader, decides which member reads which partitions. The coordinator does not understand the metadata of
-the members. It collects the members, elects one of them as the leader, and sends the leader the metadata of all
-members. The leader returns the assignment, and the coordinator sends each member its part:
+One member, the leader, decides which member reads which partitions. Each member sends metadata, for example its list of
+topics, which the coordinator does not understand. The coordinator collects the members, elects one of them as the
+leader, and sends the metadata of all members to the leader. The leader returns the assignment, and the coordinator
+sends each member its part:
     member A                       coordinator                        member B
     JoinGroup      ------------->  Empty -> PreparingRebalance
                                                         <-----------  JoinGroup
@@ -13,10 +14,10 @@ members. The leader returns the assignment, and the coordinator sends each membe
     assignment     <-------------  Stable               ----------->  assignment
     Heartbeat      ------------->                       <-----------  Heartbeat
 
-Each rebalance starts a new *generation* of the group: a fixed list of members, with a number. Each new generation has a
-greater number, and the coordinator rejects a request that contains an older number. For example, members A and B form
-generation 1, and C joins later. A and B each send a heartbeat and receive the error REBALANCE_IN_PROGRESS. Both then
-send JoinGroup again, and A, B and C form generation 2.
+Each rebalance starts a new *generation* of the group: a fixed list of members, with a number. The number increases with
+each generation, and the coordinator rejects a request with the number of an older generation. For example, members A
+and B form generation 1, and C joins later. A and B each send a heartbeat and receive the error REBALANCE_IN_PROGRESS.
+Both then send JoinGroup again, and A, B and C form generation 2.
 
 Read the modules of this folder in this order:
 - `states`       the states of a group, the events, and the table of all transitions

@@ -18,14 +18,16 @@ A client becomes a member of a group in these steps:
    member joins again.
 
 Cooperative rebalancing (KIP-429) uses the same requests. The members keep their partitions during a rebalance. In a
-first rebalance, a member gives up the partitions that must move. In a second rebalance, other members receive them.
+first rebalance, a member gives up the partitions that must move. In a second rebalance, other members receive these
+partitions.
 
 For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the member id
-"app-6f1c...". The second JoinGroup response follows after an initial delay of 3 s and contains generation 1.
+"app-6f1c...". The consumer joins again with this id. Its second response comes after an initial delay of 3 s and
+contains generation 1.
 
-Invariant: while a rebalance runs, a member with a live session never receives the error UNKNOWN_MEMBER_ID. The
-coordinator removes a member in only three cases: the member leaves, its session ends, or it does not join or sync in
-time.
+Invariant: a rebalance alone never makes a member unknown, so a live member does not receive UNKNOWN_MEMBER_ID. The
+coordinator removes a member in only three cases: the member leaves, its session ends, or the member does not send
+JoinGroup or SyncGroup in time.
 
 A group has four kinds of deadlines. `tick` acts on the first two, and `Rebalance.tick` on the others:
     session      a member must send a request within its session timeout; otherwise the group removes the member
@@ -33,7 +35,8 @@ A group has four kinds of deadlines. `tick` acts on the first two, and `Rebalanc
     join         all members must send JoinGroup within the rebalance timeout
     sync         all members must send SyncGroup within the rebalance timeout
 
-The session of a member that waits for a response is suspended, because its client cannot send heartbeats.
+While a member waits for a response, the group does not end its session, because the client cannot send heartbeats
+meanwhile.
 
 The parameter `now` is a time in ms from a clock that never jumps. The function `clock` returns the time in ms since
 1970, which the group writes into its record.
@@ -71,7 +74,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
 LOGGER = logging.getLogger(__name__)
-LONGEST_PREFIX = 255  # characters that a member id takes from the client id, so that its length fits an int16
+LONGEST_PREFIX = 255  # characters: a member id begins with at most so many characters of the client id
 
 
 class ClassicGroup:
@@ -133,10 +136,10 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _has_room_for(self, member_id: str) -> bool:
-        """Return whether the group can accept this member.
+        """Return whether the group can accept this member, because it has fewer than `group.max.size` members.
 
-        The group must have fewer than `group.max.size` members. While a rebalance waits for members, the group counts
-        only the members that have joined this rebalance.
+        While a rebalance waits for JoinGroup requests, the group counts only the members that have joined this
+        rebalance. A member that the group has already counted can always stay.
         """
         if self.state.current is GroupState.EMPTY:
             return True
@@ -190,8 +193,8 @@ class ClassicGroup:
         If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
-        # If a topic of the group has changed, the leader of a Stable group joins again. The group must rebalance, even
-        # if the leader's metadata is the same as before.
+        # The leader of a Stable group joins again when it sees that a topic of the group has changed. This request
+        # starts a rebalance, even if the leader's metadata is unchanged.
         leads = self.state.current is GroupState.STABLE and member.member_id == self.state.members.leader_id
         if self.state.current is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self._rebalance.wait_for_generation(member, call)
@@ -228,7 +231,7 @@ class ClassicGroup:
         """
         only_stores = self.state.current is GroupState.EMPTY and commit.epoch < 0
         if only_stores or (commit.names_no_member and not self.is_unloaded):
-            return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
+            return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         member = self.state.check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
@@ -238,12 +241,12 @@ class ClassicGroup:
         member.extend_session(now)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Allow every fetch of committed offsets, because the classic protocol does not check who fetches them."""
+        """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
-        """Remove members by member id or group instance id. Return one error code (or NONE) for each entry.
+        """Remove members by member id or group instance id. Return one error code for each entry of `leaving`.
 
-        Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+        The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
         self.state.check_loaded()
         outcomes = [self._leave(identity) for identity in leaving]
@@ -252,7 +255,7 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # In an Empty group, only a pending id can leave, and no rebalance is necessary.
+        # A rebalance is not necessary if the group is Empty: it has no members, and only a pending id was removed.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes
@@ -278,7 +281,7 @@ class ClassicGroup:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Act on every deadline that has passed: remove pending ids and silent members, and continue the rebalance."""
+        """Act on the deadlines that have passed: remove expired ids and silent members, and continue the rebalance."""
         for member_id in self.state.pending.expired(now):
             LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
             self.state.remove(member_id)
@@ -299,7 +302,10 @@ class ClassicGroup:
     # -- deletion of the group
 
     def unload(self) -> None:
-        """Unload the group when the broker stops or deletes the group. Members that wait receive NOT_COORDINATOR."""
+        """Unload the group when the broker stops or deletes the group.
+
+        Answer the members that wait with NOT_COORDINATOR.
+        """
         if not self.is_unloaded:
             self.state.unload()
             self._rebalance.cancel()

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 
 class InitialDelay:
-    """The wait of a group's first rebalance. The wait begins with `start` and ends with `stop`. Times are in ms."""
+    """The wait before the first rebalance of a group. `start` begins the wait, and `stop` ends it. Times are in ms."""
 
     def __init__(self, delay: int) -> None:
         self.is_running = False
         self._delay = delay
-        self._remaining = 0  # ms: the maximum of all further waits together
+        self._remaining = 0  # ms: the time that is left for all further waits together
         self._has_joined = False  # whether a member has joined during the current wait
 
     def start(self, rebalance_timeout: int, now: int) -> int:
@@ -35,11 +35,11 @@ class InitialDelay:
         return now + self._delay
 
     def on_join(self) -> None:
-        """Record that a member has joined. When the current wait ends, the group waits again."""
+        """Record that a member has joined during the current wait. The group then waits once more."""
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Start another wait and return the time at which it ends. Return None if the group has waited long enough."""
+        """Start another wait and return its end (ms). Return None if no member has joined or no time is left."""
         if not self.is_running or not self._has_joined or not self._remaining:
             return None
         self._has_joined = False

@@ -22,7 +22,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 
 NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: a new member waits at most this long for its first JoinGroup response
-LONGEST_REASON = 255  # limit for the characters of a reason; Kafka's clients have the same limit
+LONGEST_REASON = 255  # characters of a reason in the log; Kafka's clients have the same limit
 SHORTEST_WAIT = 1000  # ms: the group waits at least this long for absent static members
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
@@ -31,7 +31,7 @@ Protocols = Sequence[tuple[str, bytes]]  # pairs (name, metadata); the preferred
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that waits for its response. The group later adds the request and the response to `responses`."""
+    """A request that waits for its response. When the response is ready, the group adds both to `responses`."""
 
     client_id: str = ""
     client_host: str = ""
@@ -42,7 +42,7 @@ class Call:
 class ClassicMember:
     """One member of a classic group. Times are in ms.
 
-    The session of the member ends at `deadline`. None means that the session has not started.
+    The session of the member ends at `deadline`. If `deadline` is None, the session has not started.
     """
 
     member_id: str
@@ -65,16 +65,16 @@ class ClassicMember:
 
     @property
     def expires_at(self) -> int | None:
-        """The time (ms) at which the member's session ends, or None while the session is suspended.
+        """The time (ms) at which the member's session ends, or None while the session cannot end.
 
-        The session is suspended while a JoinGroup or SyncGroup request of the member waits for its response. The
-        session of a new member is never suspended, because its client can disconnect before the first response.
+        The session cannot end while a JoinGroup or SyncGroup request of the member waits for its response. There is one
+        exception: the session of a new member can end, because its client can disconnect before the first response.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
 
     def extend_session(self, now: int) -> None:
-        """Restart the member's session: its next request must arrive within the session timeout from now."""
+        """Extend the member's session: the next request must arrive within the session timeout, which starts now."""
         self.deadline = now + self.session_timeout
 
     def update(self, request: JoinGroupRequest) -> None:
@@ -149,7 +149,7 @@ class ClassicMembers:
         return member
 
     def rename(self, member: ClassicMember, member_id: str) -> None:
-        """Change the member id of a static member to `member_id`. A leader stays the leader."""
+        """Give a static member the new id `member_id`. If the member is the leader, it stays the leader."""
         assert member.group_instance_id is not None
         del self.by_id[member.member_id]
         if self.leader_id == member.member_id:
@@ -158,7 +158,7 @@ class ClassicMembers:
         self.by_id[member_id] = member
 
     def elect_leader(self) -> None:
-        """If the current leader has joined the rebalance, keep it. Otherwise elect the first member that has joined."""
+        """Keep the current leader if it has joined the rebalance. Otherwise elect the first member that has joined."""
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
@@ -170,7 +170,7 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def wait_for_absent(self, now: int) -> int | None:
-        """Return the time (ms) until which the group waits for its static members if no member at all has joined.
+        """If no member has joined, return the time (ms) until which the group waits for its static members.
 
         Return None if a member has joined or the group has no members. In both cases the group does not wait.
         """
@@ -212,5 +212,5 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the reason that a client gives for a request, in parentheses for the log, or an empty string."""
+    """Return the reason that a client gives for a request, in parentheses for a log message, or an empty string."""
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -25,15 +25,18 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest
 
 
 def requests_member_id(call: Call) -> bool:
-    """Return whether the client that sent this JoinGroup request expects to receive a member id before it joins."""
+    """Return whether the client must first receive a member id from the broker and then join again with this id."""
     return call.version >= JoinGroupRequest.FIRST_VERSION_OF_REQUIRED_IDS
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Complete the JoinGroup response for a restarted static member. A leader must not assign partitions again."""
+    """Complete the JoinGroup response for a restarted static member, so that the member assigns no partitions.
+
+    The member can be the leader of the group, but the group already has an assignment.
+    """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)
-    else:  # The response names the member's old id as the leader, so the client acts as a follower.
+    else:  # The response contains the member's old id as the leader, so the client acts as a follower.
         response.leader, response.members = old_leader or "", []
     return response
 

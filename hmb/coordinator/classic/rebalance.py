@@ -1,26 +1,26 @@
 """The rebalance of a classic group: a barrier at which all members wait for each other, and its time limits.
 
-A rebalance has two halves (states.py). In the first half, the coordinator waits until all members have joined. In the
-second half, it waits until the leader has sent the assignment. Each rebalance starts a new *generation*. Between two
-rebalances, each member sends heartbeats. If the response to a heartbeat contains the error REBALANCE_IN_PROGRESS, the
-member joins again.
+A rebalance of a classic group has two halves (states.py). In the first half, the coordinator waits until all members
+have joined. In the second half, it waits until the leader has sent the assignment. Each rebalance starts a new
+*generation*. Between two rebalances, each member sends heartbeats. If the response to a heartbeat contains the error
+REBALANCE_IN_PROGRESS, the member joins again.
 
-A rebalance waits until all known members have joined, and until each pending member id has joined or expired. It waits
-at most for the longest rebalance timeout among these members, and then the group removes each member that has not
-joined. Two modules change this rule: `initial_delay` extends the first rebalance of a group, and `static_members` keeps
-the membership of clients that restart.
+A rebalance waits until all known members have joined, and until each pending member id has joined or expired. The
+longest rebalance timeout among these members limits the wait. After this time, the group removes each member that has
+not joined. Two modules change this rule: `initial_delay` extends the first rebalance of a group, and `static_members`
+keeps the membership of clients that restart.
 
-Each half has a deadline. All members must send JoinGroup within the rebalance timeout (the join deadline). They must
-then send SyncGroup within the rebalance timeout, too (the sync deadline).
+Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
+(the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
 
 For example, a group with members A and B is Stable in generation 3. The rebalance timeout is 60 s. C joins at second 0,
 and A sends JoinGroup at second 3. B has crashed, and its session ends at second 45, so the group removes B. Then all
 remaining members have joined, and A and C form generation 4.
 
-Three modules divide the work. `ClassicGroup` in group.py decides who is a member: it handles all requests, and ends the
-sessions of silent members. `Rebalance` in this module decides when the next generation starts, and what its members
-receive. Both change one `ClassicState` (state.py), which contains the members and the generation. The dependencies go
-in one direction: group, rebalance, state.
+Three modules divide the work of a classic group. `ClassicGroup` in group.py decides who is a member: it handles all
+requests, and ends the sessions of silent members. `Rebalance` in this module decides when the next generation starts,
+and what its members receive. Both classes change one `ClassicState` (state.py), which contains the members and the
+generation. Each module imports only the modules after it in the order group, rebalance, state.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
@@ -46,9 +46,9 @@ JOIN_AGAIN = "the group rebalances; join it again"
 class Rebalance:
     """Moves a classic group from one generation to the next.
 
-    - Only the state PreparingRebalance has a join deadline. A sync deadline exists while a member of the current
-      generation has not sent SyncGroup, and no new rebalance runs.
-    - In each state, every waiting JoinGroup and SyncGroup request is stored in its member (`joining`, `syncing`).
+    - Only the state PreparingRebalance has a join deadline. A sync deadline exists while the group waits for SyncGroup
+      from a member of the current generation. It ends when a new rebalance starts.
+    - A member stores its waiting JoinGroup request in `joining`, and its waiting SyncGroup request in `syncing`.
     """
 
     def __init__(self, state: ClassicState, initial_delay: int) -> None:
@@ -60,7 +60,7 @@ class Rebalance:
     # -- first half of a rebalance: all members join
 
     def start(self, because: str, now: int) -> None:
-        """If no rebalance is running, start one. Then start the next generation if all members have joined."""
+        """Start a rebalance if none is running. If all members have joined, start the next generation at once."""
         if TRANSITIONS.allows(self._state.current, GroupEvent.MEMBERS_CHANGED):
             self.prepare(because, now)
         else:
@@ -79,7 +79,7 @@ class Rebalance:
         self.complete_join_if_all_joined(now)
 
     def on_join(self) -> None:
-        """Record that a new member joins. If the group is in its initial delay, the delay becomes longer."""
+        """Record that a new member joins. If the group waits for its initial delay, it then waits once more."""
         self._initial_delay.on_join()
 
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
@@ -90,7 +90,7 @@ class Rebalance:
         member.joining = call
 
     def complete_join_if_all_joined(self, now: int) -> None:
-        """If all members have joined and no initial delay is running, start the next generation."""
+        """Start the next generation if all members have joined and the group does not wait for its initial delay."""
         state = self._state
         all_joined = not state.pending and all(member.joining is not None for member in state.members)
         if state.current is GroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
@@ -99,8 +99,8 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        There are two exceptions. If the initial delay is extended, the group waits again. If all remaining members are
-        static and none of them has joined, the group waits for them once more.
+        There are two exceptions. If the group must wait for its initial delay again, it does not remove members yet. If
+        all remaining members are static and none of them has joined, the group waits for these members once more.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
@@ -141,8 +141,8 @@ class Rebalance:
     def sync(self, call: Call, member: ClassicMember, assignments: Mapping[str, bytes], now: int) -> None:
         """Handle the SyncGroup request of a member of the current generation.
 
-        The request of the leader contains the assignments of all members. The requests of the other members wait for
-        this request. Raises REBALANCE_IN_PROGRESS if the member must join again.
+        The request of the leader contains the assignments of all members. The requests of the other members wait until
+        the leader's request has arrived. Raises REBALANCE_IN_PROGRESS if the member must join again.
         """
         state = self._state
         if state.current is GroupState.PREPARING_REBALANCE:
@@ -176,7 +176,10 @@ class Rebalance:
         state.queue_write(assignments, on_stored)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Set the assignment of each member. Answer waiting SyncGroup requests with the assignment, or with `error`."""
+        """Set the assignment of each member.
+
+        Answer each waiting SyncGroup request with the assignment, or with `error`.
+        """
         state = self._state
         for member in state.members:
             member.assignment = assignments.get(member.member_id, b"")
@@ -189,12 +192,15 @@ class Rebalance:
     # -- deadlines
 
     def next_deadline(self) -> int | None:
-        """Return the earlier one of the two deadlines (ms), or None if the rebalance has none."""
+        """Return the earlier of the join deadline and the sync deadline (ms), or None if neither exists."""
         limits = (self._join_deadline, self._sync_deadline)
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Act on each deadline that has passed: start the next generation, or the next rebalance."""
+        """Act on each deadline that has passed.
+
+        At the join deadline, start the next generation. At the sync deadline, start the next rebalance.
+        """
         if self._join_deadline is not None and self._join_deadline <= now:
             self._on_join_deadline(now)
         if self._sync_deadline is not None and self._sync_deadline <= now:
@@ -208,5 +214,5 @@ class Rebalance:
         self.prepare(f"{missing} did not send SyncGroup in time", now)
 
     def cancel(self) -> None:
-        """Forget both deadlines, because the group is unloaded."""
+        """Remove the join deadline and the sync deadline, because the group is unloaded."""
         self._join_deadline = self._sync_deadline = None

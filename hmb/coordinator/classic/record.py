@@ -1,8 +1,8 @@
 """A classic group as a record of `__consumer_offsets`.
 
 The record contains the members of a generation with their assignments. After a restart of the broker, the coordinator
-restores the generation and the assignment of each member from this record. Each member then starts a new session, and
-no rebalance is necessary. A member can support several protocols, but the record contains only the protocol that the
+restores the generation and the assignment of each member from this record. The members start new sessions, and the
+group needs no rebalance. A member can support several protocols, but the record contains only the protocol that the
 group uses.
 
 Source: Kafka's `GroupCoordinatorRecordHelpers`.

@@ -1,8 +1,8 @@
 """The state of a classic group: its members, its generation, its protocol, and the record that stores them.
 
-A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in it, and `Rebalance` (rebalance.py)
-changes the generation. Both add their effects to two lists of the state: `responses` and `writes`. This module does not
-know the other two modules.
+A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in the state, and `Rebalance`
+(rebalance.py) changes the generation. Both classes add the effects of their changes to two lists of the state:
+`responses` and `writes`. This module does not import `ClassicGroup` or `Rebalance`.
 
 For example, a group with two consumers is Stable in generation 3. Its state contains both members with their
 assignments, the protocol "range", and the time at which the group became Stable.
@@ -33,7 +33,8 @@ class ClassicState:
 
     - All changes of `current` follow the table `TRANSITIONS` in states.py.
     - `protocol` is the protocol of the current generation, or None if the group has no generation.
-    - `pending` contains ids with which no client has joined yet. No pending id is the id of a member.
+    - `pending` contains the ids that the group has sent to clients that have not joined yet. A pending id is never the
+      id of a member.
     """
 
     def __init__(self, group_id: str, clock: Callable[[], int]) -> None:
@@ -58,7 +59,7 @@ class ClassicState:
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
 
     def move(self, event: GroupEvent) -> None:
-        """Change `current` to the next state in the table."""
+        """Change `current` to the state that the table `TRANSITIONS` contains for this event."""
         self.current = TRANSITIONS.next(self.current, event)
         self.timestamp = self._clock()
 
@@ -79,14 +80,14 @@ class ClassicState:
         return member
 
     def remove(self, member_id: str) -> None:
-        """Remove the member with this id, or remove the id if it is pending."""
+        """Remove the member with this id. If the id is pending, remove it from the pending ids."""
         self.pending.pop(member_id, None)
         member = self.members.remove(member_id)
         if member is not None:
             self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
-        """Answer a member's JoinGroup and SyncGroup requests with an error if they still wait for a response."""
+        """Answer the member's waiting JoinGroup request and waiting SyncGroup request, if any, with an error."""
         if member.joining is not None:
             self.queue_response(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
@@ -94,7 +95,7 @@ class ClassicState:
         member.joining = member.syncing = None
 
     def unload(self) -> None:
-        """Dismiss all members, because the broker stops or deletes the group."""
+        """Answer the waiting requests of all members with NOT_COORDINATOR, and remove the members."""
         for member in self.members:
             self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
         self.members = ClassicMembers()
@@ -142,7 +143,7 @@ class ClassicState:
         )
 
     def assignment_for(self, member: ClassicMember) -> SyncGroupResponse:
-        """Return the SyncGroup response for a member: its assignment."""
+        """Return the SyncGroup response for a member. The response contains the assignment of this member."""
         return SyncGroupResponse(
             protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment
         )

@@ -1,10 +1,10 @@
-"""The states of a classic group, and the table of its transitions.
+"""The states of a classic group, and the table of the transitions between them.
 
-A rebalance is a barrier: each member waits until all members have arrived. The barrier has two halves. In the state
-PreparingRebalance, the coordinator collects JoinGroup requests until every member has sent one. The coordinator then
-answers all these requests at once, and one member, the leader, receives the list of members. In the state
-CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The coordinator
-then answers all these requests at once, and the group is Stable.
+A rebalance of a group is a barrier: each member waits until all members have arrived. The barrier has two halves. In
+the state PreparingRebalance, the coordinator collects JoinGroup requests until every member has sent one. The
+coordinator then answers all these requests at once, and one member, the leader, receives the list of members. In the
+state CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The
+coordinator then answers all these requests at once, and the group is Stable.
 
 The coordinator's response to a request depends on the state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
@@ -14,12 +14,13 @@ The coordinator's response to a request depends on the state of the group:
     Stable                restarts (*)        the assignment           succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
 
-(*) A JoinGroup request restarts the rebalance if the member is new or its metadata has changed. In a Stable group, each
-JoinGroup of the leader restarts the rebalance. In all other cases, the response contains the current generation.
+In the table of responses, (*) means: a JoinGroup request restarts the rebalance if the member is new or its metadata
+has changed. In a Stable group, each JoinGroup request of the leader restarts the rebalance. In all other cases, the
+response contains the current generation.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
-to PreparingRebalance. The event ALL_JOINED moves it to CompletingRebalance, and the event ASSIGNED moves it back to
-Stable.
+to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back
+to Stable.
 
 `Rebalance` looks up the next state of a group in the table `TRANSITIONS`. The picture of the states in the
 documentation is drawn from the same table.

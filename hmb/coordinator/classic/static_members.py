@@ -34,10 +34,10 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 def replace_member(
     state: ClassicState, rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, now: int
 ) -> None:
-    """Assign the new `member_id` to a static member that has restarted. Requests with its old id then fail.
+    """Assign the new `member_id` to a static member that has restarted. Requests with the old member id then fail.
 
-    If the group is Stable and would choose the same protocol again, it stays Stable and the member keeps its
-    assignment. Otherwise the group starts a rebalance.
+    The group stays Stable and the member keeps its assignment if two conditions are true: the group is Stable, and it
+    would choose the same protocol again. Otherwise the group starts a rebalance.
     """
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout

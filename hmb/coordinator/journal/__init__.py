@@ -1,13 +1,13 @@
 """The journals of the coordinators: `__consumer_offsets` for groups, `__transaction_state` for transactions.
 
-A coordinator writes each change to its journal, a topic with several partitions. The hash of a group id, or of a
-transactional id, selects the partition. HMB uses the same hash as Kafka, so both brokers can work with the same data
-directory.
+A coordinator writes each change to its journal, a topic with several partitions. The coordinator selects the partition
+by the hash of the group id or of the transactional id. HMB uses the same hash as Kafka, so both brokers can work with
+the same data directory.
 
-A disk can sync about a thousand times a second. A committed offset is a record of only some hundred bytes. Commits that
-arrive at the same time therefore share one batch and one sync. This technique is called *group commit*. It needs two
-methods:
-    enqueue   adds records to the queue of the partition. It does no I/O, so a caller can hold the lock of a group.
+A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
+for each commit would be slow, so commits that arrive at the same time share one batch and one sync. This technique is
+called *group commit*. The journal has two methods for it:
+    enqueue   adds records to the queue of the partition, without I/O, so a caller can hold the lock of a group.
     write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
               one batch, syncs, and calls `apply` of each entry in the order of the queue. If this thread has written
               the records of other threads, these threads then return without I/O.

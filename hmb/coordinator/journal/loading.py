@@ -4,17 +4,18 @@ Only the newest record of each key is valid, so the broker decodes and replays o
 million commits has perhaps a few thousand keys. If the newest record of a key is a tombstone, the broker ignores the
 key.
 
-Offsets that were committed in a transaction are valid only if the transaction was committed. The log contains these
-records first, and then a control record (the marker) with the result of the transaction. The reader therefore collects
-the records of each producer id until it reads the marker. If the marker is an ABORT marker, the reader discards the
-collected records. If the marker is a COMMIT marker, the collected records become valid. If a record outside the
-transaction has the same key, the record with the greater log offset is valid.
+Offsets that were committed in a transaction are valid only if the transaction was committed. In the log, a control
+record (the marker) with the result of the transaction follows these records. The reader therefore collects the records
+of each producer id until it reads the marker. If the marker is an ABORT marker, the reader discards the collected
+records. If the marker is a COMMIT marker, the collected records become valid. If a record outside the transaction has
+the same key, the record with the greater log offset is valid.
 
-For example, a transaction commits offset 10 of weather-0. A commit outside the transaction then stores offset 20, and
-at last the COMMIT marker follows. The committed offset is 20, because its record has the greater log offset.
+For example, a transaction commits offset 10 of weather-0. A commit outside the transaction then stores offset 20. The
+last record is the COMMIT marker of the transaction. The committed offset is 20, because the record with 20 has the
+greater log offset.
 
-Some transactions can still be open at the end of the log. The broker replays their records last, each with its producer
-id.
+Some transactions can still be open at the end of the journal's log. The broker replays the records of these
+transactions last, and passes the producer id with each record.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """
@@ -49,7 +50,7 @@ class _Stored(NamedTuple):
 
 
 class NewestRecords:
-    """The newest record of each key. Records of open transactions are separate until the transaction ends."""
+    """The newest record of each key. The records of an open transaction are stored separately until it ends."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}

@@ -1,14 +1,14 @@
 """One partition of a journal: its log, its state, and the queue of records that wait for the disk.
 
-The queue has no limit of its own, because other limits bound it. A thread that adds an entry calls `Journal.write` for
-this entry, and returns only when the entry has left the queue. Before that, a connection adds entries for at most 64
-requests (`MOST_GATHERED` in hmb/broker/network/gathering.py). With 100 connections, the queue has at most 6,400 entries
-of commits. An entry contains the records of one request, so it is at most as large as a request
+The queue of a partition has no limit of its own, because each thread has a limit. A thread that adds entries later
+calls `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds entries
+for at most 64 requests (`MOST_GATHERED` in hmb/broker/network/gathering.py). With 100 connections, the queue has at
+most 6,400 entries of commits. An entry contains the records of one request, so it is at most as large as a request
 (`socket.request.max.bytes`).
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
-takes only locks of the log and only writes and syncs a file. If the disk fails, the write fails, too, and the thread
-releases the lock.
+takes no other locks except those of the log, and only writes and syncs a file. If the disk fails, the write fails, too,
+and the thread releases the lock.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class QueuedRecords:
 
     @property
     def size(self) -> int:
-        """The maximum size of all records together, in bytes."""
+        """An upper bound for the size of the records in the log, in bytes."""
         return sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in self.records)
 
 
@@ -71,7 +71,7 @@ class JournalPartition:
     - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes.
     - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from its
       front.
-    - An entry is in `queue`, or a thread that holds `write_lock` writes it, or `done` of the entry is true.
+    - An entry waits in `queue`, or a thread that holds `write_lock` is writing the entry, or its `done` is true.
     - When `state` is not ACTIVE, no thread adds records.
     """
 

@@ -1,9 +1,9 @@
 """The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
 
 A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key of
-a record identifies the changed object, so only the newest record of each key is valid. Compaction can delete the older
-records of the key. A null value (a tombstone) deletes the object. The key and the value each begin with an int16, which
-selects the layout of the bytes after it:
+a record identifies the changed object, for example a group. Only the newest record of each key is valid, so compaction
+can delete the older records of this key. A null value (a tombstone) deletes the object. The key and the value each
+begin with an int16, which selects the layout of the bytes after it:
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
 
@@ -18,9 +18,10 @@ For example, group "readers" commits offset 42 of weather-0. The key has record 
 "weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
 commit.
 
-Other record types belong to share groups and streams groups (KIP-932, KIP-1071), or to newer brokers. If a record has
-such a type, `decode_key` raises `UnknownRecordType`, and the reader of the log skips the record. The class variable
-`written` contains the version in which Kafka 4.3 writes a value. Kafka 4.3 reads all versions.
+Some record types of `__consumer_offsets` are not in this module. They belong to share groups and streams groups
+(KIP-932, KIP-1071), or to newer brokers. If a record has such a type, `decode_key` raises `UnknownRecordType`, and the
+reader of the log skips the record. The class variable `written` of a value is the version that Kafka 4.3 writes. Kafka
+4.3 reads all versions.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """
@@ -188,9 +189,9 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
-    Only a member that uses the classic protocol has `classic_member_metadata`. For all other members, the record must
-    contain the value null. If the record omitted this tagged field, a reader would use the field's default, which is an
-    empty struct and not null.
+    The field `classic_member_metadata` is set only for a member that uses the classic protocol. For every other member,
+    the record contains null. It cannot omit this tagged field, because a reader would then use the field's default: an
+    empty struct, and not null.
     """
 
     class ClassicMemberMetadata(Struct):
@@ -236,7 +237,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Key, record_type=6, value=Consume
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
-    """The target assignment of one member: the partitions that the member will own after all changes are complete."""
+    """The target assignment of one member: the partitions that the member will own in the end."""
 
     class TopicPartition(Struct):
         topic_id:   UUID      = t.uuid()

@@ -1,8 +1,8 @@
 """The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
 
 The number of the partition is the hash of the id, modulo the number of partitions. For example, a topic has 50
-partitions, and the hash of a group id is 117. The group belongs to partition 17. Kafka selects the same partition,
-because both brokers use the hash function of Java strings.
+partitions, and the hash of a group id is 117. Because 117 modulo 50 is 17, the group belongs to partition 17. HMB and
+Kafka use the hash function of Java strings, so both brokers select the same partition.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _hash_of_id = cached_by_name(10_000)(java_hash)
 class JournalPartitions:
     """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions.
 
-    `_partitions` and `_count` belong to the mapping of logs `_logs`, except while a thread holds the lock. A thread
-    that reads takes no lock.
+    `_partitions` and `_count` are computed from `_logs`, the logs of the partitions. Only a thread that holds the lock
+    changes the three fields. A thread that reads them takes no lock.
     """
 
     def __init__(self, topic: JournaledTopic) -> None:
@@ -77,8 +77,8 @@ class JournalPartitions:
     def active(self, number: int) -> JournalPartition:
         """Return the partition with this number if it is loaded.
 
-        Raises NOT_COORDINATOR if the partition does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it
-        is not loaded yet.
+        Raises NOT_COORDINATOR if the partition does not exist or its log cannot be read. Raises
+        COORDINATOR_LOAD_IN_PROGRESS if the partition is not loaded yet.
         """
         partition = self._partitions.get(number)
         if partition is None or partition.state is LoadingState.FAILED:
@@ -89,17 +89,21 @@ class JournalPartitions:
         return partition
 
     def existing(self, number: int) -> JournalPartition:
-        """Return the partition as `active` does, but raise UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
+        """Return the partition with this number, as `active` does. Raises the errors of `active`.
+
+        If the partition does not exist, raises UNKNOWN_TOPIC_OR_PARTITION instead of NOT_COORDINATOR.
+        """
         self._follow()
         if number not in self._partitions:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._topic.name}-{number} does not exist")
         return self.active(number)
 
     def _follow(self) -> None:
-        """If the topic was deleted or created after the last call of this method, read its new list of partitions.
+        """If the topic was deleted or created after the last call of this method, read its partitions again.
 
-        A new topic contains no records to load. The hash of an id selects one of the partitions that the topic has when
-        it is created. Partitions that are added later are not used.
+        A new topic contains no records, so its partitions need no loading. The hash of an id selects one of the
+        partitions that the topic has when it is created. The journal does not use partitions that are added to the
+        topic afterwards.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

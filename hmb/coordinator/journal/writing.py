@@ -1,16 +1,16 @@
 """The journal of one coordinator: many requests share one sync, and the broker reads the records when it starts.
 
-`hmb/coordinator/journal/__init__.py` explains the queue. Records have the same order in the queue and in the log, and
-the coordinator changes its memory in this order. The memory changes only after the records are durable. A client
-therefore never receives a committed offset that a crash can undo. If the setting `log.flush.acks.all` is true, records
-are durable when they are on disk. Otherwise they are durable when they are in the log. The same rule applies to the
-records of a producer with acks=all.
+The records of a journal have the same order in its queue and in the log, and the coordinator changes its memory in this
+order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the records are
+durable. A client therefore never receives a committed offset that a crash can undo. If the setting `log.flush.acks.all`
+is true, records are durable when they are on disk. Otherwise they are durable when they are in the log. The same rule
+applies to the records of a producer with acks=all.
 
-The records of a transaction are in a separate batch, which contains the producer's id and epoch. The marker that ends
-the transaction passes through the same queue, so it follows all records of its transaction.
+The records of a transaction are in a separate batch, which contains the id and the epoch of the producer. The marker
+that ends the transaction passes through the same queue, so it comes after all records of its transaction in the log.
 
-Invariant: when a thread releases the `write_lock` of a partition, all `QueuedRecords` that the thread has taken from
-the queue are marked as done.
+Invariant: a thread holds the `write_lock` of a partition while it takes `QueuedRecords` from the queue and writes them.
+When the thread releases the lock, it has set `done` of all these entries to true.
 
 Source: Kafka's `CoordinatorRuntime`.
 """
@@ -109,7 +109,7 @@ class Journal:
         return queued
 
     def write(self, queued: QueuedRecords) -> None:
-        """Wait until the records are durable. If this method raises an error, the coordinator ignores the records.
+        """Wait until the records are durable. After an error, the coordinator does not apply the records.
 
         Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
         transaction, also raises INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
@@ -128,7 +128,7 @@ class Journal:
     def write_all_queued(self, id: str) -> None:
         """Write all queued records of the partition to which `id` belongs.
 
-        The caller must hold the group's lock, so that no other thread adds records of this group.
+        The caller must hold the lock of the group `id`, so that no other thread adds records of this group meanwhile.
         """
         partition = self._partition(id)
         with partition.write_lock:
@@ -182,7 +182,10 @@ class Journal:
         return None
 
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error that the client receives for `error`. After NOT_COORDINATOR, the client tries again."""
+        """Return the error that the client receives if the log raises `error`.
+
+        It is NOT_COORDINATOR if the write failed. After NOT_COORDINATOR, the client sends its request again.
+        """
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
         if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
@@ -195,9 +198,9 @@ class Journal:
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        For each partition, call `replay` once for each key, with the newest value. Then call `replay` for the records
-        of open transactions. The coordinator calls this method in a separate thread. If `stop` is set, this method
-        returns early.
+        In each partition, call `replay` once for each key, with the newest value of the key. Then call `replay` for
+        each record of an open transaction. The coordinator calls this method in a separate thread. If `stop` is set,
+        this method returns early.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:
@@ -211,7 +214,7 @@ class Journal:
                     return
                 partition.state = LoadingState.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
-                if stop.is_set():  # The broker is stopping, so the error is no sign of damaged data.
+                if stop.is_set():  # The broker is stopping, so the error does not mean that data is damaged.
                     return
                 partition.state = LoadingState.FAILED
                 LOGGER.error(

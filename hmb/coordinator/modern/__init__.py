@@ -1,8 +1,8 @@
 """The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
 
-In the classic protocol, all members stop at a barrier during a rebalance. KIP-848 has no barrier. The broker computes a
-*target* assignment. Each member then moves from its current assignment to the target, with one step at each of its
-heartbeats. During these steps, a member continues to read the partitions that it keeps.
+In the classic protocol, all members stop and wait for each other during a rebalance. In KIP-848, no member stops. The
+broker computes a *target* assignment. Each member then moves from its current assignment to the target, in steps, one
+at each of its heartbeats. During these steps, a member continues to read the partitions that it keeps.
 
 Three epochs (numbers that only increase) show the progress of a group towards its target:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
@@ -14,10 +14,9 @@ A comparison of the three epochs shows the state of a group:
     group epoch 5  =  assignment epoch 5, member at 4  Reconciling: a member has not reached the target yet
     group epoch 5  =  assignment epoch 5, members at 5 Stable
 
-For example, the broker has computed the target of epoch 5, and a member in epoch 4 must give up partition 2. The
-response to the member's next heartbeat contains its assignment without partition 2, and the member stays in epoch 4. In
-its following heartbeat, the member confirms that it no longer owns partition 2. The response to this second heartbeat
-contains epoch 5.
+For example, the broker has computed the target of epoch 5, and a member in epoch 4 must give up partition 2. The member
+sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4. With its
+next heartbeat, the member confirms that it no longer owns partition 2. The response to this heartbeat contains epoch 5.
 
 Read the modules of this folder in this order:
 - `states`        the states of members and groups, and the tables that define them
@@ -32,8 +31,8 @@ A first reader can skip the other modules. `heartbeat` checks the fields of a re
 records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
 expressions. `description` builds the response to ConsumerGroupDescribe.
 
-Not implemented: a KIP-848 group with some members that use the classic protocol (online migration), and the use of
-racks for assignments.
+Two features are not implemented: a KIP-848 group in which some members use the classic protocol (online migration), and
+assignments that use the racks of the members.
 
 Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
 """

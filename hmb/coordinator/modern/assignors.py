@@ -8,9 +8,10 @@ HMB has two assignors:
 - *uniform* (the default): the numbers of partitions of members with the same subscription differ by at most one. The
   assignor is *sticky*: as few partitions as possible move to another member.
 - *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
-  on. Two topics with the same number of partitions are divided in the same way. For example, one member gets partition
-  3 of both topics. This member can then combine records of both topics that have the same key. The algorithm comes from
-  Kafka 0.7. The assignor is not sticky, and with several topics its targets are not balanced.
+  on. Two topics with the same number of partitions are divided in the same way, so one member gets, for example,
+  partition 3 of both topics. This member can then join the records of both topics that have the same key. The algorithm
+  comes from Kafka 0.7. The range assignor is not sticky. If the members read several topics, some members can get more
+  partitions than others.
 
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
 x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to each member.
@@ -34,7 +35,7 @@ from hmb.protocol.range_assignment import divide_into_ranges, member_order
 
 UNIFORM, RANGE = "uniform", "range"
 Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target
-ROUNDS = 16  # the maximum number of rounds of balancing; each round about halves the remaining imbalance
+ROUNDS = 16  # the maximum number of balancing rounds; each round about halves the imbalance
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,10 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the member's current target, without deleted partitions and topics that the member no longer reads."""
+    """Return the partitions of the current target that the member can keep.
+
+    A member cannot keep deleted partitions and partitions of topics that it no longer reads.
+    """
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }
@@ -91,8 +95,8 @@ def _assign_alike(
 ) -> Targets:
     """Return the targets of members that all read the same topics.
 
-    Each member gets the same number of partitions. If the division leaves a remainder r, the r members that own the
-    most partitions get one more partition each. For example, three members get 3, 2 and 2 of seven partitions.
+    Each member gets the same number of partitions. If a remainder is left, the members that own the most partitions get
+    one more partition each. For example, three members get 3, 2 and 2 of seven partitions.
     """
     if not members:
         return {}
@@ -131,8 +135,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # The assignor begins with the topics that have few readers. A topic with many readers comes later: its
-        # partitions can then go to the members that have the fewest partitions.
+        # The assignor begins with the topics that have few readers, because their partitions can go only to these
+        # readers. The partitions of topics with many readers then go to the readers that own the fewest partitions.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)
@@ -149,7 +153,7 @@ class _Balance:
         return heap
 
     def _give_away(self, topic: UUID) -> None:
-        """Assign each partition without an owner. Each time, choose the member that owns the fewest partitions."""
+        """Assign each free partition of the topic to the reader of the topic that owns the fewest partitions."""
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
         heap = self._heap(topic, 1)
@@ -162,8 +166,8 @@ class _Balance:
     def _even_out(self, topic: UUID) -> bool:
         """Move partitions of one topic from the member with the most partitions to the member with the fewest.
 
-        Only members that read the topic take part. Repeat this until the partition counts of the two members differ by
-        at most one. Return whether a partition has moved.
+        Only members that read the topic take part. The moves end when the partition counts of these two members differ
+        by at most one. Return whether a partition has moved.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

@@ -38,7 +38,7 @@ class MemberDeadlines:
         self._sessions[member_id] = deadline
 
     def watch_revocation(self, member: ConsumerMember, now: int) -> None:
-        """Start a revocation deadline if the member must give up partitions. Otherwise remove this deadline."""
+        """If the member must give up partitions, start its revocation deadline. Otherwise remove this deadline."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
         else:
@@ -53,7 +53,10 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[ConsumerMember], session_timeout: int, now: int) -> None:
-        """Start the deadlines of members that were restored from the journal. A running session keeps its deadline."""
+        """Start the sessions and revocation deadlines of members that were restored from the journal.
+
+        A session that is already running keeps its deadline.
+        """
         known, self._sessions = self._sessions, {}
         self._revocations.clear()
         for member in members:
@@ -73,7 +76,11 @@ class MemberDeadlines:
         return [member_id for member_id, limit in self._sessions.items() if limit <= now]
 
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
-        """Remove the revocation deadlines that have passed, and return them as pairs `(member id, old epoch)`."""
+        """Remove and return the revocation deadlines that have passed.
+
+        Each item is a pair `(member id, epoch)`. The epoch is the epoch of the member when it had to give up
+        partitions.
+        """
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:
             self.end_revocation(member_id)

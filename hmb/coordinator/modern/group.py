@@ -1,8 +1,8 @@
 """One KIP-848 group: the broker assigns the partitions, and each member moves to its assignment step by step.
 
-A member sends only one kind of request, the heartbeat. The member epoch in the request states the purpose: 0 means that
-the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that
-the member is alive. The group handles a heartbeat in three parts:
+A member of a KIP-848 group sends only one kind of request, the heartbeat. The member epoch in the request has three
+special values: 0 means that the member joins, -1 means that the member leaves, and -2 means that a static member leaves
+but will join again. A positive epoch only means that the member is alive. The group handles a heartbeat in three parts:
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
    epoch* increases by 1 (subscriptions.py).
 2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py), and
@@ -10,9 +10,9 @@ the member is alive. The group handles a heartbeat in three parts:
    `group.consumer.assignment.interval.ms`.
 3. The member takes one step towards its target (member.py).
 
-For example, member A reads the two partitions of topic "weather". Member B joins, and its heartbeat increases the group
-epoch from 3 to 4. The assignor computes a new target with partition 0 for A and partition 1 for B. The assignment epoch
-becomes 4.
+For example, member A reads the two partitions of topic "weather". Member B joins with its first heartbeat, so the group
+epoch increases from 3 to 4. The assignor computes a new target with partition 0 for A and partition 1 for B. The
+assignment epoch becomes 4.
 
 The group is a state machine that uses no threads, clocks or disks (`hmb/coordinator/group.py`). The broker sends the
 response to a heartbeat after the records in `writes` are on disk. The parameter `now` is a time in ms from a clock that
@@ -21,9 +21,10 @@ never jumps. The function `clock` returns the time in ms since 1970.
 Invariants:
 - A partition is in `assigned` or `revoking` of at most one member.
 - The epoch of a member is at most the assignment epoch.
-- A group that is restored from the stored records is equal to the group that wrote them.
+- If the coordinator restores a group from its stored records, the result is equal to the group that wrote the records.
 
-Not implemented: members that use the classic protocol in a KIP-848 group (online migration), and the use of racks.
+Two features are not implemented: members that use the classic protocol in a KIP-848 group (online migration), and
+assignments that use the racks of the members.
 
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
@@ -69,7 +70,7 @@ class ConsumerGroupSettings:
 class ConsumerGroup:
     """One KIP-848 group. It handles the requests of members.
 
-    - `state` stores the members, the epochs and the target. `writes` is the same list as in `state`.
+    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
     - `subscriptions` increases the group epoch when the topics of the members have changed.
     """
 
@@ -171,7 +172,10 @@ class ConsumerGroup:
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace a static member that has restarted. The new member gets the target of the old member."""
+        """Replace a static member that has restarted with the new member.
+
+        The new member gets the old member's target.
+        """
         LOGGER.info("group %s: member %s replaces member %s", self.group_id, member.member_id, old_id)
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
@@ -260,7 +264,7 @@ class ConsumerGroup:
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if self.is_unloaded:  # A commit to an unloaded group would be lost.
+        if self.is_unloaded:  # The group was deleted, so a committed offset would be lost.
             why = f"group {self.group_id!r} was deleted, or the broker stops"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
         epoch = commit.epoch
@@ -305,7 +309,10 @@ class ConsumerGroup:
     # -- the journal
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts. Each key occurs once, and the order does not matter."""
+        """Apply a record of the journal when the broker starts.
+
+        The journal yields one record for each key, in any order.
+        """
         self.state.replay(key, value)
 
     # -- admin requests

@@ -1,4 +1,4 @@
-"""The checks and conversions of ConsumerGroupHeartbeat requests and responses."""
+"""Checks the fields of ConsumerGroupHeartbeat requests, and converts partitions for requests and responses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> Non
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
-    """Return the partitions that the heartbeat contains. None means that the member's partitions have not changed."""
+    """Return the partitions that the member owns according to its heartbeat.
+
+    None means that the heartbeat does not list partitions, because they are the same as in the previous heartbeat.
+    """
     if request.topic_partitions is None:
         return None
     return frozenset(

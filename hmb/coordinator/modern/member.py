@@ -6,7 +6,7 @@ partitions that are not in its target, or it receives partitions that other memb
 two owners. Another member receives a partition only after the old owner has confirmed in a heartbeat that it has given
 up the partition.
 
-The states of a member are declared in states.py.
+The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
 For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target of epoch 5, A owns
 {0, 1} and B owns {2}:
@@ -16,8 +16,8 @@ For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B own
     B sends a heartbeat    B is Stable; the response contains {2}
 
 The *member epoch* is the epoch of the target that the member has reached. If a heartbeat contains an older epoch, the
-coordinator rejects it, and the member must join again. There is one exception: a member that has missed the last
-response. The heartbeat of such a member contains the epoch directly before the current epoch, and only partitions of
+coordinator rejects it, and the member must join again. There is one exception: a member that has not received the last
+response. The heartbeat of such a member contains the epoch directly before the current epoch, and no partition outside
 its current assignment. The coordinator accepts this heartbeat.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
@@ -43,7 +43,7 @@ Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The target of a member, and the facts that decide about its next step."""
+    """The target of a member, and the facts that determine the member's next step."""
 
     epoch: int  # the epoch of the target assignment
     target: frozenset[PartitionId]
@@ -54,7 +54,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """The state of one member. A change creates a new object."""
+    """The state of one member. The object never changes: a change of the member creates a new object."""
 
     member_id: str
     instance_id: str | None = None
@@ -90,7 +90,8 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
 
-        Raises FENCED_MEMBER_EPOCH if the epoch is wrong, except if the member has only missed the last response.
+        Accepts the current epoch, and the previous epoch of a member that has not received the last response. Otherwise
+        raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -110,8 +111,8 @@ class ConsumerMember:
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        The epoch in the commit can be older than the member's epoch, if the member already owned the partitions in that
-        older epoch (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        A commit can contain an older epoch of the member if the member already owned the partitions in that epoch
+        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
             raise KafkaError(
@@ -170,9 +171,10 @@ class ConsumerMember:
         return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
 
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member without the partitions of topics to which it no longer subscribes.
+        """Return the member without the partitions of topics to which the member no longer subscribes.
 
-        The target can be older than the change of the subscription, and can still contain these partitions.
+        The coordinator may have computed the target before the subscription changed, so the target can still contain
+        these partitions.
         """
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
         if not unread:
@@ -196,9 +198,9 @@ def subscription_size(topics: Iterable[str], regex: str | None) -> int:
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:
-    """Return whether the member still owns some of the partitions that it must give up (`revoking`).
+    """Return whether the member still owns at least one of the partitions that it must give up (`revoking`).
 
-    `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed. The
-    member then still owns all partitions, so the result is True.
+    `owned` contains the partitions in the heartbeat. If `owned` is None, the member's partitions have not changed since
+    its previous heartbeat, so the member still owns all of them.
     """
     return owned is None or not owned.isdisjoint(revoking)

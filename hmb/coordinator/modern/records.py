@@ -13,7 +13,7 @@ member. The kinds of records are:
 For example, a group has a thousand members, and one member gives up a partition with its heartbeat. The coordinator
 then writes only one record of the kind "current".
 
-The functions return a record as a pair `(key, value)`. If the value is None, the record is a tombstone.
+Each function returns a record as a pair `(key, value)`. If the value is None, the record is a tombstone.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -155,8 +155,8 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return the partitions in a record, each with the epoch in which the member received the partition.
 
-    Brokers before Kafka 4.3 wrote records without these epochs. For such records, use the epoch of the member, which is
-    the greatest possible value.
+    Brokers before Kafka 4.3 wrote records without these epochs. For such a record, use the current epoch of the member:
+    the member received each partition in this epoch or earlier.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

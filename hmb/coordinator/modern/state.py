@@ -57,11 +57,15 @@ class ConsumerState:
     """The members, epochs and target of one group.
 
     - All member ids in `instances` and `targets` are ids of `members`.
-    - `_owners` maps each partition that a member owns or must still give up to the id of this member.
+    - The keys of `_owners` are the partitions that a member owns or must still give up. The value is the member's id.
     """
 
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
-        """Create the state of an empty group. After a failed write was undone, `resume` restarts all sessions."""
+        """Create the state of an empty group.
+
+        After a failed write, the state restores the group from its stored records and calls `resume(now)`, which
+        restarts the sessions of all members.
+        """
         self.group_id = group_id
         self._resume = resume
         self.writes: list[Write] = []
@@ -162,7 +166,7 @@ class ConsumerState:
     # -- the journal
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add tombstones to the records of this step. They delete the classic group that this group replaces."""
+        """Add tombstones to the records of this step, because this group replaces a classic group."""
         self._records += tombstones
 
     def finish(self) -> None:
@@ -178,7 +182,10 @@ class ConsumerState:
             self._resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts. Each key occurs once, in any order."""
+        """Apply a record of the journal when the broker starts.
+
+        The journal yields one record for each key, in any order.
+        """
         self._stored.put(encode_key(key), encode_value(value))
         self._restore([(key, value)], anew=False)
 

@@ -1,19 +1,19 @@
 """The states of a KIP-848 group and of its members.
 
-A *member* moves from its current assignment to its target assignment. It makes one step at each heartbeat, and is in
-one of these states:
+A *member* moves from its current assignment to its target assignment. The member makes one step at each heartbeat.
+After each step, the member is in one of these states:
 - Stable: the member owns its target assignment.
 - UnrevokedPartitions: the member still owns partitions that it must give up. It stays in its old epoch.
 - UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions of its target that other
   members still own.
 
-Every event can occur in every state, because the target can change before the member has reached it. `ConsumerMember`
-looks up the next state of a member in the table `MEMBER_STATES`.
+Every event of a member can occur in every state, because the target can change before the member has reached it.
+`ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
 
 The state of a *group* is not stored. The broker derives it from the members and from two epochs. The group epoch
 increases with each change of the group. The assignment epoch is the group epoch for which the assignor has computed the
-target. `GROUP_STATES` lists the states with their conditions. The group is in the first state of this list whose
-condition is true.
+target. The list `GROUP_STATES` contains a condition for each state. The first state whose condition is true is the
+state of the group.
 
 For example, group "readers" has group epoch 5 and assignment epoch 4, so its state is Assigning. The assignor computes
 a target, and the assignment epoch becomes 5. The state is Reconciling until each member is Stable in epoch 5.
@@ -32,7 +32,7 @@ from hmb.state_table import StateTable
 
 
 class MemberState(IntEnum):
-    """A state of a member. The value is the number of the state in the member's record."""
+    """A state of a member. The value is the number that represents the state in the member's record."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

@@ -1,13 +1,13 @@
 """The stored records of a KIP-848 group, from which the coordinator restores the group after a failed write.
 
-A group first changes in memory, and several changes can wait for the disk at the same time. If the write of a change
-fails, for example because the disk is full, the group must return to its stored state. The coordinator then restores
-the group from its stored records, as after a restart of the broker. For example, the changes 1 and 2 wait for the disk.
-The write of change 1 fails, so the coordinator restores the group without these changes. Then change 2 is stored. The
-coordinator restores the group again, now with change 2.
+A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
+the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
+records, as after a restart of the broker. For example, changes 1 and 2 wait for the disk. The write of change 1 fails,
+so the coordinator restores the group without changes 1 and 2. The write of change 2 succeeds, so the coordinator
+restores the group again, now with change 2.
 
-The changes can finish in any order. Each stored record therefore contains the number of the change that wrote it, so an
-older change never replaces the record of a newer change.
+The writes of a group's changes can end in any order. Each stored record therefore contains the number of the change
+that wrote it, so an older change never replaces the record of a newer change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StoredRecords:
     """The stored records of one group, and the number of changes that are not stored yet.
 
     - `_in_flight` is the number of changes that have begun and not ended.
-    - `_values` contains a tombstone (the value None) only while a change is in flight.
+    - `_values` contains tombstones (the value None) only while at least one change is in flight.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """The subscriptions of a KIP-848 group: which topics its members read, and whether these topics have changed.
 
-A member subscribes to names of topics and to a regular expression. The broker matches the expression with the names of
-all topics. If a subscription changes, or a topic that a member reads is created, deleted or gets more partitions, the
-group epoch increases by 1. The group then computes a new target.
+A member subscribes to names of topics, to a regular expression, or to both. The broker matches the expression with the
+names of all topics. The group epoch increases by 1 if a subscription changes. It also increases if a topic that a
+member reads is created, is deleted or gets more partitions. The group then computes a new target.
 
 For example, a member subscribes to the expression `orders-.*`, and the topic "orders-eu" exists. Then somebody creates
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
@@ -25,7 +25,7 @@ from hmb.coordinator.modern.topic_regex import topic_regex
 class Subscriptions:
     """The topics that the members of one group read.
 
-    After a refresh, each regular expression of a member has an entry in `state.regexes`, and no other entry exists.
+    After a refresh, `state.regexes` contains one entry for each regular expression of a member, and no other entries.
     """
 
     def __init__(self, state: ConsumerState, topics: ClusterTopics, clock: Callable[[], int]) -> None:
@@ -39,7 +39,7 @@ class Subscriptions:
 
         `changed` is true if the caller knows that a subscription has changed.
         """
-        version = self._topics.version  # read first: a change during this method must cause another refresh
+        version = self._topics.version  # read first, so that a change during this method causes another refresh
         if not changed and version == self._version:
             return
         changed |= self._match(version)
@@ -49,7 +49,7 @@ class Subscriptions:
         self._version = version
 
     def forget_version(self) -> None:
-        """Check all topics again at the next heartbeat, because the state was restored from the journal."""
+        """Make the next heartbeat check all topics again, because the group was restored from the journal."""
         self._version = -1
 
     def _match(self, version: int) -> bool:

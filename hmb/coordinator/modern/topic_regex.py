@@ -21,7 +21,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# Maps the message with which RE2 rejects an expression to the message of RE2/J (Kafka's library) for the same mistake.
+# Maps an error message of RE2 to the message with which RE2/J (Kafka's library) rejects the same expression.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

@@ -6,18 +6,19 @@ transactional_id.py computes the new value of a transactional id. This module st
 2. The thread releases the lock and waits until the record is on disk.
 3. The thread takes the lock again and replaces the old value in memory.
 
-A transactional id is *moving* while a thread stores its new value. Meanwhile, other requests for the same id fail with
-CONCURRENT_TRANSACTIONS.
+A transactional id is *moving* while a thread stores the new value of the id. During this time, other requests for the
+same id fail with CONCURRENT_TRANSACTIONS.
 
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
-EndTxn request makes these writes one after the other and then sends the response. Readers therefore see the transaction
-before the producer receives the response. If the broker crashes, or the write of a marker or of the completion fails,
-the decision remains valid. The broker makes the remaining writes later, in its housekeeper thread or at its next start.
+EndTxn request makes these writes one after the other and then sends the response. When the producer receives the
+response, readers can already see the result of the transaction. If the broker crashes, or the write of a marker or of
+the completion fails, the decision remains valid. The broker makes the remaining writes later, in its housekeeper thread
+or at its next start.
 
-A thread that appends records of a transaction holds the lock of the id (`writing`). A thread that decides the
-transaction needs the same lock. The broker therefore appends each record before the decision, or rejects it. Without
-this lock, a late record could follow the marker and open the transaction again. Such a *hanging transaction* (KIP-890)
-would never get a marker.
+A thread that appends records of a transaction holds the lock of the transactional id (`writing`). A thread that commits
+or aborts the transaction needs the same lock. The broker therefore appends each record before this decision, or rejects
+the record. Without this lock, a late record could follow the marker and open the transaction again. Such a *hanging
+transaction* (KIP-890) would never get a marker.
 
 For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each of the two
 partitions gets a COMMIT marker, and the journal stores CompleteCommit. The coordinator makes these four writes before
@@ -81,7 +82,7 @@ class TransactionCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start a thread that loads the transactional ids. Meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads the ids. Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS."""
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -123,10 +124,10 @@ class TransactionCoordinator:
     def init_producer(
         self, transactional_id: str, timeout: int, known: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """Return the producer id and a new epoch for a transactional id. Requests of its previous producer then fail.
+        """Return the producer id and a new epoch for a transactional id. Requests of the previous producer then fail.
 
-        Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED,
-        NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, NOT_COORDINATOR,
+        COORDINATOR_LOAD_IN_PROGRESS.
         """
         check_transactional_id(transactional_id)
         if not 0 < timeout <= self._max_timeout():
@@ -160,8 +161,8 @@ class TransactionCoordinator:
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
         """Hold the lock of the id while the caller appends records of the transaction to a partition.
 
-        No thread can decide the transaction meanwhile. Raises TRANSACTION_ABORTABLE if the partition is not part of the
-        transaction, and the errors of `add_partitions`.
+        While the caller holds the lock, no thread can commit or abort the transaction. Raises TRANSACTION_ABORTABLE if
+        the partition is not part of the transaction, and the errors of `add_partitions`.
         """
         entry = self._table.find(transactional_id)
         with entry.lock:
@@ -187,7 +188,7 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, but do not check the coordinator's state.
+        """Append a marker to one partition. Do not check the coordinator's state of the transaction.
 
         Return a function that waits until the marker is durable. Both this method and the function raise KafkaError.
         """
@@ -210,10 +211,10 @@ class TransactionCoordinator:
             return after.complete(self._clock())
 
     def _write(self, entry: TransactionEntry, change: Change, *, goes_on: bool = False) -> Transaction:
-        """Store the new value and return it. `goes_on` is true if this thread is already moving the id.
+        """Compute the new value with `change`, store it in the journal, and return it.
 
-        Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
-        error the old value remains.
+        `goes_on` is true if this thread has already set `is_moving` of the id. Raises the errors of `change`, and
+        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error the old value remains.
         """
         with entry.lock:
             before = entry.transaction
@@ -221,7 +222,7 @@ class TransactionCoordinator:
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} changes; try again")
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} is busy; try again")
             if after is before:
                 return before
             queued = self._journal.enqueue(before.transactional_id, records_of(after))
@@ -256,7 +257,7 @@ class TransactionCoordinator:
     # -- timeouts and expiry
 
     def complete_decided(self) -> None:
-        """Complete each decided transaction that an error or a crash of the broker has left incomplete."""
+        """Complete each decided transaction that an error or a crash has left without its last writes."""
         for entry in self._table.all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
@@ -268,16 +269,16 @@ class TransactionCoordinator:
     def _end_hanging(self) -> None:
         """End each transaction that is open in a log, but not open in the coordinator's state (hanging.py)."""
         if not self._journal.is_complete:
-            return  # A partition that is not loaded can contain open transactions.
+            return  # Some open transactions are still unknown, because their partitions are not loaded.
         known = [entry.transaction for entry in self._table.all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
                 self._markers.begin_one(marker, found.producer, found.partition, version=0)()
             except KafkaError as error:  # The broker tries again at its next start.
-                LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
+                LOGGER.error("%s: the marker could not be written: %s", found.partition, error.message)
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) at which the first open transaction exceeds its timeout, or None if none is open."""
+        """Return the time (ms) at which the first open transaction exceeds its timeout. Return None if none is open."""
         deadlines = [entry.transaction.deadline for entry in self._table.all()]
         return min((each for each in deadlines if each is not None), default=None)
 

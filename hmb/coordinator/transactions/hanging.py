@@ -1,10 +1,10 @@
 """Hanging transactions: a transaction is open in a log, but the coordinator has already ended it.
 
-A read_committed consumer cannot read past the first open transaction of a log. It waits until the coordinator writes
-the marker that ends the transaction. If the disk loses the marker, the coordinator does not write the marker again, and
-the consumer waits forever. When the broker starts, it therefore compares the open transactions of all logs with the
-state of the coordinator. If a transaction is open in a log, but not open in the coordinator's state, the broker writes
-a new marker into the log:
+A read_committed consumer cannot read past the first open transaction of a log. The consumer waits until the coordinator
+writes the marker that ends the transaction. If the disk loses a marker that was already written, the coordinator does
+not write the marker again, and the consumer waits forever. At each start, the broker therefore compares the open
+transactions of all logs with the state of the coordinator. If a transaction is open in a log, but not open in the
+coordinator's state, the broker writes a new marker into the log:
 - The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.
@@ -64,8 +64,8 @@ def hanging(
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
     """Return whether `found` is the last transaction of its producer and was committed.
 
-    With transaction version 2, the coordinator adds 1 to the epoch when a transaction ends. For example, the log can
-    contain epoch 3 when the coordinator has already stored epoch 4.
+    With transaction version 2, the coordinator adds 1 to the producer's epoch when a transaction ends. For example, the
+    records in the log have epoch 3, and the coordinator has stored epoch 4.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

@@ -2,12 +2,12 @@
 
 A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
 ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of
-the group coordinator. There the marker goes through the queue of the journal, like every other record. A COMMIT marker
-makes the offsets of the transaction visible, and an ABORT marker discards them.
+the group coordinator. In these partitions, the marker passes through the queue of the journal, like every other record.
+A COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
 
 The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
-If it were complete earlier, a power failure could destroy a marker, and no thread would write this marker again. A
-marker that is written twice does no harm.
+If the coordinator completed the transaction before this sync, a power failure could destroy a marker, and no thread
+would write this marker again. A marker that is written twice does no harm.
 
 For example, at the end of a transaction with partitions weather-0 and weather-1, the coordinator makes two appends and
 then two syncs.
@@ -51,7 +51,10 @@ class MarkerWriter:
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Append and sync a marker in each of `partitions`. After a KafkaError, some markers can be missing."""
+        """Append and sync a marker in each of `partitions`.
+
+        If this method raises KafkaError, some markers can be missing.
+        """
         begun: list[tuple[TopicPartition, Finish]] = []
         try:
             for partition in sorted(partitions):
@@ -63,7 +66,7 @@ class MarkerWriter:
                     finish()
 
     def open_transactions(self) -> Iterator[OpenTransaction]:
-        """Yield all open transactions of all logs. A transaction of several partitions appears once for each log."""
+        """Yield all open transactions of all logs. A transaction that is open in two logs appears twice."""
         for partition, log in self._all_logs():
             for active in log.producers.active():
                 if active.first_offset >= 0:
@@ -74,7 +77,7 @@ class MarkerWriter:
     ) -> Finish:
         """Append a marker to one partition, and check the epoch as the transaction version requires.
 
-        Return a function that waits until the marker is durable. The caller can thus append many markers before it
+        Return a function that waits until the marker is durable, so that the caller can append many markers before it
         waits. Raises the errors of `_begin`.
         """
         if version >= VERSION_2:
@@ -104,7 +107,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore an error in the `with` block if the topic was deleted or the producer's transaction has already ended."""
+    """Ignore two errors in the `with` block: a deleted topic, and a transaction that has already ended."""
     try:
         yield
     except KafkaError as error:

@@ -1,12 +1,12 @@
 """The records of `__transaction_state`, which restore the transactional ids after a restart.
 
-The topic has one kind of record. The key is the transactional id, and the value is its complete state. The value of an
-expired id is null (a tombstone). Only the newest record of each key is valid, as in `__consumer_offsets`
-(journal/records.py):
+The topic `__transaction_state` has one kind of record. The key is the transactional id, and the value is its complete
+state. The value of an expired id is null (a tombstone). Only the newest record of each key is valid, as in
+`__consumer_offsets` (journal/records.py):
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
 
-The value has the versions 0 and 1. Kafka 4.3 reads both versions and writes version 1.
+The value of a transactional id's record has the versions 0 and 1. Kafka 4.3 reads both versions and writes version 1.
 
 Source: KIP-98, KIP-890; the JSON definitions in the jar of kafka-transaction-coordinator 4.3.0.
 """

@@ -2,9 +2,9 @@
 
 The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. It then
 writes markers, one to each partition with records of the transaction. The markers only publish the decision. If the
-broker crashes before CompleteCommit or CompleteAbort is in the journal, it writes the markers again after its restart.
-This is a two-phase commit with a log: the first phase is the record in the journal, and the second phase is the
-markers.
+broker crashes before the journal contains CompleteCommit or CompleteAbort, the broker writes the markers again after
+its restart. This is a two-phase commit with a log: the first phase is the record in the journal, and the second phase
+is the markers.
 
 The coordinator's response to a request depends on the state of the transactional id:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
@@ -13,8 +13,9 @@ The coordinator's response to a request depends on the state of the transactiona
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      the earlier response (*)     a new epoch
 
-(*) A producer with transaction version 2 (KIP-890) can also abort in the states Empty, CompleteCommit and
-CompleteAbort. After an error, such a producer does not know whether the broker has received any of its records.
+In the table of responses, (*) means: a producer with transaction version 2 (KIP-890) can also abort in the states
+Empty, CompleteCommit and CompleteAbort. After an error, such a producer does not know whether the broker has received
+any of its records.
 
 When a newer producer starts, or the transaction exceeds its timeout, the coordinator itself aborts the transaction. The
 transactional id then passes through the state PrepareEpochFence. The coordinator first increases the epoch, so the

@@ -24,17 +24,18 @@ class TransactionEntry:
     """An entry of the table: one transactional id and its lock."""
 
     transaction: Transaction  # the newest value that is on disk
-    is_moving: bool = False  # whether a thread is writing a new value or the markers
-    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
-    # holds it during a sync to disk, unless the topic setting `flush.messages` makes the log sync after every append.
+    is_moving: bool = False  # whether a thread is writing a new value or the markers of this id
+    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. A thread
+    # releases this lock before it syncs to disk. The exception is an append to a log that syncs after every append
+    # (`flush.messages`).
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class TransactionTable:
     """All transactional ids of the broker. Thread-safe.
 
-    The key of each entry is the transactional id of its transaction. Only an id that has expired (state Dead) leaves
-    the table, or all ids leave it together, because the topic of the journal was deleted.
+    The key of each entry is its transactional id. The table removes an id only when the id has expired (state Dead). If
+    the topic of the journal is deleted, the table removes all ids.
     """
 
     def __init__(self, journal: Journal, producer_ids: ProducerIds, clock: Callable[[], int]) -> None:

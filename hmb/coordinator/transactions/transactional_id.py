@@ -11,11 +11,11 @@ state is PrepareCommit or PrepareAbort, the caller also writes the markers, and 
 
 With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
 broker therefore detects late records of an earlier transaction by their old epoch. If a producer repeats its EndTxn
-request, the request contains the previous epoch. From this epoch, the coordinator sees that the request is a
-repetition.
+request, the request contains the previous epoch. The coordinator detects the repetition by this previous epoch.
 
-An epoch has 15 bits. When all its values are used, the transactional id gets a new producer id. The field
-`next_producer_id` holds this new id until all markers with the old id are written.
+An epoch is a signed 16-bit number that is never negative, so it has 32,768 values. When these values are used up, the
+transactional id gets a new producer id. The field `next_producer_id` holds the new producer id until all markers with
+the old producer id are written.
 
 For example, the producer of `orders` has producer id 7 and epoch 0, and crashes. After its restart it has epoch 1. A
 delayed Produce request with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
@@ -52,7 +52,8 @@ class Transaction:
     """The stored value of one transactional id. Times are in ms since 1970.
 
     - All changes of `state` follow the table `TRANSITIONS` in states.py.
-    - A change creates a new object. For the same producer id, the epoch never decreases.
+    - The object never changes: a method that changes the id returns a new object. While the producer id stays the same,
+      the epoch never decreases.
     """
 
     transactional_id: str
@@ -63,8 +64,8 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The producer's previous epoch, if the producer itself has requested its current epoch. The journal does not store
-    # this field.
+    # The epoch before the current epoch, if the producer itself has requested the current epoch. The journal does not
+    # store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -80,7 +81,10 @@ class Transaction:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the transaction is decided but not complete, so that some of its markers can be missing."""
+        """Whether the coordinator has decided the transaction but not completed it.
+
+        Some of its markers can be missing.
+        """
         return self.state in DECIDED
 
     @property
@@ -103,10 +107,11 @@ class Transaction:
     # -- InitProducerId
 
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
-        """Start a producer, or let a producer continue after an error (KIP-360).
+        """Start a new producer, or let a producer continue after an error (KIP-360).
 
-        A producer that continues sends its own id and epoch as `known`. If a transaction is open, decide to abort it.
-        The producer must then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+        A producer that continues sends its own id and epoch as `known`. If a transaction is open, this method only
+        decides to abort it, and the producer must then repeat the request. Raises PRODUCER_FENCED,
+        CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
@@ -118,8 +123,8 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer repeats its request, because it has not received the response. Return the same response
-            # again.
+            # The producer sends the same request again, because it has not received the response. Return the same
+            # response.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
@@ -183,7 +188,7 @@ class Transaction:
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide to commit or to abort the transaction. If a producer repeats the request, return the value unchanged.
+        """Decide to commit or to abort the transaction. If the request is a repetition, return the same value.
 
         Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE. Raises CONCURRENT_TRANSACTIONS if the
         transaction is already decided but not complete.
@@ -207,7 +212,7 @@ class Transaction:
         return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
-        """Return whether EndTxn is repeated: the request contains the epoch before the current epoch."""
+        """Return whether the EndTxn request is a repetition: it contains the epoch before the current epoch."""
         if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
             return False
         has_rotated = producer == (self.previous_producer_id, MAX_PRODUCER_EPOCH - 1) and self.epoch == 0
