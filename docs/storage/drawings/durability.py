@@ -13,6 +13,7 @@ from hmb.storage.group_commit import GroupCommit, Unsynced
 # The producers that append a batch before the first sync, during the first sync, and during the second sync.
 ARRIVALS = ("a", "bcd", "e")
 PRODUCERS = "".join(ARRIVALS)
+PATIENCE = 10.0  # seconds that the drawing waits for one producer
 WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
@@ -27,7 +28,7 @@ def run() -> Run:
     disk = Disk()
     disk.arrive(0)
     while disk.threads:
-        disk.threads.pop(0).join()
+        disk.threads.pop(0).join(PATIENCE)
     if disk.commit.recovery_point != len(PRODUCERS):
         raise AssertionError("a batch of the drawing was never synced")
     return Run(disk.syncs)
