@@ -30,6 +30,7 @@ from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
 
 from .shared.allocator import use_one_arena
 from .shared.errors import USAGE, CliError
+from .shared.http_address import HttpAddressParameter, monitoring_ports
 from .shared.output import json_option, print_json
 from .shared.parameters import IntRange, NewPath
 from .shared.settings import plain_values, read_settings, setting
@@ -37,6 +38,7 @@ from .shared.settings import plain_values, read_settings, setting
 if TYPE_CHECKING:
     from hmb.broker import BrokerServer
     from hmb.broker.dispatch import Handler
+    from hmb.monitoring.ports import HttpAddress, MonitoringPorts
     from hmb.protocol.api_keys import ApiKey
     from hmb.storage.clock import BrokerClock
     from hmb.testing.control import ControlPort
@@ -72,6 +74,14 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
 @click.option(
     "--embedded", is_flag=True, help="For a test that starts this broker: print JSON, and stop when the test ends."
 )
+@click.option(
+    "--state", type=HttpAddressParameter(), metavar="[HOST:]PORT",
+    help="Serve the broker's state on this port, for `hmb state` and `hmb top`; 0 selects a free port.",
+)
+@click.option(
+    "--metrics", type=HttpAddressParameter(), metavar="[HOST:]PORT",
+    help="Serve metrics for Prometheus on this port, at /metrics.",
+)
 @click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv also logs each request.")
 @json_option
 def command(
@@ -82,6 +92,8 @@ def command(
     settings: tuple[tuple[str, str], ...],
     faults: str | None,
     embedded: bool,
+    state: HttpAddress | None,
+    metrics: HttpAddress | None,
     verbose: int,
     as_json: bool,
 ) -> None:
@@ -108,10 +120,11 @@ def command(
         data_dir = DEFAULT_DATA_DIR
     host, port = DEFAULT_HOST if host is None else host, DEFAULT_PORT if port is None else port
     try:
-        if embedded or faults is not None:
-            run_controlled(data_dir, host, port, properties, as_json, faults, embedded)
-        else:
-            run(data_dir, host, port, properties, as_json)
+        with monitoring_ports(state, metrics) as ports:
+            if embedded or faults is not None:
+                run_controlled(data_dir, host, port, properties, as_json, faults, embedded, ports)
+            else:
+                run(data_dir, host, port, properties, as_json, ports=ports)
     except ConfigError as error:
         typed = f"{origins[error.name]}={error.value}: {error.problem}" if error.name in origins else str(error)
         raise CliError(typed, USAGE) from error
@@ -147,6 +160,7 @@ def run_controlled(
     as_json: bool,
     faults: str | None,
     ends_with_parent: bool,
+    ports: MonitoringPorts | None = None,
 ) -> None:
     """Run a broker with a control port. A test uses this port to let the broker fail on purpose.
 
@@ -164,7 +178,7 @@ def run_controlled(
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()
-        run(data_dir, host, port, properties, as_json, handlers, control)
+        run(data_dir, host, port, properties, as_json, handlers, control, ports)
 
 
 def run(
@@ -175,11 +189,12 @@ def run(
     as_json: bool,
     handlers: Mapping[ApiKey, Handler] | None = None,
     control: ControlPort | None = None,
+    ports: MonitoringPorts | None = None,
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
     If `handlers` is None, the broker uses its own handlers. If `control` is not None, the function also prints the
-    address and the token of the control port.
+    address and the token of the control port. If `ports` is not None, it prints the addresses of state and metrics.
     """
     from hmb.storage.isolation import Stopped
 
@@ -197,7 +212,9 @@ def run(
             with running_broker(data_dir, host, port, properties, stop_signals, handlers, clock) as broker:
                 if control is not None:
                     control.attach(broker)
-                _print_ready(broker, as_json, control)
+                if ports is not None:
+                    ports.start(broker)
+                _print_ready(broker, as_json, control, ports)
                 received = signal.sigwait(stop_signals)
         except Stopped:
             click.echo("hmb: stopped during the check of the logs; the next start checks them again", err=True)
@@ -222,11 +239,14 @@ def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _print_ready(broker: BrokerServer, as_json: bool, control: ControlPort | None) -> None:
+def _print_ready(
+    broker: BrokerServer, as_json: bool, control: ControlPort | None, ports: MonitoringPorts | None
+) -> None:
     servers, listeners = broker.bootstrap_servers, [str(listener) for listener in broker.listeners]
     if as_json:
         directory = str(broker.data_dir.resolve())
         opened = {} if control is None else {"control": control.address, "token": control.token}
+        opened |= {} if ports is None else ports.urls
         print_json({"bootstrap_servers": servers, "listeners": listeners, "data_dir": directory, **opened})
         return
     line = f"listening on {','.join(listeners)}"
@@ -235,6 +255,8 @@ def _print_ready(broker: BrokerServer, as_json: bool, control: ControlPort | Non
     click.echo(f"{line}, data in {broker.data_dir}")
     if control is not None:
         click.echo(f"control port {control.address}, token {control.token}")
+    for name, url in ({} if ports is None else ports.urls).items():
+        click.echo(f"{name} at {url}")
 
 
 @contextmanager

@@ -40,6 +40,8 @@ COMMANDS = {
     "groups": CommandEntry("cluster.groups", "Show groups and their lag, reset their offsets, and delete groups."),
     "offsets": CommandEntry("cluster.offsets", "Show the first and last offsets of partitions."),
     "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
+    "state": CommandEntry("monitoring.state", "Print what a running broker knows: segments, groups, requests."),
+    "top": CommandEntry("monitoring.top", "Follow a running broker: rates, lag, requests."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
     "faults": CommandEntry("faults", "Make a broker fail, for tests."),
     "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),

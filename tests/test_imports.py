@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "client": {"protocol", "records"},
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
-    "testing": {"protocol", "records", "storage", "broker", "client"},
+    "monitoring": {"protocol", "records", "storage", "coordinator", "broker"},
+    "testing": {"protocol", "records", "storage", "broker", "client", "monitoring"},
 }
 
 

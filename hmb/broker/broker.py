@@ -18,7 +18,8 @@ from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.store import ConfigStore
-from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.context import BrokerContext, ConnectedClient, Stop
+from hmb.broker.counting import counted
 from hmb.broker.dispatch import Handler
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.handlers import HANDLERS
@@ -27,6 +28,7 @@ from hmb.broker.network import descriptors
 from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
+from hmb.broker.request_counters import RequestCounters
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -77,7 +79,8 @@ class BrokerServer:
         """
         self._clock = clock
         self._syncs = syncs
-        self._handlers = handlers
+        self._requests = RequestCounters()
+        self._handlers = counted(handlers, self._requests)
         self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
@@ -98,6 +101,7 @@ class BrokerServer:
         self._server: Server | None = None
         self._cleaner: Cleaner | None = None
         self.housekeepers: list[Housekeeper] = []
+        self.started_ms = clock.now_ms()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -197,6 +201,8 @@ class BrokerServer:
             stop=self._stop,
             clock=self._clock,
             versions=self._versions,
+            requests=self._requests,
+            events=self._logs.events,
         )
         groups.start()
         transactions.start()
@@ -244,6 +250,10 @@ class BrokerServer:
         When a broker is started with this data directory again, it recovers the logs from the beginning.
         """
         self._stop.request()
+
+    def clients(self) -> list[tuple[str, ConnectedClient]]:
+        """Return the address (`host:port`) and the facts about the client of each open connection."""
+        return self._server.clients() if self._server is not None else []
 
     @property
     def connected_clients(self) -> list[str]:
@@ -300,6 +310,7 @@ def _groups(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> Group
         partial(consumer_group_settings, configs),
         wall_clock=clock.now_ms,
         clock=clock.monotonic_ms,
+        events=topics.events,
     )
 
 

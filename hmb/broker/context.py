@@ -13,6 +13,7 @@ from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
+from hmb.broker.request_counters import RequestCounters
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -20,6 +21,7 @@ from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
+from hmb.storage.events import EventLog
 from hmb.storage.watchers import Watchers
 
 
@@ -52,6 +54,8 @@ class BrokerContext:
     stop: Stop
     clock: BrokerClock = SYSTEM_CLOCK
     versions: Mapping[ApiKey, range] | None = None  # supported versions of each API; None means all
+    requests: RequestCounters = field(default_factory=RequestCounters)
+    events: EventLog = field(default_factory=EventLog)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Call the coordinators of groups and of transactions, so that they remove their data about deleted topics.
@@ -67,14 +71,24 @@ class BrokerContext:
         return self.configs.current
 
 
+@dataclass(slots=True)
+class ConnectedClient:
+    """The client of one connection, with facts about its requests. Only the connection's thread changes them."""
+
+    host: str = ""
+    is_gone: Callable[[], bool] = lambda: False  # A handler that waits calls this function periodically.
+    last_header: RequestHeader | None = None  # the header of the client's last request
+    requests: int = 0  # number of requests that the broker has received
+    software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
+
+
 class RequestContext(NamedTuple):
     """One request: its header, its connection, and the broker that handles it."""
 
     broker: BrokerContext
     listener: Listener
     header: RequestHeader
-    client_host: str
-    is_client_gone: Callable[[], bool]  # A waiting handler calls this function periodically.
+    client: ConnectedClient
     memory: Account = UNCOUNTED  # the memory that this request has reserved
 
     @property

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.context import BrokerContext, ConnectedClient, RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
@@ -44,14 +44,12 @@ class Dispatcher:
         broker: BrokerContext,
         listener: Listener,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
-        client_host: str = "",
-        is_client_gone: Callable[[], bool] = lambda: False,
+        client: ConnectedClient | None = None,
     ) -> None:
         self._broker = broker
         self._listener = listener
         self._handlers = handlers
-        self._client_host = client_host
-        self._is_client_gone = is_client_gone
+        self._client = client or ConnectedClient()
         self._connection = ServerConnection(broker.versions)
 
     def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
@@ -78,7 +76,9 @@ class Dispatcher:
     def _handle(
         self, header: RequestHeader, request: Request, memory: Account
     ) -> EncodedResponse | Deferred[EncodedResponse]:
-        context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone, memory)
+        self._client.last_header = header
+        self._client.requests += 1
+        context = RequestContext(self._broker, self._listener, header, self._client, memory)
         try:
             response = self._handlers[request.api_key](request, context)
             if isinstance(response, Deferred):

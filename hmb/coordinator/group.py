@@ -2,8 +2,9 @@
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
 kinds are state machines that use no threads, clocks or disks. A step is one change of a group. The step adds its
-effects to two lists: `responses` contains responses to waiting requests, and `writes` contains records for the journal.
-The caller (shared_group.py) then sends the responses and stores the records.
+effects to three lists: `responses` contains responses to waiting requests, `writes` contains records for the journal,
+and `events` contains texts about what happened. The caller (shared_group.py) then sends the responses, stores the
+records, and adds the texts to the broker's events.
 
 For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
 `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all members to
@@ -62,6 +63,7 @@ class Group(Protocol):
     group_id: str
     responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
+    events: list[str]  # for example "rebalance after generation 3: member a leaves"
 
     @property
     def protocol_type(self) -> str | None: ...

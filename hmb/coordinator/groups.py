@@ -55,6 +55,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import OFFSETS_TOPIC
 from hmb.storage.clock import monotonic_ms
+from hmb.storage.events import EventLog
 from hmb.storage.isolation import isolated
 from hmb.units import now_ms
 
@@ -76,7 +77,9 @@ class GroupCoordinator:
         *,
         wall_clock: Callable[[], int] = now_ms,
         clock: Callable[[], int] = monotonic_ms,
+        events: EventLog | None = None,
     ) -> None:
+        self._events = EventLog(wall_clock) if events is None else events
         self._journal = journal
         self._offset_manager = OffsetManager(journal)
         self._settings = settings
@@ -144,7 +147,7 @@ class GroupCoordinator:
 
     def _make(self, group_id: str) -> SharedGroup:
         """Return a new group. It uses the classic protocol until a member joins with the KIP-848 protocol."""
-        return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock)
+        return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)

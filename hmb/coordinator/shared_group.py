@@ -32,6 +32,7 @@ from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import monotonic_ms
+from hmb.storage.events import EventKind, EventLog
 
 LOGGER = logging.getLogger(__name__)
 CLIENT_CHECK_INTERVAL = 5.0  # seconds between two checks whether a waiting client is still connected
@@ -72,17 +73,23 @@ class SharedGroup:
 
     `machine` is the state machine of the group: a `ClassicGroup` or a `ConsumerGroup`. When no thread holds the lock:
 
-    - The lists `responses` and `writes` of the machine are empty, because each step empties them before it releases the
-      lock.
+    - The lists `responses`, `writes` and `events` of the machine are empty, because each step empties them before it
+      releases the lock.
     - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
     - A request without a response waits in a `WaitingCall`. The machine has a deadline or a write that causes its
       response.
     """
 
     def __init__(
-        self, machine: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+        self,
+        machine: Group,
+        journal: Journal,
+        timer: GroupTimer,
+        clock: Callable[[], int] = monotonic_ms,
+        events: EventLog | None = None,
     ) -> None:
         self.machine = machine
+        self._events = EventLog() if events is None else events
         self.due: int | None = None  # the time (ms) of the next wake-up; only the timer changes it
         self._journal = journal
         self._timer = timer
@@ -153,6 +160,9 @@ class SharedGroup:
             assert isinstance(call, WaitingCall)
             call.respond(response)
         self.machine.responses.clear()
+        for text in self.machine.events:
+            self._events.add(EventKind.GROUP, f"group {self.machine.group_id}: {text}", LOGGER)
+        self.machine.events.clear()
         self._timer.schedule(self, self.machine.next_deadline())
         writes = self.machine.writes.copy()
         self.machine.writes.clear()

@@ -35,6 +35,7 @@ from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.cleanup import replacement
 from hmb.storage.config import LogConfig
+from hmb.storage.events import EventKind, EventLog
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
@@ -86,6 +87,7 @@ class Log:
         stop: threading.Event = NO_STOP,
         reserve: DiskReserve | None = None,
         manifest: Manifest | None = None,
+        events: EventLog | None = None,
     ) -> None:
         """Open the log of a partition. An empty directory contains an empty log.
 
@@ -99,6 +101,7 @@ class Log:
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
+        self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
         # This lock guards segments, offsets and producers. A thread that appends holds this lock during the whole
         # append. A thread that reads holds this lock only while it copies the offsets and the list of segments. A
         # thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
@@ -240,7 +243,8 @@ class Log:
         self._producers.save(self.directory, self.log_end_offset)
         segment = self.log_segments.roll(self.log_end_offset, self.config, sync=sync)
         self._names_made += 1
-        LOGGER.info("rolled %s at offset %d", self.directory.name, self.log_end_offset)
+        text = f"{self.directory.name}: a new segment begins at offset {self.log_end_offset}"
+        self.events.add(EventKind.ROLL, text, LOGGER)
         return segment
 
     # -- append messages v0 and v1, and markers of transactions

@@ -43,6 +43,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
+from hmb.storage.events import EventKind, EventLog
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
 from hmb.storage.files.virtual import NAMES
@@ -97,6 +98,7 @@ class LogManager:
     ) -> None:
         """Create the directory if it is missing, and lock it. `stop` ends `load` early. Raises DataDirectoryError."""
         self._clock = clock
+        self.events = EventLog(clock)
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
@@ -151,21 +153,17 @@ class LogManager:
                 f"cannot open the logs in {self.directory}: {error}; nothing was deleted: repair the disk or change "
                 "the permissions, and start again"
             ) from error
-        LOGGER.info("%d logs in %s, %s", len(self._logs), self.directory, "clean" if clean else "checked")
+        how = "after a clean stop" if clean else "after a crash: the ends of their logs were checked"
+        self.events.add(EventKind.RECOVERY, f"opened {len(self._logs)} partitions in {self.directory}, {how}", LOGGER)
 
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
         log = Log(
             *(path, config),
-            recovery_point=recovery_point,
-            start_offset=start_offset,
-            clean=clean,
-            stop=self._stop,
-            clock=self._clock,
-            reserve=self.reserve,
-            manifest=self.manifest,
-        )
+            recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=self._stop, clock=self._clock,
+            reserve=self.reserve, manifest=self.manifest, events=self.events,
+        )  # fmt: skip
         try:
             self.manifest.check(path / checkpoints.LEADER_EPOCHS)
             log.epochs = checkpoints.read_leader_epochs(path)

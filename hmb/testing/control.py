@@ -25,24 +25,20 @@ The keys of the object for `/clock` are the arguments of `ManualClock.advance`, 
 `{"hours": 1, "expire_members": true}`. The server responds when all work is done that was due in this time. The keys of
 the object for `/corrupt` are the arguments of `DiskFaults.corrupt`, for example `{"topic": "orders", "offset": 5}`.
 
-*Security.* A web page in a browser on the same computer could send requests to this port. Three checks refuse these
-requests. First, the header `Authorization: Bearer TOKEN` must contain the token that the broker prints at its start.
-Second, the header Host must be 127.0.0.1 or localhost. Otherwise the owner of another name could point this name to
-127.0.0.1 (DNS rebinding). Third, if a request has the header Origin, this header must name the control port itself.
+The server checks a token, which the broker prints at its start, and refuses requests of web pages
+(hmb/monitoring/http_server.py).
 """
 
 from __future__ import annotations
 
-import hmac
 import json
-import secrets
-import threading
+from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.config.keys import nearest
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
 from hmb.protocol.errors import KafkaError
 from hmb.testing.clock import ManualClock
 from hmb.testing.fault_objects import AllFaults, add_all, corrupt, described
@@ -50,16 +46,6 @@ from hmb.testing.request_record import RequestRecord
 
 FAULTS, REQUESTS, CLOCK, CORRUPT = "/faults", "/requests", "/clock", "/corrupt"
 TIME_KEYS = dict.fromkeys(("days", "hours", "minutes", "seconds", "milliseconds"), float) | {"expire_members": bool}
-MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
-
-
-class Refused(Exception):
-    """An error for a request that the control port refuses. `status` is the HTTP status of the response."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 # -- the clock as data
@@ -87,15 +73,31 @@ class ControlPort:
     def __init__(self, faults: AllFaults, requests: RequestRecord, clock: ManualClock) -> None:
         """Create the server on a free port. `start` begins to serve requests. Raises OSError."""
         self.clock = clock
-        self.token = secrets.token_urlsafe(24)
         self._faults = faults
-        self._server = _Server(faults, requests, clock, self.token)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="control-port", daemon=True)
+        self._requests = requests
+        self._server = HttpServer()
+        self._add(FAULTS, self._answer_faults, "GET", "POST", "DELETE")
+        self._add(REQUESTS, self._answer_requests, "GET", "DELETE")
+        self._add(CLOCK, self._answer_clock, "GET", "POST")
+        self._add(CORRUPT, self._answer_corrupt, "POST")
+
+    def _add(self, path: str, answer: Callable[[HttpRequest], object], *methods: str) -> None:
+        def respond(request: HttpRequest) -> HttpResponse:
+            try:
+                return json_response(answer(request))
+            except (KafkaError, ValueError) as error:  # FaultError and errors of JSON or Unicode are ValueErrors.
+                raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from error
+
+        self._server.add(path, respond, *methods)
 
     @property
     def address(self) -> str:
         """The address of the server: `127.0.0.1:port`."""
-        return f"127.0.0.1:{self._server.server_port}"
+        return self._server.address
+
+    @property
+    def token(self) -> str:
+        return self._server.token
 
     def attach(self, server: BrokerServer) -> None:
         """Apply the clock and the disk faults of this control port to a started broker."""
@@ -103,113 +105,30 @@ class ControlPort:
         self._faults.disk.attach(server)
 
     def start(self) -> None:
-        self._thread.start()
+        self._server.start()
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.stop()
 
+    def _answer_clock(self, request: HttpRequest) -> dict[str, int]:
+        if request.method == "POST":
+            advance(self.clock, json.loads(request.body))
+        return {"now_ms": self.clock.now_ms()}
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+    def _answer_requests(self, request: HttpRequest) -> list[dict[str, Any]]:
+        self._requests.start()
+        if request.method == "DELETE":
+            self._requests.clear()
+        return [each.as_json() for each in self._requests]
 
-    def __init__(self, faults: AllFaults, requests: RequestRecord, clock: ManualClock, token: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.faults = faults
-        self.requests = requests
-        self.clock = clock
-        self.token = token
+    def _answer_faults(self, request: HttpRequest) -> list[dict[str, Any]]:
+        if request.method == "DELETE":
+            self._faults.clear()
+        if request.method != "POST":
+            return [described(each) for each in self._faults.added]
+        body = json.loads(request.body)
+        return [described(each) for each in add_all(self._faults, body if isinstance(body, list) else [body])]
 
-
-class _Handler(BaseHTTPRequestHandler):
-    """The handler of one HTTP request. `http.server` calls `do_GET`, `do_POST` or `do_DELETE`."""
-
-    server: _Server
-    timeout = IDLE
-
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_DELETE(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
-        try:
-            self._check()
-            self._send(HTTPStatus.OK, self._result())
-        except Refused as error:
-            self._send(error.status, {"error": str(error)})
-        except (KafkaError, ValueError) as error:  # FaultError and errors of JSON or Unicode are ValueErrors.
-            self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
-
-    def _check(self) -> None:
-        """Raise Refused if a request lacks the token, comes from a web page, or has an unknown path."""
-        port = self.server.server_port
-        ours = [f"127.0.0.1:{port}", f"localhost:{port}"]
-        if self.headers.get("Host") not in ours:
-            raise Refused(HTTPStatus.FORBIDDEN, "the header Host names another server")
-        if self.headers.get("Origin") not in (None, *(f"http://{each}" for each in ours)):
-            raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
-        given = self.headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(given, f"Bearer {self.server.token}".encode()):
-            raise Refused(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; the broker prints it at its start")
-        if self.path not in (FAULTS, REQUESTS, CLOCK, CORRUPT):
-            raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {FAULTS}, {REQUESTS}, {CLOCK} or {CORRUPT}")
-
-    def _result(self) -> object:
-        methods = {FAULTS: self._faults, REQUESTS: self._requests, CLOCK: self._clock, CORRUPT: self._corrupt}
-        return methods[self.path]()
-
-    def _clock(self) -> dict[str, int]:
-        clock = self.server.clock
-        if self.command == "DELETE":
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{CLOCK} knows GET and POST: a clock only moves forward")
-        if self.command == "POST":
-            advance(clock, json.loads(self._body()))
-        return {"now_ms": clock.now_ms()}
-
-    def _requests(self) -> list[dict[str, Any]]:
-        if self.command == "POST":
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{REQUESTS} knows GET and DELETE")
-        requests = self.server.requests
-        requests.start()
-        if self.command == "DELETE":
-            requests.clear()
-        return [each.as_json() for each in requests]
-
-    def _faults(self) -> list[dict[str, Any]]:
-        faults = self.server.faults
-        if self.command == "DELETE":
-            faults.clear()
-        if self.command != "POST":
-            return [described(each) for each in faults.added]
-        body = json.loads(self._body())
-        return [described(each) for each in add_all(faults, body if isinstance(body, list) else [body])]
-
-    def _corrupt(self) -> dict[str, Any]:
-        if self.command != "POST":
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{CORRUPT} knows POST")
-        given = json.loads(self._body())
-        corrupt(self.server.faults.disk, given)
+    def _answer_corrupt(self, request: HttpRequest) -> dict[str, Any]:
+        corrupt(self._faults.disk, json.loads(request.body))
         return {}
-
-    def _body(self) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Length must be a number up to {MOST_BYTES}")
-        return self.rfile.read(int(length))
-
-    def _send(self, status: HTTPStatus, result: object) -> None:
-        body = json.dumps(result).encode() + b"\n"
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no line for a request, because a test may read the broker's standard error."""

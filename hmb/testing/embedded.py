@@ -36,6 +36,8 @@ from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
 from hmb.broker.network.listeners import Listener
 from hmb.broker.topics.topic import Topic
+from hmb.monitoring.collecting import collect
+from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
@@ -274,6 +276,13 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def state(self) -> BrokerState:
+        """Return what the broker knows about itself now: its topics with their segments, groups, requests and events.
+
+        hmb/monitoring/state.py describes the fields.
+        """
+        return collect(self._running)
 
     # -- topics, records and groups
 

@@ -14,7 +14,7 @@ import pytest
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.store import ConfigStore
-from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.deferred import final
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
@@ -110,7 +110,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
     )
     groups.start()
     transactions.start()
-    return Asker(context, Dispatcher(context, LISTENER, client_host="192.0.2.1"), logs)
+    return Asker(context, Dispatcher(context, LISTENER, client=ConnectedClient("192.0.2.1")), logs)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.records import Codec, Record, encode_batch, read_records
 from tests.broker.calls import fetch, outcome
@@ -32,7 +33,7 @@ def test_a_client_that_leaves_ends_its_long_poll(ask: Asker) -> None:
     ask.broker.topics.create("t", 1)
     request = fetch()
     request.max_wait_ms = 2**31 - 1
-    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=lambda: True)
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=lambda: True))
     assert outcome(ask(request, 12)) == 0
 
 
@@ -56,7 +57,7 @@ def test_a_long_poll_finds_a_topic_that_was_created_again(ask: Asker, monkeypatc
             ask.broker.topics.create("t", 1).partitions[0].append(batch(1))
         return False
 
-    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=make_anew)
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=make_anew))
     request = fetch()
     request.max_wait_ms = 60_000
     assert len(ask(request, 12).responses[0].partitions[0].records) == len(batch(1))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchContext, FetchSessions
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -203,7 +204,7 @@ def test_a_long_poll_of_a_session_wakes_at_a_record(ask: Asker, session: int) ->
             append(ask, 2)
         return False
 
-    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=write_at_second_look)
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=write_at_second_look))
     waiting = request(session, 1)
     waiting.max_wait_ms = 60_000
     assert returned(ask(waiting, 12)) == {2: len(batch(1))}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
@@ -68,7 +69,7 @@ def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, 
             log.append_marker(ABORT, 1, 0)
         return False
 
-    ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=abort)
+    ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=abort))
     request = fetch(5)
     request.isolation_level, request.max_wait_ms = COMMITTED, 60_000
     found = ask(request, 12).responses[0].partitions[0]

@@ -22,7 +22,8 @@ from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
+from hmb.storage.compaction.cleaner import clean, cleanable
+from hmb.storage.compaction.throttle import Throttle
 from hmb.units import now_ms
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all

@@ -40,6 +40,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     if context.version >= FIRST_VERSION_OF_NAMES:
         if not all(map(SOFTWARE_NAME.fullmatch, named)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        context.client.software = " ".join(named)
         LOGGER.info("client %s uses the software %s, version %s", context.header.client_id, *named)
     offered = context.broker.versions
     response = _response(ErrorCode.NONE, offered)

@@ -27,6 +27,6 @@ from hmb.protocol.messages.consumer_group_heartbeat import (
 def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> ConsumerGroupHeartbeatResponse:
     response = ConsumerGroupHeartbeatResponse()
     with error_code_in(response):
-        client_id, client_host = context.header.client_id or "", f"/{context.client_host}"
+        client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
         return context.broker.groups.consumer_heartbeat(request, client_id, client_host, context.version)
     return response

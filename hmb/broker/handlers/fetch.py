@@ -73,7 +73,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         while True:
             fetch.collect()  # Find records that were appended before the watcher was added.
             remaining = deadline - time.monotonic()
-            is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
+            is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.client.is_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
                 return
             watcher.wait(min(remaining, LOG_CHECK_INTERVAL))

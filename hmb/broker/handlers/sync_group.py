@@ -25,5 +25,5 @@ def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupRespo
     context.memory.close()  # Free the request's memory, because the request may wait long.
     response = SyncGroupResponse()
     with error_code_in(response):
-        return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)
+        return context.broker.groups.sync(WaitingCall(is_client_gone=context.client.is_gone), request)
     return response

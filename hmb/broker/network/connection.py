@@ -14,6 +14,7 @@ import struct
 import threading
 from collections.abc import Callable
 
+from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.gathering import ResponseQueue
@@ -38,6 +39,7 @@ class AcceptedConnection:
         self,
         client: socket.socket,
         peer: str,
+        facts: ConnectedClient,
         dispatcher: Dispatcher,
         *,
         idle: float,
@@ -47,6 +49,7 @@ class AcceptedConnection:
     ) -> None:
         self._socket = client
         self._peer = peer
+        self.client = facts
         self._dispatcher = dispatcher
         self._requests = Requests(client.fileno(), max_request, memory)
         self._on_close = on_close

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from hmb.broker.context import BrokerContext
+from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.dispatch import Dispatcher, Handler
 from hmb.broker.handlers import HANDLERS
 from hmb.broker.network import request_log
@@ -72,6 +72,11 @@ class Server:
         """The address (`host:port`) of the client of each open connection."""
         with self._lock:
             return [str(connection) for connection in self._connections if connection.has_client]
+
+    def clients(self) -> list[tuple[str, ConnectedClient]]:
+        """Return the address (`host:port`) and the facts about the client of each open connection."""
+        with self._lock:
+            return [(str(connection), connection.client) for connection in self._connections if connection.has_client]
 
     def start(self, broker: BrokerContext) -> None:
         """Begin to serve clients. For each listener, one new thread accepts connections."""
@@ -135,15 +140,16 @@ class Server:
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
+            connected = ConnectedClient(peer.rpartition(":")[0], partial(has_left, client))
             connection = make(
                 client,
                 peer,
+                connected,
                 dispatcher(
                     broker,
                     listener,
                     self._api_handlers,
-                    client_host=peer.rpartition(":")[0],
-                    is_client_gone=partial(has_left, client),
+                    connected,
                 ),
                 idle=broker.config.connections_max_idle / 1000,
                 max_request=broker.config.request_max_bytes,

@@ -27,6 +27,7 @@ from hmb.broker.topics.topic import MAX_PARTITIONS, NewPartitions, Topic, check_
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage.config import LogConfig
+from hmb.storage.events import EventKind, EventLog
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager, NewLog
 from hmb.storage.state import trash
@@ -71,6 +72,11 @@ class Topics:
 
     def _write_store(self, topics: Mapping[str, StoredTopic]) -> None:
         self._logs.write_state(partial(self._store.write, topics))
+
+    @property
+    def events(self) -> EventLog:
+        """The events of the broker, which the log manager owns."""
+        return self._logs.events
 
     @property
     def directory(self) -> Path:
@@ -185,8 +191,8 @@ class Topics:
         except KafkaError as error:
             return [outcome or error for outcome in outcomes]
         for (topic, total), logs in zip(new.values(), made, strict=True):
-            what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
-            LOGGER.info(what, topic.name, total)
+            what = "has more partitions" if topic.partitions else "was created"
+            self.events.add(EventKind.TOPIC, f"topic {topic.name} {what}, number: {total}", LOGGER)
             # Create a new mapping and leave the old mapping unchanged, because other threads may be reading it without
             # a lock.
             topic.partitions = {**topic.partitions, **logs}
@@ -296,7 +302,7 @@ class Topics:
             gone = {name: topic.id for name, topic in present.items() if name not in kept}
             for name in gone:
                 self._table.remove(present[name])
-                LOGGER.info("deleted topic %s", name)
+                self.events.add(EventKind.TOPIC, f"topic {name} was deleted", LOGGER)
             self.version += bool(gone)
         forget(gone)
         self._remove_files(left)

@@ -46,7 +46,6 @@ Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-3
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 from uuid import uuid4
@@ -73,7 +72,6 @@ from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
-LOGGER = logging.getLogger(__name__)
 LONGEST_PREFIX = 255  # characters: a member id begins with at most so many characters of the client id
 
 
@@ -89,7 +87,7 @@ class ClassicGroup:
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
         self.state = ClassicState(group_id, clock)
-        self.responses, self.writes = self.state.responses, self.state.writes
+        self.responses, self.writes, self.events = self.state.responses, self.state.writes, self.state.events
         self._rebalance = Rebalance(self.state, settings.initial_delay)
         self._settings = settings
 
@@ -283,7 +281,7 @@ class ClassicGroup:
     def tick(self, now: int) -> None:
         """Act on the deadlines that have passed: remove expired ids and silent members, and continue the rebalance."""
         for member_id in self.state.pending.expired(now):
-            LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
+            self.events.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)
             self._rebalance.complete_join_if_all_joined(now)
         for member in list(self.state.members):
@@ -294,7 +292,7 @@ class ClassicGroup:
     def _expire(self, member: ClassicMember, now: int) -> None:
         self.state.remove(member.member_id)
         if self.state.current is GroupState.PREPARING_REBALANCE:
-            LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
+            self.events.append(f"the session of {member.member_id} ended")
             self._rebalance.complete_join_if_all_joined(now)
         else:
             self._rebalance.start(f"the session of {member.member_id} ended", now)

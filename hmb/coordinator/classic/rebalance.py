@@ -27,7 +27,6 @@ Source: Kafka's `GroupMetadataManager`; KIP-62.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from hmb.coordinator.classic.initial_delay import InitialDelay
@@ -39,7 +38,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse
 
-LOGGER = logging.getLogger(__name__)
 JOIN_AGAIN = "the group rebalances; join it again"
 
 
@@ -72,7 +70,7 @@ class Rebalance:
         if state.current is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
-        LOGGER.info("group %s: rebalance after generation %d: %s", state.group_id, state.generation, because)
+        state.events.append(f"rebalance after generation {state.generation}: {because}")
         timeout, is_first = state.members.rebalance_timeout, state.current is GroupState.EMPTY
         state.move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
@@ -106,7 +104,7 @@ class Rebalance:
         if self._join_deadline is not None:
             return
         for member in self._state.members.late():
-            LOGGER.info("group %s: %s did not join in time", self._state.group_id, member.member_id)
+            self._state.events.append(f"{member.member_id} did not join in time")
             self._state.remove(member.member_id)
         self._join_deadline = self._state.members.wait_for_absent(now)
         if self._join_deadline is None:

@@ -1,8 +1,8 @@
 """The state of a classic group: its members, its generation, its protocol, and the record that stores them.
 
 A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in the state, and `Rebalance`
-(rebalance.py) changes the generation. Both classes add the effects of their changes to two lists of the state:
-`responses` and `writes`. This module does not import `ClassicGroup` or `Rebalance`.
+(rebalance.py) changes the generation. Both classes add the effects of their changes to three lists of the state:
+`responses`, `writes` and `events`. This module does not import `ClassicGroup` or `Rebalance`.
 
 For example, a group with two consumers is Stable in generation 3. Its state contains both members with their
 assignments, the protocol "range", and the time at which the group became Stable.
@@ -48,6 +48,7 @@ class ClassicState:
         self.pending = PendingMembers()
         self.responses: list[tuple[Call, ClassicResponse]] = []
         self.writes: list[Write] = []
+        self.events: list[str] = []
         self._clock = clock
 
     def restore(self, value: GroupMetadataValue) -> None:

@@ -31,7 +31,6 @@ Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -53,8 +52,6 @@ from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Grou
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.storage.state.checkpoints import encode_uuid
-
-LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ class ConsumerGroup:
         self.protocol_type: str | None = CONSUMER
         self.state = ConsumerState(group_id, self.resume)
         self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
-        self.writes = self.state.writes
+        self.writes, self.events = self.state.writes, self.state.events
         self._settings = settings
         self.subscriptions = Subscriptions(self.state, topics, clock)
         self._clock = clock
@@ -176,7 +173,7 @@ class ConsumerGroup:
 
         The new member gets the old member's target.
         """
-        LOGGER.info("group %s: member %s replaces member %s", self.group_id, member.member_id, old_id)
+        self.events.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
         self._deadlines.remove(old_id)
@@ -205,7 +202,7 @@ class ConsumerGroup:
         partitions = {topic.id: topic.partitions for topic in self.subscriptions.topics()}
         targets = ASSIGNORS[self.assignor](members, partitions)
         epoch = self.state.epoch
-        LOGGER.info("group %s: assignor %s computes the target of epoch %d", self.group_id, self.assignor, epoch)
+        self.events.append(f"assignor {self.assignor} computes the target assignment of epoch {epoch}")
         for member_id, target in targets.items():
             self.state.set_target(member_id, target)
         self.state.set_assignment_epoch(epoch, now)
@@ -252,7 +249,7 @@ class ConsumerGroup:
 
     def _fence(self, member_ids: Iterable[str], because: str) -> None:
         for member_id in member_ids:
-            LOGGER.info("group %s: member %s is removed: %s", self.group_id, member_id, because)
+            self.events.append(f"member {member_id} is removed: {because}")
             self.state.remove(member_id)
             self._deadlines.remove(member_id)
         self.subscriptions.refresh(True)

@@ -69,6 +69,7 @@ class ConsumerState:
         self.group_id = group_id
         self._resume = resume
         self.writes: list[Write] = []
+        self.events: list[str] = []
         self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()
         self._forget()

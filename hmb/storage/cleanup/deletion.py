@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.cleanup.retention import count_expired
+from hmb.storage.events import EventKind
 
 if TYPE_CHECKING:  # log.py imports the repair, which imports this module.
     from hmb.storage.log import Log
@@ -76,8 +77,10 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
         expired = log.log_segments.take_first(min(count, len(log.log_segments) - 1))
         log.log_start_offset = max(log.log_start_offset, log.log_segments.first.base_offset)
     log.log_segments.forget(expired)
-    for segment in expired:
-        LOGGER.info("%s: deleting segment %d", log.directory.name, segment.base_offset)
+    if expired:
+        first, last = expired[0].base_offset, log.log_segments.first.base_offset - 1
+        text = f"{log.directory.name}: deleted the records at offsets {first} to {last}, in {len(expired)} segments"
+        log.events.add(EventKind.RETENTION, text, LOGGER)
     log.log_segments.remove_files(expired, now + log.config.file_delete_delay_ms)
     log.log_segments.delete_removed(None if at_once else now)
     return len(expired)

@@ -45,6 +45,8 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.cleanup import replacement
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
+from hmb.storage.compaction.throttle import Throttle
+from hmb.storage.events import EventKind
 from hmb.storage.files import together
 from hmb.storage.files.windows import Windows
 from hmb.storage.isolation import Stopped, isolated
@@ -59,36 +61,9 @@ from hmb.storage.time_index import TimestampOffset
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
-STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, then sleeps for REST
 # If the compaction of a log fails, the cleaner waits for FIRST_PAUSE seconds before it tries again. Each further
 # failure doubles the pause, up to LONGEST_PAUSE.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
-
-
-class Throttle:
-    """Limits compaction to `rate` bytes per second on average.
-
-    The throttle also makes the compacting thread sleep for 0.1 ms after each 5 ms of work. Without the sleep, this
-    thread would hold the interpreter's lock most of the time, because it only computes. The threads that serve clients
-    would have to wait.
-    """
-
-    def __init__(self, rate: float, stop: threading.Event) -> None:
-        self._rate = rate
-        self._stop = stop
-        self._started, self._spent = time.monotonic(), 0
-        self._rested = self._started
-
-    def spend(self, size: int) -> None:
-        """Count `size` more bytes, and wait until the rate permits them. Raises Stopped if the broker stops."""
-        self._spent += size
-        now = time.monotonic()
-        ahead = self._spent / self._rate - (now - self._started)
-        if self._stop.is_set() or (ahead > 0 and self._stop.wait(ahead)):
-            raise Stopped
-        if now - self._rested > STINT:
-            time.sleep(REST)
-            self._rested = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +244,8 @@ class _Rewriting:
         except BaseException:
             together.delete(cleaned.files)
             raise
-        LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
+        text = f"{log.directory.name}: compacted {before} bytes from offset {cleaned.base_offset} on to {cleaned.size}"
+        log.events.add(EventKind.COMPACTION, text, LOGGER)
 
     def _write(self, cleaned: Segment, segment: Segment) -> None:
         rule, transactions = self._rule, self._transactions

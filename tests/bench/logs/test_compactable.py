@@ -10,7 +10,8 @@ import pytest
 from hmb.bench import peers
 from hmb.bench.logs.compactable import SEGMENT_BYTES, compacted_bytes, put, write
 from hmb.records import Codec
-from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
+from hmb.storage.compaction.cleaner import clean, cleanable
+from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 

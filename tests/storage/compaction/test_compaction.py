@@ -19,7 +19,8 @@ from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage.batches.validation import InvalidRecords
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction import swap
-from hmb.storage.compaction.cleaner import Cleanable, Cleaner, Throttle, clean, cleanable
+from hmb.storage.compaction.cleaner import Cleanable, Cleaner, clean, cleanable
+from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.config import LogConfig
 from hmb.storage.isolation import Stopped
 from hmb.storage.log import Log

@@ -14,7 +14,7 @@ import pytest
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
-from hmb.storage.compaction.cleaner import Throttle
+from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.files.sorted_entries import BLOCK
 from hmb.storage.files.together import release
 from hmb.storage.files.virtual import VirtualFile

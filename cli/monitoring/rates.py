@@ -1,0 +1,42 @@
+"""Rates of a broker: how fast the counters of two states have grown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .source import State
+from .views import MS, VIEWS
+
+RATE = "rate"
+
+
+def shown_columns(view: str) -> list[str]:
+    """Return the columns of a view, with the rate after the columns that identify a row."""
+    columns, keys = list(VIEWS[view].columns), len(VIEWS[view].keys)
+    return [*columns[:keys], RATE, *columns[keys:]]
+
+
+class Rates:
+    """The newest state of a broker, and the state before it."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._before = state
+
+    def update(self, state: State) -> None:
+        self._before, self.state = self.state, state
+
+    def rows(self, view: str) -> list[dict[str, Any]]:
+        """Return the rows of a view. `rate` is the growth of the view's counter, in units a second.
+
+        A row that is new has no rate yet. If a counter is smaller than before, the broker has restarted or the topic
+        was created again: then the rate is None as well.
+        """
+        keys, counter = VIEWS[view].keys, VIEWS[view].counter
+        seconds = (self.state["time"] - self._before["time"]) / MS
+        before = {tuple(row[key] for key in keys): row[counter] for row in VIEWS[view].rows(self._before)}
+        rows = VIEWS[view].rows(self.state)
+        for row in rows:
+            grown = row[counter] - before.get(tuple(row[key] for key in keys), row[counter] + 1)
+            row[RATE] = round(grown / seconds, 1) if grown >= 0 and seconds > 0 else None
+        return rows

@@ -1,0 +1,124 @@
+"""Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .source import State
+
+Row = dict[str, Any]
+MS = 1000  # per second
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+class TableView(NamedTuple):
+    columns: Sequence[str]
+    rows: Callable[[State], list[Row]]
+    keys: Sequence[str]  # columns that identify a row
+    counter: str  # the column whose growth is the rate of the row
+    sorted_by: str  # the column by which `hmb top` sorts the rows at first, the greatest value first
+
+
+def partitions(state: State) -> list[Row]:
+    """Return one row for each partition."""
+    return [
+        {
+            "topic": topic["name"],
+            "partition": partition["partition"],
+            "log_start": partition["log_start_offset"],
+            "stable": partition["last_stable_offset"],
+            "log_end": partition["log_end_offset"],
+            "bytes": partition["bytes"],
+            "segments": len(partition["segments"]),
+            "producers": len(partition["producers"]),
+            "error": partition["error"],
+        }
+        for topic in state["topics"]
+        for partition in topic["partitions"]
+    ]
+
+
+def groups(state: State) -> list[Row]:
+    """Return one row for each group. Its lag is the sum of all partitions, and its age is the greatest of them."""
+    return [
+        {
+            "group": group["group_id"],
+            "type": group["type"],
+            "state": group["state"],
+            "members": len(group["members"]),
+            "partitions": len(group["positions"]),
+            "committed": sum(each["committed_offset"] for each in group["positions"]),
+            "lag": sum(each["lag"] or 0 for each in group["positions"]),
+            "lag_s": max((each["lag_ms"] or 0 for each in group["positions"]), default=0) / MS,
+        }
+        for group in state["groups"]
+    ]
+
+
+def requests(state: State) -> list[Row]:
+    """Return one row for each API that a client has used."""
+    return [
+        {
+            "api": api["api"],
+            "count": api["count"],
+            "errors": api["errors"],
+            "record_bytes": api["record_bytes"],
+            "mean_ms": round(api["total_ms"] / api["count"], 2),
+            "p50_ms": round(api["p50_ms"], 2),
+            "p99_ms": round(api["p99_ms"], 2),
+        }
+        for api in state["requests"]
+    ]
+
+
+def clients(state: State) -> list[Row]:
+    """Return one row for each connection."""
+    return [
+        {
+            "client": it["client"],
+            "client_id": it["client_id"],
+            "software": it["software"],
+            "last_api": it["last_api"],
+            "requests": it["requests"],
+        }
+        for it in state["connections"]
+    ]
+
+
+VIEWS: Mapping[str, TableView] = {
+    "partitions": TableView(
+        ("topic", "partition", "log_start", "stable", "log_end", "bytes", "segments", "producers", "error"),
+        partitions, keys=("topic", "partition"), counter="log_end", sorted_by="rate",
+    ),
+    "groups": TableView(
+        ("group", "type", "state", "members", "partitions", "committed", "lag", "lag_s"),
+        groups, keys=("group",), counter="committed", sorted_by="lag",
+    ),
+    "requests": TableView(
+        ("api", "count", "errors", "record_bytes", "mean_ms", "p50_ms", "p99_ms"),
+        requests, keys=("api",), counter="count", sorted_by="rate",
+    ),
+    "clients": TableView(
+        ("client", "client_id", "software", "last_api", "requests"),
+        clients, keys=("client",), counter="requests", sorted_by="rate",
+    ),
+}  # fmt: skip
+
+
+def headline(state: State) -> str:
+    """Return one line about the broker, for example "127.0.0.1:9092, up 5 s, 3 topics, 12 partitions, 4.0 MiB"."""
+    up = (state["time"] - state["started"]) // MS
+    counted = sum(len(topic["partitions"]) for topic in state["topics"])
+    size = sum(partition["bytes"] for topic in state["topics"] for partition in topic["partitions"])
+    names = ",".join(state["addresses"])
+    return f"{names}, up {up:,} s, {len(state['topics'])} topics, {counted} partitions, {size_text(size)}"
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes as a short text, for example "4.0 MiB"."""
+    for unit in UNITS[:-1]:
+        if size < 1024:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} {UNITS[-1]}"

@@ -1,0 +1,49 @@
+"""The options `--state` and `--metrics` of `hmb broker`: parse their addresses, and open their ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .errors import USAGE, CliError
+
+if TYPE_CHECKING:
+    from hmb.monitoring.ports import HttpAddress, MonitoringPorts
+
+
+class HttpAddressParameter(click.ParamType["HttpAddress"]):
+    """The type of an option with the value `[HOST:]PORT`."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> HttpAddress:
+        from hmb.monitoring.ports import HttpAddress
+
+        try:
+            return HttpAddress.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@contextmanager
+def monitoring_ports(state: HttpAddress | None, metrics: HttpAddress | None) -> Iterator[MonitoringPorts | None]:
+    """Open the ports while the `with` block runs. Without an address, open nothing. Raises CliError."""
+    if state is None and metrics is None:
+        yield None
+        return
+    from hmb.monitoring.ports import MonitoringPorts
+
+    try:
+        ports = MonitoringPorts(state, metrics)
+    except ValueError as error:
+        raise CliError(f"--state {error}", USAGE) from error
+    except OSError as error:
+        wanted = " and ".join(f"{it.host}:{it.port}" for it in (state, metrics) if it is not None)
+        raise CliError(f"cannot open the port for state or metrics ({wanted}): {error.strerror}") from error
+    try:
+        yield ports
+    finally:
+        ports.stop()

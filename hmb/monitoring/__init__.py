@@ -1,0 +1,26 @@
+"""Seeing inside a running broker: its state as data, as JSON over HTTP, and as metrics for Prometheus.
+
+A broker knows much that its clients never see: the segments of each partition, the members of each group, the time
+that each API needs. This folder makes one description of all that, and every tool shows a part of it:
+
+    BrokerServer --collect--> BrokerState --> hmb.Broker.state(), hmb state --json      for programs and tests
+                                          --> hmb top                                  for a terminal
+                                          --> /metrics                                 for Prometheus and Grafana
+
+For example, a group has committed offset 280 of a partition whose high watermark is 351. `collect` reads both numbers,
+and the state contains a `PositionInfo` with lag 71. `hmb state` prints "lag 71", and `/metrics` contains
+`kafka_consumergroup_lag{...} 71.0`.
+
+*Cost.* The broker always counts requests (hmb/broker/counting.py) and keeps its last 1,000 events
+(hmb/storage/events.py). It computes everything else only when somebody asks.
+
+*Limits.* The state is a copy. The broker changes while `collect` reads it, so two parts of one state can differ by some
+milliseconds.
+
+Read in this order:
+1. `state.py`         what a state contains
+2. `collecting.py`    how the broker's parts become a state
+3. `http_server.py`   a small HTTP server, and what it refuses
+4. `ports.py`         which address shows what
+5. `metrics.py`       the state in the names of Kafka's exporters
+"""

@@ -1,0 +1,283 @@
+"""Collects the state of a running broker.
+
+`collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
+transactions, the server for its connections. It holds no lock longer than one of these calls does. So the parts of the
+result can differ by some milliseconds. For example, a commit arrives between two of these calls. Then the positions of
+the group contain the commit, but the count of OffsetCommit requests does not.
+
+Cost: about 0.1 ms for each partition, most of it for reading the first batch header of each segment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import hmb
+from hmb.broker.broker import BrokerServer
+from hmb.broker.context import ConnectedClient
+from hmb.broker.request_counters import RequestCount
+from hmb.broker.topics.registry import Topics
+from hmb.broker.topics.topic import Topic
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.monitoring.state import (
+    ApiInfo,
+    BrokerState,
+    ConnectionInfo,
+    EventInfo,
+    GroupInfo,
+    GroupMemberInfo,
+    PartitionInfo,
+    PositionInfo,
+    ProcessInfo,
+    ProducerInfo,
+    SegmentInfo,
+    TopicInfo,
+    TransactionInfo,
+)
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment
+from hmb.protocol.enums import NO_OFFSET, GroupType
+from hmb.protocol.errors import KafkaError, ProtocolError
+from hmb.protocol.messages import api_name
+from hmb.protocol.messages.list_groups import ListGroupsResponse
+from hmb.protocol.topics import TopicPartition
+from hmb.storage.log import Log
+from hmb.storage.segment import Segment
+
+PROCESS = Path("/proc/self")
+MS = 1000  # per second
+
+
+def collect(server: BrokerServer) -> BrokerState:
+    """Return the state of a started broker. Raises RuntimeError if the broker is not started."""
+    broker = server.context
+    return BrokerState(
+        time=broker.clock.now_ms(),
+        version=hmb.__version__,
+        cluster_id=broker.cluster_id,
+        node_id=broker.config.broker_id,
+        addresses=[listener.advertised for listener in server.listeners],
+        data_dir=str(server.data_dir.resolve()),
+        started=server.started_ms,
+        process=_process(),
+        topics=[_topic(topic) for topic in broker.topics.all()],
+        groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms())),
+        transactions=_transactions(broker.transactions),
+        connections=[_connection(address, client) for address, client in server.clients()],
+        requests=[_api(api, count) for api, count in sorted(broker.requests.copy().items())],
+        events=[EventInfo(*event) for event in broker.events.all()],
+    )
+
+
+# -- topics
+
+
+def _topic(topic: Topic) -> TopicInfo:
+    partitions = [_partition(number, log) for number, log in sorted(topic.partitions.items())]
+    return TopicInfo(topic.name, str(topic.id), topic.is_internal, dict(topic.configs), partitions)
+
+
+def _partition(number: int, log: Log) -> PartitionInfo:
+    segments = log.segments
+    return PartitionInfo(
+        partition=number,
+        leader_epoch=log.leader_epoch,
+        log_start_offset=log.log_start_offset,
+        last_stable_offset=log.last_stable_offset,
+        high_watermark=log.high_watermark,
+        log_end_offset=log.log_end_offset,
+        recovery_point=log.recovery_point,
+        bytes=sum(segment.size for segment in segments),
+        segments=[_segment(segment, is_active=segment is segments[-1]) for segment in segments],
+        producers=_producers(log),
+        error=refusal(log),
+    )
+
+
+def _segment(segment: Segment, *, is_active: bool) -> SegmentInfo:
+    has_batch = segment.size > 0
+    return SegmentInfo(
+        base_offset=segment.base_offset,
+        bytes=segment.size,
+        offset_index_entries=segment.offset_index.size // segment.offset_index.ENTRY.size,
+        time_index_entries=segment.time_index.size // segment.time_index.ENTRY.size,
+        first_timestamp=_first_timestamp(segment) if has_batch else None,
+        max_timestamp=segment.max_timestamp if has_batch else None,
+        is_active=is_active,
+    )
+
+
+def _first_timestamp(segment: Segment) -> int | None:
+    if segment.first_timestamp is not None:
+        return segment.first_timestamp
+    try:
+        _, first = next(segment.batches(0, segment.size))
+    except (KafkaError, OSError, StopIteration):  # The segment is damaged, or retention has just deleted it.
+        return None
+    return first.max_timestamp
+
+
+def _producers(log: Log) -> list[ProducerInfo]:
+    return [
+        ProducerInfo(
+            producer_id=active.producer_id,
+            epoch=active.producer.epoch,
+            last_sequence=active.producer.last_sequence,
+            last_timestamp=active.producer.timestamp,
+            transaction_start=None if active.first_offset == NO_OFFSET else active.first_offset,
+        )
+        for active in log.producers.active()
+    ]
+
+
+def refusal(log: Log) -> str | None:
+    """Return the reason why a log refuses records, or None if it accepts records."""
+    try:
+        log.commit.raise_if_failed()
+    except KafkaError as error:
+        return str(error)
+    return None if log.refusal is None else str(log.refusal)
+
+
+# -- groups
+
+
+def _groups(groups: GroupCoordinator, topics: Topics, now: int) -> Iterator[GroupInfo]:
+    with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
+        for listed in groups.list_groups([], []):
+            with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
+                yield _group(listed, groups, topics, now)
+
+
+def _group(listed: ListGroupsResponse.ListedGroup, groups: GroupCoordinator, topics: Topics, now: int) -> GroupInfo:
+    is_consumer = listed.group_type == GroupType.CONSUMER
+    members = _consumer_members if is_consumer else _classic_members
+    committed = groups.offsets.fetch(listed.group_id, None)
+    return GroupInfo(
+        group_id=listed.group_id,
+        type=listed.group_type,
+        protocol_type=listed.protocol_type,
+        state=listed.group_state,
+        members=members(groups, listed.group_id),
+        positions=[_position(topics, each, found.offset, now) for each, found in sorted(committed.items())],
+    )
+
+
+def _consumer_members(groups: GroupCoordinator, group_id: str) -> list[GroupMemberInfo]:
+    return [
+        GroupMemberInfo(
+            *(member.member_id, member.instance_id, member.client_id, member.client_host),
+            partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
+        )
+        for member in groups.describe_consumer(group_id).members
+    ]
+
+
+def _classic_members(groups: GroupCoordinator, group_id: str) -> list[GroupMemberInfo]:
+    return [
+        GroupMemberInfo(
+            *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
+            partitions=_assigned(member.member_assignment),
+        )
+        for member in groups.describe(group_id).members
+    ]
+
+
+def _assigned(assignment: bytes) -> list[str]:
+    """Return the partitions in the bytes with which a leader of a classic group assigns partitions to a member.
+
+    Only consumers use the format of these bytes. Other clients, such as Kafka Connect, have formats of their own.
+    """
+    if not assignment:
+        return []
+    try:
+        decoded, _ = ConsumerProtocolAssignment.parse(assignment)
+    except ProtocolError:
+        return []
+    return _names((it.topic, it.partitions) for it in decoded.assigned_partitions)
+
+
+def _names(topics: Iterator[tuple[str, Sequence[int]]]) -> list[str]:
+    return sorted(f"{topic}-{partition}" for topic, partitions in topics for partition in partitions)
+
+
+def _position(topics: Topics, partition: TopicPartition, offset: int, now: int) -> PositionInfo:
+    topic = topics.get(partition.topic)
+    log = None if topic is None else topic.partitions.get(partition.partition)
+    if log is None:
+        return PositionInfo(partition.topic, partition.partition, offset, lag=None, lag_ms=None)
+    lag = max(0, log.high_watermark - offset)
+    return PositionInfo(*partition, offset, lag, _lag_ms(log, offset, now) if lag else 0)
+
+
+def _lag_ms(log: Log, offset: int, now: int) -> int | None:
+    """Return the age (ms) of the first batch that ends at or after `offset`, or None if it cannot be read."""
+    try:
+        found = log.read(max(offset, log.log_start_offset), max_bytes=1)
+        if found.records is None or found.segment is None:
+            return None
+        start, size = found.records.position, found.records.size
+        _, batch = next(found.segment.batches(start, start + size))
+    except (KafkaError, OSError, StopIteration):
+        return None
+    return max(0, now - batch.max_timestamp)
+
+
+# -- transactions, requests and the process
+
+
+def _transactions(transactions: TransactionCoordinator) -> list[TransactionInfo]:
+    try:
+        found = transactions.list()
+    except KafkaError:  # The broker still loads its transactions.
+        return []
+    return [
+        TransactionInfo(
+            transactional_id=each.transactional_id,
+            producer_id=each.producer_id,
+            epoch=each.epoch,
+            state=each.state.label,
+            started=None if each.is_at_rest else each.started,
+            timeout_ms=each.timeout,
+            partitions=sorted(map(str, each.partitions)),
+        )
+        for each in found
+    ]
+
+
+def _connection(address: str, client: ConnectedClient) -> ConnectionInfo:
+    header = client.last_header
+    return ConnectionInfo(
+        client=address,
+        client_id=None if header is None else header.client_id,
+        software=client.software,
+        last_api=None if header is None else api_name(header.api_key),
+        requests=client.requests,
+    )
+
+
+def _api(api: ApiKey, count: RequestCount) -> ApiInfo:
+    return ApiInfo(
+        api=api_name(api),
+        count=count.count,
+        errors=count.errors,
+        record_bytes=count.record_bytes,
+        total_ms=count.seconds * MS,
+        p50_ms=count.quantile(0.5) * MS,
+        p99_ms=count.quantile(0.99) * MS,
+    )
+
+
+def _process() -> ProcessInfo:
+    """Return what Linux reports about this process in /proc. Other systems have no such files."""
+    open_files = resident = None
+    with contextlib.suppress(OSError):
+        open_files = sum(1 for _ in (PROCESS / "fd").iterdir())
+        pages = int((PROCESS / "statm").read_text(encoding="ascii").split()[1])
+        resident = pages * os.sysconf("SC_PAGE_SIZE")
+    return ProcessInfo(os.getpid(), threading.active_count(), open_files, resident)

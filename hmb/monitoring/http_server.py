@@ -1,0 +1,204 @@
+"""A small HTTP server inside the broker: for the state, the metrics, the health check and the control port of tests.
+
+A *route* connects a path, such as `/state`, with a function that makes the response. Each route is either public or
+protected. A protected route needs the *token*, a random text that the broker prints at its start. The client sends it
+in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal works.
+
+*Security.* A web page that is open in a browser on the same computer can send requests to this server. Three checks
+refuse them:
+1. The token. A web page does not know it.
+2. The header Host. It must name the address of the server, or localhost. Otherwise, the owner of some name on the
+   internet could let this name point to 127.0.0.1, and a page of that name could read the responses (DNS rebinding).
+   A server that listens on all addresses cannot know its names, so it skips this check. It has only public routes.
+3. The header Origin. If a request has this header, it must name the server itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from socket import AF_INET6
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
+IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+
+class Refused(Exception):
+    """An error for a request that the server refuses. `status` is the HTTP status of the response."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class HttpRequest(NamedTuple):
+    method: str
+    query: dict[str, str]
+    body: bytes
+
+
+class HttpResponse(NamedTuple):
+    body: bytes
+    content_type: str = JSON
+    status: HTTPStatus = HTTPStatus.OK
+
+
+Respond = Callable[[HttpRequest], HttpResponse]
+
+
+class Route(NamedTuple):
+    respond: Respond
+    methods: tuple[str, ...] = ("GET",)
+    is_public: bool = False
+
+
+def json_response(value: object, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+    return HttpResponse(json.dumps(value).encode() + b"\n", JSON, status)
+
+
+class HttpServer:
+    """An HTTP server with a thread that accepts connections, and one thread for each open connection."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
+        """Bind the address. `start` begins to serve requests. Raises OSError. Port 0 selects a free port."""
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self._routes: dict[str, Route] = {}
+        self._server = _Server(host, port, self._routes, self.token)
+        self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    @property
+    def address(self) -> str:
+        """The address of the server: `host:port`."""
+        return self._server.address
+
+    def add(self, path: str, respond: Respond, *methods: str, is_public: bool = False) -> None:
+        """Add a route for requests with one of the methods (GET by default). The caller adds routes before `start`."""
+        self._routes[path] = Route(respond, methods or ("GET",), is_public)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the server's port. Connections that handle a request still send its response."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, routes: dict[str, Route], token: str) -> None:
+        if ":" in host:
+            self.address_family = AF_INET6
+        super().__init__((host, port), _Handler)
+        self.routes = routes
+        self.token = token
+        self.host = host
+
+    @property
+    def address(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.server_port}"
+
+    @property
+    def names(self) -> set[str] | None:
+        """The values that the header Host may have; None if the server listens on all addresses."""
+        if is_unspecified(self.host):
+            return None
+        return {self.address} | ({f"localhost:{self.server_port}"} if is_loopback(self.host) else set())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """The handler of one HTTP request. `http.server` calls `do_GET`, `do_POST` or `do_DELETE`."""
+
+    server: _Server
+    timeout = IDLE
+
+    def do_GET(self) -> None:
+        self._respond()
+
+    def do_POST(self) -> None:
+        self._respond()
+
+    def do_DELETE(self) -> None:
+        self._respond()
+
+    def _respond(self) -> None:
+        try:
+            response = self._response()
+        except Refused as error:
+            response = json_response({"error": str(error)}, error.status)
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(response.body)
+
+    def _response(self) -> HttpResponse:
+        address = urlsplit(self.path)
+        query = {name: values[-1] for name, values in parse_qs(address.query).items()}
+        route = self.server.routes.get(address.path)
+        self._check_origin()
+        if route is None or not route.is_public:
+            self._check_token(query)
+        if route is None:
+            raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {', '.join(self.server.routes)}")
+        if self.command not in route.methods:
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{address.path} knows {' and '.join(route.methods)}")
+        return route.respond(HttpRequest(self.command, query, self._body() if self.command == "POST" else b""))
+
+    def _check_origin(self) -> None:
+        """Raise Refused if a web page of another site has sent the request."""
+        names = self.server.names
+        if names is None:
+            return
+        if self.headers.get("Host") not in names:
+            raise Refused(HTTPStatus.FORBIDDEN, "the header Host names another server")
+        if self.headers.get("Origin") not in (None, *(f"http://{name}" for name in names)):
+            raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
+
+    def _check_token(self, query: dict[str, str]) -> None:
+        header = self.headers.get("Authorization", "")
+        given = header.removeprefix("Bearer ") if header else query.get("token", "")
+        if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+            raise Refused(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; the broker prints it at its start")
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Length must be a number up to {MOST_BYTES}")
+        return self.rfile.read(int(length))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write no line for a request, because a test may read the broker's standard error."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this computer can reach `host`."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_unspecified(host: str) -> bool:
+    """Return whether `host` stands for all addresses of this computer."""
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False

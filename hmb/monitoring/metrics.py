@@ -1,0 +1,186 @@
+"""The state of a broker as Prometheus metrics.
+
+Dashboards for Kafka exist already, and they expect the names of two programs. `kafka_exporter` reads topics and groups
+through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file
+`kafka-2_0_0.yml` makes a Prometheus name of each. HMB uses both sets of names, so such a dashboard works unchanged:
+
+    kafka_topic_partition_current_offset{topic="orders",partition="0"} 8021        like kafka_exporter
+    kafka_consumergroup_lag{consumergroup="billing",topic="orders",partition="0"} 12
+    kafka_network_requestmetrics_requests_total{request="Produce"} 514             like the JMX exporter
+
+Prometheus asks for the metrics every few seconds. `StateCollector` then collects the state once, and translates it.
+
+Three differences to Kafka: the metrics of requests have no label for the version. `bytesin_total` and `bytesout_total`
+have no label for the topic: they count the record bytes of all topics together. `messagesin_total` counts the offsets
+that a topic has used, and these include the markers of transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, TopicInfo
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MS_PER_S = 1000
+
+
+class StateCollector(Collector):
+    """Makes Prometheus metrics of the state that `collect` returns."""
+
+    def __init__(self, collect: Callable[[], BrokerState]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Metric]:
+        state = self._collect()
+        yield from _broker(state)
+        yield from _topics(state.topics)
+        yield from _groups(state.groups)
+        yield from _requests(state.requests)
+
+    def describe(self) -> Iterable[Metric]:
+        """Return no names in advance, so that the registry does not collect the state when the broker starts."""
+        return []
+
+
+def metrics_text(collect: Callable[[], BrokerState]) -> bytes:
+    """Return the metrics of the state that `collect` returns, in Prometheus's text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(StateCollector(collect))
+    return generate_latest(registry)
+
+
+# -- the broker
+
+
+def _broker(state: BrokerState) -> Iterator[Metric]:
+    partitions = [partition for topic in state.topics for partition in topic.partitions]
+    failed = sum(partition.error is not None for partition in partitions)
+    yield _gauge("kafka_brokers", "Number of brokers in the cluster.", 1)
+    info = GaugeMetricFamily("kafka_broker_info", "Address of the broker.", labels=["id", "address"])
+    for address in state.addresses:
+        info.add_metric([str(state.node_id), address], 1)
+    yield info
+    manager = "kafka_server_replicamanager_"
+    yield _gauge(f"{manager}partitioncount", "Number of partitions on this broker.", len(partitions))
+    yield _gauge(f"{manager}leadercount", "Number of partitions that this broker leads.", len(partitions))
+    yield _gauge(f"{manager}underreplicatedpartitions", "Always 0: each partition has one replica.", 0)
+    yield _gauge(f"{manager}offlinereplicacount", "Number of partitions that refuse records after a fault.", failed)
+    controller = "kafka_controller_kafkacontroller_"
+    yield _gauge(f"{controller}activecontrollercount", "Always 1: the broker is its own controller.", 1)
+    yield _gauge(f"{controller}globaltopiccount", "Number of topics.", len(state.topics))
+    yield _gauge(f"{controller}globalpartitioncount", "Number of partitions.", len(partitions))
+    yield _gauge(f"{controller}offlinepartitionscount", "Number of partitions that refuse records.", failed)
+    yield _gauge("hmb_connections", "Number of open connections of clients.", len(state.connections))
+    yield _gauge("hmb_threads", "Number of threads of the broker's process.", state.process.threads)
+    yield _gauge("hmb_start_time_seconds", "Start of the broker, in seconds since 1970.", state.started / MS_PER_S)
+    if state.process.resident_bytes is not None:
+        yield _gauge("hmb_resident_memory_bytes", "Memory of the broker's process.", state.process.resident_bytes)
+    if state.process.open_files is not None:
+        yield _gauge("hmb_open_files", "Number of open file descriptors of the process.", state.process.open_files)
+
+
+def _gauge(name: str, help: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help, value=value)
+
+
+# -- topics
+
+# For each metric of a partition: its name, its help text, and the function that returns its value.
+PARTITION_METRICS: tuple[tuple[str, str, Callable[[PartitionInfo], float]], ...] = (
+    ("kafka_topic_partition_current_offset", "The high watermark of a partition.", lambda it: it.high_watermark),
+    ("kafka_topic_partition_oldest_offset", "The log start offset of a partition.", lambda it: it.log_start_offset),
+    ("kafka_topic_partition_in_sync_replica", "Number of in-sync replicas: always 1.", lambda it: 1),
+    ("kafka_topic_partition_replicas", "Number of replicas: always 1.", lambda it: 1),
+    ("kafka_topic_partition_leader_is_preferred", "1 if the preferred replica leads: always.", lambda it: 1),
+    ("kafka_topic_partition_under_replicated_partition", "1 if a replica lags: never.", lambda it: 0),
+    ("kafka_log_log_size", "Bytes of the log files of a partition.", lambda it: it.bytes),
+    ("kafka_log_log_logstartoffset", "The log start offset of a partition.", lambda it: it.log_start_offset),
+    ("kafka_log_log_logendoffset", "The log end offset of a partition.", lambda it: it.log_end_offset),
+    ("kafka_log_log_numlogsegments", "Number of segments of a partition.", lambda it: len(it.segments)),
+)
+
+
+def _topics(topics: list[TopicInfo]) -> Iterator[Metric]:
+    counts = GaugeMetricFamily("kafka_topic_partitions", "Number of partitions of a topic.", labels=["topic"])
+    messages = CounterMetricFamily(
+        "kafka_server_brokertopicmetrics_messagesin", "Offsets that a topic has used.", labels=["topic"]
+    )
+    for topic in topics:
+        counts.add_metric([topic.name], len(topic.partitions))
+        messages.add_metric([topic.name], sum(each.log_end_offset for each in topic.partitions))
+    yield counts
+    yield messages
+    for name, help, value in PARTITION_METRICS:
+        metric = GaugeMetricFamily(name, help, labels=["topic", "partition"])
+        for topic in topics:
+            for partition in topic.partitions:
+                metric.add_metric([topic.name, str(partition.partition)], value(partition))
+        yield metric
+
+
+# -- groups
+
+
+def _groups(groups: list[GroupInfo]) -> Iterator[Metric]:
+    per_partition = ["consumergroup", "topic", "partition"]
+    name = "kafka_consumergroup_"
+    offsets = GaugeMetricFamily(f"{name}current_offset", "Committed offset of a group.", labels=per_partition)
+    lags = GaugeMetricFamily(f"{name}lag", "Records that a group has not committed.", labels=per_partition)
+    ages = GaugeMetricFamily(
+        "hmb_consumergroup_lag_seconds", "Age of the oldest batch that a group has not read.", labels=per_partition
+    )
+    for group in groups:
+        for it in group.positions:
+            labels = [group.group_id, it.topic, str(it.partition)]
+            offsets.add_metric(labels, it.committed_offset)
+            if it.lag is not None:
+                lags.add_metric(labels, it.lag)
+            if it.lag_ms is not None:
+                ages.add_metric(labels, it.lag_ms / MS_PER_S)
+    yield from (offsets, lags, ages, *_group_sums(groups))
+
+
+def _group_sums(groups: list[GroupInfo]) -> Iterator[Metric]:
+    name, per_topic = "kafka_consumergroup_", ["consumergroup", "topic"]
+    members = GaugeMetricFamily(f"{name}members", "Number of members of a group.", labels=["consumergroup"])
+    offset_sums = GaugeMetricFamily(f"{name}current_offset_sum", "Sum of the committed offsets.", labels=per_topic)
+    lag_sums = GaugeMetricFamily(f"{name}lag_sum", "Sum of the lags of a topic's partitions.", labels=per_topic)
+    for group in groups:
+        members.add_metric([group.group_id], len(group.members))
+        for topic in dict.fromkeys(it.topic for it in group.positions):
+            positions = [it for it in group.positions if it.topic == topic]
+            offset_sums.add_metric([group.group_id, topic], sum(it.committed_offset for it in positions))
+            lag_sums.add_metric([group.group_id, topic], sum(it.lag or 0 for it in positions))
+    yield from (members, offset_sums, lag_sums)
+
+
+# -- requests
+
+
+def _requests(apis: list[ApiInfo]) -> Iterator[Metric]:
+    name = "kafka_network_requestmetrics_"
+    requests = CounterMetricFamily(f"{name}requests", "Requests of an API.", labels=["request"])
+    errors = CounterMetricFamily(f"{name}errors", "Requests with an error code in the response.", labels=["request"])
+    times = GaugeMetricFamily(
+        f"{name}totaltimems", "Time (ms) from a request's arrival to its response.", labels=["request", "quantile"]
+    )
+    for api in apis:
+        requests.add_metric([api.api], api.count)
+        errors.add_metric([api.api], api.errors)
+        times.add_metric([api.api, "0.50"], api.p50_ms)
+        times.add_metric([api.api, "0.99"], api.p99_ms)
+    yield from (requests, errors, times)
+    by_name = {api.api: api for api in apis}
+    produce, fetch = by_name.get("Produce"), by_name.get("Fetch")
+    topics = "kafka_server_brokertopicmetrics_"
+    bytes_in, bytes_out = produce.record_bytes if produce else 0, fetch.record_bytes if fetch else 0
+    yield CounterMetricFamily(f"{topics}bytesin", "Bytes of the records in Produce requests.", value=bytes_in)
+    yield CounterMetricFamily(f"{topics}bytesout", "Bytes of the records in Fetch responses.", value=bytes_out)
+    produced, fetched = produce.count if produce else 0, fetch.count if fetch else 0
+    yield CounterMetricFamily(f"{topics}totalproducerequests", "Produce requests.", value=produced)
+    yield CounterMetricFamily(f"{topics}totalfetchrequests", "Fetch requests.", value=fetched)

@@ -1,0 +1,118 @@
+"""The HTTP ports of a broker: its state, its metrics and its health.
+
+A user switches each of them on with its own option, `[HOST:]PORT`. Two options with the same address share one server.
+`/healthz` is served on every port, so that an orchestrator can ask whether the broker works.
+
+`hmb state` and `hmb top` find the address and the token of the state in a file in the data directory. Only the user who
+runs the broker can read this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from hmb.broker.broker import BrokerServer
+from hmb.monitoring.collecting import collect, refusal
+from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
+from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
+from hmb.monitoring.state import BrokerState, as_json
+
+STATE, METRICS, HEALTH = "/state", "/metrics", "/healthz"
+STATE_FILE = "state-address.json"
+
+
+class HttpAddress(NamedTuple):
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `[HOST:]PORT`. The default host is 127.0.0.1. Raises ValueError."""
+        host, _, port = text.rpartition(":")
+        if not port.isascii() or not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{text!r} is not [HOST:]PORT; the port is a number from 0 to 65535, and 0 selects one")
+        return cls(host.strip("[]") or "127.0.0.1", int(port))
+
+
+class MonitoringPorts:
+    """The HTTP servers for the state and the metrics of one broker."""
+
+    def __init__(self, state: HttpAddress | None = None, metrics: HttpAddress | None = None) -> None:
+        """Bind the ports, but answer no request before `start`.
+
+        Raises OSError if a port is not free, and ValueError if other computers could read the state.
+        """
+        if state is not None and not is_loopback(state.host):
+            raise ValueError(f"{state.host}: the state shows records' topics and clients, so it needs a loopback host")
+        self._servers: dict[HttpAddress, HttpServer] = {}
+        self._file: Path | None = None
+        try:
+            self.state = None if state is None else self._server(state)
+            self.metrics = None if metrics is None else self._server(metrics)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _server(self, address: HttpAddress) -> HttpServer:
+        if address not in self._servers:
+            self._servers[address] = HttpServer(*address)
+        return self._servers[address]
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The addresses of what is served: "state" (with the token) and "metrics"."""
+        urls = {}
+        if self.state is not None:
+            urls["state"] = f"http://{self.state.address}{STATE}?token={self.state.token}"
+        if self.metrics is not None:
+            urls["metrics"] = f"http://{self.metrics.address}{METRICS}"
+        return urls
+
+    def start(self, broker: BrokerServer) -> None:
+        """Begin to serve the state of a started broker. Raises OSError."""
+        current = partial(collect, broker)
+        if self.state is not None:
+            self.state.add(STATE, partial(_respond_state, current))
+        if self.metrics is not None:
+            self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
+        for server in self._servers.values():
+            server.add(HEALTH, partial(_respond_health, broker), is_public=True)
+            server.start()
+        if self.state is not None:
+            self._file = broker.data_dir / STATE_FILE
+            _write_private(self._file, json.dumps({"state": self.urls["state"]}) + "\n")
+
+    def stop(self) -> None:
+        for server in self._servers.values():
+            server.stop()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:
+    return json_response(as_json(current()))
+
+
+def _respond_metrics(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:
+    return HttpResponse(metrics_text(current), CONTENT_TYPE)
+
+
+def _respond_health(broker: BrokerServer, request: HttpRequest) -> HttpResponse:
+    """Respond with status 200 if each partition accepts records, and with status 503 and the reasons otherwise."""
+    problems = [f"{name}: {reason}" for name, log in broker.logs.items() if (reason := refusal(log)) is not None]
+    if not problems:
+        return HttpResponse(b"ok\n", TEXT)
+    return HttpResponse(("\n".join(problems) + "\n").encode(), TEXT, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)

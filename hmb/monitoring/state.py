@@ -1,0 +1,178 @@
+"""The state of a running broker, as plain data.
+
+A `BrokerState` is a copy of everything that the broker knows about itself at one moment: topics with their partitions
+and segments, groups with their lag, open transactions, connections, and the requests of each API. `collect` (in
+collecting.py) makes the copy when somebody asks for it. `hmb state --json` prints it, `hmb top` shows it, and
+`metrics.py` translates it for Prometheus.
+
+All times are in ms since 1970, and all sizes are in bytes, unless a comment names another unit. `as_json` returns the
+same fields as dicts and lists, so the fields below also document the JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentInfo:
+    """One segment of a partition's log."""
+
+    base_offset: int
+    bytes: int  # size of the .log file
+    offset_index_entries: int
+    time_index_entries: int
+    first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
+    max_timestamp: int | None
+    is_active: bool  # whether the log appends to this segment
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerInfo:
+    """An idempotent or transactional producer that a partition remembers."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int  # -1 if the partition has no batch of this producer
+    last_timestamp: int  # of the producer's last batch or marker
+    transaction_start: int | None  # first offset of the open transaction; None if no transaction is open
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """One partition: its offsets, its segments and its producers."""
+
+    partition: int
+    leader_epoch: int
+    log_start_offset: int
+    last_stable_offset: int
+    high_watermark: int
+    log_end_offset: int
+    recovery_point: int  # all records at lower offsets are on disk
+    bytes: int
+    segments: list[SegmentInfo]
+    producers: list[ProducerInfo]
+    error: str | None  # the reason why the partition refuses records; None if it accepts them
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    name: str
+    topic_id: str
+    is_internal: bool
+    configs: dict[str, str]  # only the settings that differ from the broker's settings
+    partitions: list[PartitionInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionInfo:
+    """The committed offset of a group in one partition, and its distance to the log's end."""
+
+    topic: str
+    partition: int
+    committed_offset: int
+    lag: int | None  # records; None if the partition does not exist any more
+    lag_ms: int | None  # age of the oldest batch that the group has not read completely; 0 without lag
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMemberInfo:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    partitions: list[str]  # for example "orders-3"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """A group of consumers, with one of the two group protocols."""
+
+    group_id: str
+    type: str  # "classic" or "consumer" (KIP-848)
+    protocol_type: str
+    state: str  # Kafka's name of the state, for example "Stable"
+    members: list[GroupMemberInfo]
+    positions: list[PositionInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionInfo:
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    state: str
+    started: int | None  # None if no transaction is open
+    timeout_ms: int
+    partitions: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionInfo:
+    client: str  # host:port
+    client_id: str | None  # from the client's last request; None before the first request
+    software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
+    last_api: str | None  # API of the client's last request
+    requests: int  # requests that the broker has received on this connection
+
+
+@dataclass(frozen=True, slots=True)
+class ApiInfo:
+    """The requests of one API since the start of the broker."""
+
+    api: str
+    count: int
+    errors: int  # requests whose response contains an error code
+    record_bytes: int  # bytes of records in Produce requests and in Fetch responses
+    total_ms: float  # of all requests: the time from the handler's start until the response is ready, with waits
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class EventInfo:
+    """Something that happened in the broker, for example a rebalance or a deleted segment."""
+
+    time: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """The process in which the broker runs."""
+
+    pid: int
+    threads: int
+    open_files: int | None  # None if the operating system does not tell
+    resident_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """The whole state of one broker."""
+
+    time: int
+    version: str  # of HMB
+    cluster_id: str
+    node_id: int
+    addresses: list[str]  # host:port of each listener
+    data_dir: str
+    started: int
+    process: ProcessInfo
+    topics: list[TopicInfo]
+    groups: list[GroupInfo]
+    transactions: list[TransactionInfo]
+    connections: list[ConnectionInfo]
+    requests: list[ApiInfo]
+    events: list[EventInfo]  # oldest first
+
+
+def as_json(value: Any) -> Any:
+    """Return a state, or a part of a state, as dicts, lists, texts and numbers."""
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list):
+        return [as_json(each) for each in value]
+    return value

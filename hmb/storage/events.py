@@ -1,0 +1,52 @@
+"""The last events of a broker, for a user who wants to know what has happened: a rebalance, a roll, a deleted segment.
+
+A log file answers the same question, but only if somebody has switched it on before. The broker therefore always keeps
+its last 1,000 events in memory. They need at most 0.4 MB. For example, after the deletion of two segments the newest
+event is `(1795627942326, "retention", "orders-0: deleted the records at offsets 0 to 1999, in 2 segments")`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from hmb.units import now_ms
+
+EVENTS_KEPT = 1000
+LONGEST_TEXT = 300  # characters; a longer text is cut
+
+
+class EventKind(StrEnum):
+    GROUP = "group"
+    ROLL = "roll"
+    RETENTION = "retention"
+    COMPACTION = "compaction"
+    RECOVERY = "recovery"
+    TOPIC = "topic"
+
+
+class Event(NamedTuple):
+    time: int  # ms since 1970
+    kind: EventKind
+    text: str
+
+
+class EventLog:
+    """The last EVENTS_KEPT events, oldest first. Thread-safe, because each method is one operation of a deque."""
+
+    def __init__(self, clock: Callable[[], int] = now_ms) -> None:
+        """Create an empty log. `clock` returns the time in ms since 1970."""
+        self._clock = clock
+        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+
+    def add(self, kind: EventKind, text: str, logger: logging.Logger) -> None:
+        """Store an event, and write a line with the same text at the level INFO of `logger`."""
+        logger.info("%s", text)
+        self._events.append(Event(self._clock(), kind, text[:LONGEST_TEXT]))
+
+    def all(self) -> list[Event]:
+        """Return a copy of the events. A copy of a deque is one operation, so no other thread can change it."""
+        return list(self._events.copy())

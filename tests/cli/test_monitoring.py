@@ -1,0 +1,178 @@
+"""Tests of `hmb state` and `hmb top` with a broker that serves its state."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hmb
+from hmb.broker import BrokerServer
+from hmb.cli.monitoring.rates import Rates
+from hmb.cli.monitoring.source import STATE_FILE as NAME_IN_CLI
+from hmb.cli.monitoring.top import Screen
+from hmb.monitoring.ports import STATE_FILE, HttpAddress, MonitoringPorts
+from hmb.monitoring.state import as_json
+from tests.cli.conftest import COMMAND, Hmb, start
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """Return the address of the state of a broker with the topic "orders", which contains three records."""
+    with BrokerServer(tmp_path) as broker:
+        broker.context.topics.create("orders", 2)
+        with hmb.Producer(broker.bootstrap_servers) as producer:
+            for _ in range(3):
+                producer.send("orders", b"x", partition=0)
+        ports = MonitoringPorts(state=HttpAddress("127.0.0.1", 0))
+        ports.start(broker)
+        yield ports.urls["state"]
+        ports.stop()
+
+
+def test_both_modules_use_the_same_file_name() -> None:
+    assert NAME_IN_CLI == STATE_FILE
+
+
+def test_state_prints_all_views(run: Hmb, url: str, tmp_path: Path) -> None:
+    lines = run("state", "--data-dir", str(tmp_path)).stdout.splitlines()
+    assert "1 topics, 2 partitions, " in lines[0]
+    assert [line.split()[:3] for line in lines if line.startswith("orders")] == [
+        ["orders", "0", "0"],
+        ["orders", "1", "0"],
+    ]
+    assert any(line.startswith("Produce") for line in lines)
+    assert "groups: none" in lines
+    assert any("topic: topic orders was created" in line for line in lines)
+
+
+def test_state_prints_one_view(run: Hmb, url: str) -> None:
+    lines = run("state", "--state-url", url, "segments").stdout.splitlines()
+    assert [line.split()[:3] for line in lines[3:]] == [
+        ["topic", "partition", "base_offset"], ["orders", "0", "0"], ["orders", "1", "0"]
+    ]  # fmt: skip
+
+
+def test_state_prints_json(run: Hmb, url: str) -> None:
+    state = json.loads(run("state", "--state-url", url, "--json").stdout)
+    assert [each["log_end_offset"] for each in state["topics"][0]["partitions"]] == [3, 0]
+    assert set(json.loads(run("state", "--state-url", url, "requests", "--json").stdout)) == {"requests"}
+
+
+@pytest.mark.parametrize("arguments", [["state"], ["top", "--once"]])
+def test_a_broker_without_state_is_one_clear_line(run: Hmb, tmp_path: Path, arguments: list[str]) -> None:
+    result = run(*arguments, "--data-dir", str(tmp_path), exit_code=3)
+    assert "start the broker with `hmb broker --state 0`" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_a_wrong_address_is_one_clear_line(run: Hmb, url: str) -> None:
+    assert "the token is missing or wrong" in run("state", "--state-url", url + "x", exit_code=2).stderr
+    assert "no broker serves its state" in run("state", "--state-url", "http://127.0.0.1:1/state", exit_code=4).stderr
+    assert "is no address" in run("state", "--state-url", "127.0.0.1:80", exit_code=2).stderr
+
+
+def test_top_prints_rates_once(run: Hmb, url: str) -> None:
+    rows = [
+        json.loads(line)
+        for line in run("top", "--once", "--json", "--interval", "0.1", "--state-url", url).stdout.splitlines()
+    ]
+    assert [(row["topic"], row["partition"], row["log_end"], row["rate"]) for row in rows] == [
+        ("orders", 0, 3, 0.0), ("orders", 1, 0, 0.0)
+    ]  # fmt: skip
+
+
+def test_top_needs_a_terminal(run: Hmb, url: str) -> None:
+    assert "use --once" in run("top", "--state-url", url, exit_code=2).stderr
+    assert "add --once" in run("top", "--state-url", url, "--json", exit_code=2).stderr
+
+
+def test_a_rate_is_the_growth_in_a_second() -> None:
+    with hmb.Broker() as broker:
+        broker.create_topic("t")
+        before = as_json(broker.state())
+        broker.produce("t", *[b"x"] * 10)
+        after = as_json(broker.state()) | {"time": before["time"] + 2000}
+    rates = Rates(before)
+    rates.update(after)
+    assert [row["rate"] for row in rates.rows("partitions")] == [5.0]
+    rates.update(before | {"time": before["time"] + 4000})  # The topic was created again.
+    assert [row["rate"] for row in rates.rows("partitions")] == [None]
+
+
+def test_keys_choose_what_top_shows() -> None:
+    screen = Screen("partitions")
+    screen.press("g")
+    assert (screen.view, screen.sorted_by) == ("groups", "lag")
+    screen.press("s")
+    assert screen.sorted_by == "lag_s"
+    for key in "/pay\x7f\r":
+        screen.press(key)
+    assert (screen.filter, screen.is_typing, screen.view) == ("pa", False, "groups")
+    screen.press("/")
+    screen.press("\x1b")
+    screen.press("q")
+    assert (screen.filter, screen.is_over) == ("", True)
+
+
+def test_top_follows_a_broker_on_a_terminal(url: str) -> None:
+    """The terminal shows the topic, then the requests after the key r, and q ends the program."""
+    terminal, inside = pty.openpty()
+    command = [COMMAND, "top", "--state-url", url, "--interval", "0.2"]
+    with subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside) as top:
+        os.close(inside)
+        _read_until(terminal, b"orders")
+        os.write(terminal, b"r")
+        _read_until(terminal, b"Produce")
+        os.write(terminal, b"q")
+        _drain(terminal)
+        assert top.wait(30) == 0
+
+
+def _read_until(terminal: int, text: bytes) -> None:
+    seen, deadline = b"", time.monotonic() + 60
+    while text not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([terminal], [], [], 1)[0]:
+            seen += os.read(terminal, 65536)
+
+
+def _drain(terminal: int) -> None:
+    """Read until the program has ended, so that it never waits for its terminal."""
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:  # On Linux, the end of a terminal is an error.
+        os.close(terminal)
+
+
+def test_broker_prints_the_addresses_of_its_ports(tmp_path: Path) -> None:
+    options = ["--port", "0", "--data-dir", str(tmp_path), "--state", "0", "--metrics", "0", "--json"]
+    with start("broker", *options) as broker:
+        assert broker.stdout is not None
+        opened = json.loads(broker.stdout.readline())
+        assert opened["state"].startswith("http://127.0.0.1:") and opened["metrics"].endswith("/metrics")
+        broker.terminate()
+        assert broker.wait(30) == 0
+    assert not (tmp_path / STATE_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--state", "x"], "is not [HOST:]PORT"),
+        (["--state", "0.0.0.0:0"], "needs a loopback host"),
+        (["--metrics", "192.0.2.1:0"], "cannot open the port"),
+    ],
+)
+def test_a_wrong_port_is_one_clear_line(run: Hmb, tmp_path: Path, options: list[str], message: str) -> None:
+    result = run(
+        "broker", "--port", "0", "--data-dir", str(tmp_path), *options, exit_code=1 if "192" in options[1] else 2
+    )
+    assert message in result.stderr and len(result.stderr.splitlines()) == 1
