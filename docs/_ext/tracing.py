@@ -27,10 +27,12 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
 
 import sequence as sequences
-from drawing import Tone
+from drawing import DrawingError, Tone
 
 Locals: TypeAlias = Mapping[str, Any]
 Text: TypeAlias = str | Callable[[Locals], str]  # a text, or a function that makes it from the call's local variables
+
+PATIENCE = 60.0  # seconds until a run that makes no call is an error
 
 
 class Watched(NamedTuple):
@@ -91,6 +93,15 @@ def traced(watched: Iterable[Watched]) -> Iterator[list[Event]]:
 
 def _made(text: Text, variables: Locals) -> str:
     return text(variables) if callable(text) else text
+
+
+def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count: int, *, ended: bool = False) -> None:
+    """Wait until a function was called `count` times, or until `count` of its calls have ended. Raises DrawingError."""
+    deadline = time.monotonic() + PATIENCE
+    while sum(each.watched.function is function and (each.reply is not None) is ended for each in events) < count:
+        if time.monotonic() > deadline:
+            raise DrawingError(f"{function.__qualname__} was not called {count} times in {PATIENCE:g} s")
+        time.sleep(0.002)
 
 
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:

@@ -142,3 +142,16 @@ def test_a_later_call_of_a_thread_comes_from_the_lane_of_its_first_call(sequence
     made = of_three(sequence)
     tracing.add_calls(made, events)
     assert made.drawing("Trace.").alternative == "Trace. a to b: first. b to c: second."
+
+
+def test_a_run_waits_for_calls_of_other_threads(tracing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def called() -> None:
+        pass
+
+    with tracing.traced([tracing.Watched(called, "a", "called")]) as events:
+        threading.Timer(0.05, called).start()
+        tracing.wait_for_calls(events, called, 1, ended=True)
+    assert len(events) == 2
+    monkeypatch.setattr(tracing, "PATIENCE", 0.02)
+    with pytest.raises(tracing.DrawingError, match="called was not called 2 times in 0.02 s"):
+        tracing.wait_for_calls(events, called, 2)

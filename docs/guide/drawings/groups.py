@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from drawing import Drawing, DrawingError, Tone, load
+from drawing import Drawing, Tone, load
 from sequence import Lane, Sequence
-from tracing import Event, Locals, Watched, add_calls, traced
+from tracing import Locals, Watched, add_calls, traced, wait_for_calls
 
 import hmb
 from hmb.broker.broker import BrokerServer
@@ -141,16 +139,18 @@ def commit() -> Drawing:
             name: consumers.enter_context(hmb.Consumer(servers, "orders", group=name, client_id=name))
             for name in ("eve", *COMMITTERS)
         }
-        for name, consumer in members.items():
-            wait_for(lambda consumer=consumer: consumer.poll(0.05) is not None and bool(consumer.assignment), name)
+        for consumer in members.values():
+            while not consumer.assignment:
+                consumer.poll(0.05)
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
         with log.lock:  # The commit of eve is in the log now, so the commits of ada and bob have to wait.
-            for count, (name, consumer) in enumerate(members.items(), 1):
+            for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
                 threads[-1].start()
-                wait_for(lambda count=count: ended(events, OffsetManager.begin_commit) == count, f"a commit of {name}")
+                wait_for_calls(events, OffsetManager.begin_commit, count, ended=True)
+                wait_for_calls(events, Journal._append, 1)  # The thread of eve has emptied the queue.
         for thread in threads:
             thread.join()
         found = list(events)  # without the commits of the consumers when they close
@@ -185,17 +185,3 @@ WATCHED = [
     Watched(Log.flush, of_journal, "sync", reply="on disk", tone="amber"),
     Watched(OffsetManager._commit, "memory", new_offset, tone="amber"),
 ]
-
-
-def ended(events: list[Event], function: Callable[..., Any]) -> int:
-    """Return how many calls of a function have ended."""
-    return sum(event.watched.function is function and event.reply is not None for event in events)
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Wait until the condition is true, at most ten seconds. Raises DrawingError."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        if time.monotonic() > deadline:
-            raise DrawingError(f"no {what} after 10 s")
-        time.sleep(0.002)

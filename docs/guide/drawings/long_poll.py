@@ -8,7 +8,7 @@ from typing import Any
 
 from drawing import Drawing
 from sequence import Lane, Sequence
-from tracing import Event, Locals, Watched, add_calls, traced
+from tracing import Event, Locals, Watched, add_calls, traced, wait_for_calls
 
 import hmb
 from hmb.broker.broker import BrokerServer
@@ -19,7 +19,7 @@ from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher, Watchers
 
 WAITER, APPENDER, LOG = "Fetch's thread", "Produce's thread", "log weather-0"
-PAUSE = 0.4  # seconds between the begin of the Fetch and the Produce
+PAUSE = 0.4  # seconds between the begin of the wait and the Produce
 LIMIT = 10.0  # seconds, the time limit of the Fetch
 
 
@@ -53,6 +53,7 @@ def long_poll() -> Drawing:
         log = broker.context.topics.log_of(TopicPartition("weather", 0))
         reading = threading.Thread(target=consumer.fetch, args=("weather", 0, 1), kwargs={"max_wait": LIMIT})
         reading.start()
+        wait_for_calls(events, Watcher.wait, 1)
         time.sleep(PAUSE)
         producer.send("weather", b"fog").result()
         reading.join()
