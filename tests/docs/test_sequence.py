@@ -153,5 +153,5 @@ def test_a_run_waits_for_calls_of_other_threads(tracing: Any, monkeypatch: pytes
         tracing.wait_for_calls(events, called, 1, ended=True)
     assert len(events) == 2
     monkeypatch.setattr(tracing, "PATIENCE", 0.02)
-    with pytest.raises(tracing.DrawingError, match="called was not called 2 times in 0.02 s"):
+    with pytest.raises(tracing.DrawingError, match=r"called was not called 2 times in 0\.02 s"):
         tracing.wait_for_calls(events, called, 2)
