@@ -35,7 +35,7 @@ Read in this order:
 6. `broker.py`                the start and the stop of a broker
 
 A first reading needs only the first four of these files, and two methods that the tours in `hmb` name: `Requests.next`
-and `ResponseQueue.send` in `network/`. It can skip all other files of this folder:
+and `ResponseQueue.send` in `network/`. A first reader can skip all other files of this folder:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)

@@ -1,7 +1,7 @@
 """The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
 
 Each operation has one bit of the number. For example, a Metadata response can contain one such number for each topic.
-In HMB, every client may perform every operation. So the number for a topic always contains all operations on topics.
+In HMB, every client may perform every operation, so the bits of all operations on a topic are always set.
 """
 
 from hmb.protocol.enums import AclOperation

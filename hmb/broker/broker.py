@@ -73,9 +73,9 @@ class BrokerServer:
         """Read the settings. Raises ConfigError.
 
         The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
-        API; None means all versions. If `syncs` is false, a power cut can destroy the list of topics and the settings.
-        This is acceptable for a temporary directory, which nobody uses after a power cut. `clock` decides when records,
-        transactions, offsets and group members expire (hmb/storage/clock.py).
+        API; None means all versions. If `syncs` is false, the broker does not sync the list of topics and the settings,
+        so a power cut can destroy them. This is acceptable for a temporary directory, which nobody uses after a power
+        cut. `clock` decides when records, transactions, offsets and group members expire (hmb/storage/clock.py).
         """
         self._clock = clock
         self._syncs = syncs
@@ -143,7 +143,7 @@ class BrokerServer:
     def housekeeping_paused(self) -> Iterator[None]:
         """Pause the periodic tasks of the broker during a `with` block.
 
-        If a periodic task is running, wait for its end before the block begins.
+        If a periodic task is running, the block begins only after this task has ended.
         """
         with ExitStack() as stack:
             for housekeeper in self.housekeepers:
@@ -235,8 +235,8 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # Each housekeeper is a thread that runs periodic tasks. To compact a log takes long and would delay the other
-        # tasks. Therefore the second housekeeper only compacts logs.
+        # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, so the second housekeeper
+        # only compacts logs. Otherwise a compaction would delay all other tasks.
         self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
@@ -247,7 +247,7 @@ class BrokerServer:
     def cancel_start(self) -> None:
         """Interrupt the method `start` while it recovers the logs. Another thread calls this method.
 
-        When a broker is started with this data directory again, it recovers the logs from the beginning.
+        The next start of a broker with this data directory recovers the logs from the beginning.
         """
         self._stop.request()
 
@@ -261,7 +261,7 @@ class BrokerServer:
         return self._server.connected_clients if self._server is not None else []
 
     def kill(self) -> None:
-        """Simulate `kill -9`: close the connections at once, sync no log, and write no mark of a clean stop."""
+        """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as a clean stop."""
         if self._server is not None:
             self._server.stop(time.monotonic())
         self.stop(crash=True)
@@ -269,8 +269,8 @@ class BrokerServer:
     def stop(self, *, crash: bool = False) -> None:
         """Stop the broker: answer the requests in progress, close the connections, then sync and close the logs.
 
-        This method takes at most STOP_TIMEOUT seconds, plus the time for the syncs. If `crash` is true, it syncs no
-        log.
+        This method takes at most STOP_TIMEOUT seconds, plus the time for the syncs. If `crash` is true, the broker
+        syncs no log.
         """
         self._is_stopped = True
         self._stop.request()

@@ -58,7 +58,7 @@ class BrokerContext:
     events: EventLog = field(default_factory=EventLog)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Call the coordinators of groups and of transactions, so that they remove their data about deleted topics.
+        """Make the coordinators of groups and of transactions remove their data about deleted topics.
 
         `ids` contains the name and the id of each deleted topic.
         """

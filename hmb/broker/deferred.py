@@ -1,12 +1,13 @@
-"""Deferred responses. A deferred response is sent later, for example when the records of a request are on disk.
+"""Deferred responses: the broker sends such a response later, for example after the records of a request are on disk.
 
-The response to a Produce request with acks=all must wait until the records are on disk. This sync takes milliseconds.
-Meanwhile the thread of the connection can handle the next request. Therefore the handler does not wait. It appends the
-records to the log, which assigns their offsets, and returns a `Deferred`. Later, the thread calls `Deferred.result`,
-which waits for the sync and returns the response.
+The response to a Produce request with acks=all must wait until the records are on disk. Writing them to disk (a sync)
+takes milliseconds, and meanwhile the thread of the connection can handle the next request. Therefore the handler does
+not wait. The handler appends the records to the log, which assigns their offsets, and returns a `Deferred`. Later, the
+thread calls `Deferred.result`, which waits for the sync and returns the response.
 
-A handler returns a `Deferred` of a response. The dispatcher turns it into a `Deferred` of the encoded response. The
-module network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
+A handler returns a `Deferred` whose `result` is a response object. The dispatcher converts this object to a `Deferred`
+whose `result` is the encoded response. The module network/gathering.py decides how many requests a connection handles
+before it calls `Deferred.result`.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class Dispatcher:
     def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         """Handle the request in `frame`, and return the response. Raises CloseConnection.
 
-        If the handler defers the response, its encoding is deferred, too. `Deferred.result` also raises
-        CloseConnection.
+        If the handler defers the response, `Deferred.result` waits for the response and then encodes it. Both this
+        method and `Deferred.result` can raise CloseConnection.
         """
         ALLOWANCE.spend = memory.take_values
         try:

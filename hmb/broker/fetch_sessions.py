@@ -3,26 +3,28 @@
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
 broker remembers the partitions that the consumer fetches. For each partition, the broker also remembers the offsets of
-its last response. The messages contain only the changes:
+its last response. The requests and responses contain only changes. (A partition has *news* if, for example, it has new
+records.)
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A partition has *news* if the response contains records or an error for it, or if its high watermark or its log start
-offset has changed since the last response. A request contains a partition only if the client adds this partition to the
-session, or changes the partition's fetch offset or size limit. A request can also contain a list of partitions that the
-broker shall remove from the session (`forgotten_topics_data`).
+A partition has *news* if the response contains records or an error for the partition, or if its high watermark or its
+log start offset has changed since the last response. A Fetch request in a session contains a partition only if the
+client adds this partition to the session, or changes the partition's fetch offset or size limit. A request can also
+contain a list of partitions that the broker must remove from the session (`forgotten_topics_data`).
 
-The epoch is the number of the request in its session. If a request is lost or repeated, the broker receives a wrong
-epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a session. If a
-client uses a session that the broker has removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a
-full fetch. If the cache has no room for a new session, the response contains the session id 0. The client then
-continues with full fetches.
+The epoch of a Fetch request is the number of the request in its session. If a request is lost or repeated, the broker
+receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a
+session. If a client uses a session that the broker has removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins
+again with a full fetch. If the cache has no room for a new session, the response contains the session id 0. The client
+then continues with full fetches.
 
 The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
 sessions together. If all slots are used, the broker can remove one old session to make room for a new session, as in
-Kafka. Two rules decide, with the time T = `min.incremental.fetch.session.eviction.ms`:
+Kafka. Two rules select the old session. They use the time T, which is the setting
+`min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if no client has used this session for more than T.
 - Otherwise the broker looks at all sessions that were created more than T ago, and takes the session with the fewest
   partitions. The broker removes this session if it has fewer partitions than the new session.
@@ -73,7 +75,7 @@ class FetchedPartition:
     log_start_offset: int = -1  # -1 before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Copy the fetch offset, the size limit and the epochs from the session's next request (`other`)."""
+        """Copy the fetch offset, the size limit and the epochs from `other`, a part of the session's next request."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
@@ -129,10 +131,10 @@ PartitionResponses = Sequence[tuple[FetchedPartition, PartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One fetch session, with its partitions in the order in which the broker reads them.
+    """One fetch session. It contains its partitions in the order in which the broker reads them.
 
-    After the broker has returned records of a partition, it moves this partition to the end of the order. For the next
-    response, it reads the other partitions first.
+    When the broker has returned records of a partition, it moves this partition to the end of the order. The next
+    response then begins with the other partitions.
     """
 
     id: int

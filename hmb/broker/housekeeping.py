@@ -1,7 +1,8 @@
-"""The periodic tasks of a broker. For example, a task deletes old segments, syncs logs or compacts logs.
+"""The periodic tasks of a broker, such as the deletion of old segments, the sync of logs, and compaction.
 
-A housekeeper measures the time between two runs of a task in real time, and not with the broker's clock. If a test
-moves the broker's clock forward, no task runs earlier. So the test must call `run` itself.
+A housekeeper is a thread that runs periodic tasks. It measures the time between two runs of a task in real time, and
+not with the broker's clock. If a test moves the broker's clock forward, no task runs earlier, so the test must call
+`run` itself.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 In a cluster of several brokers, a partition gets a new leader epoch when its leader changes. A client sends the leader
 epoch that it knows. The broker compares this epoch with the epoch of the log. If the two epochs differ, the broker
 refuses the request. The client then asks for the current leader. A client can also send the epoch of the last record
-that it has fetched. With this epoch, the broker finds the first offset at which the client's records and the broker's
-log differ (KIP-595).
+that it has fetched. From this epoch, the broker computes the first offset at which the client's records differ from the
+broker's log (KIP-595).
 
-HMB is a cluster of one broker, so it never changes a leader epoch. A log contains several epochs only if another broker
-wrote the data directory. A first reading can skip this module.
+HMB is a cluster of one broker. A partition never gets a new leader, so its leader epoch never changes. A log contains
+several epochs only if another broker wrote the data directory. A first reading can skip this module.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Responses for old clients. The broker converts the record batches of a log to the older message formats.
 
-The module records/legacy/down_conversion.py converts one batch. The result may be empty: some batches contain only
-transaction markers, and compaction removes all records of some batches. An old client continues at the offset after the
-last message that it has received. After an empty response, it would fetch the same offset again and again. Therefore
-the broker continues to read the log until it finds a message, or until the log ends. (If no message is left, Kafka up
-to version 3 returns the beginning of a message that does not exist. Kafka's consumer then stops with an error, because
-it assumes that this message is larger than its fetch size.)
+The module records/legacy/down_conversion.py converts one batch. The result can be empty, because some batches contain
+no records: they contain only transaction markers, or compaction has removed all their records. An old client continues
+at the offset after the last message that it has received. After an empty response, it would fetch the same offset again
+and again. Therefore the broker continues to read the log until it finds a message, or until the log ends. (If no
+message is left, Kafka up to version 3 returns the beginning of a message that does not exist. Kafka's consumer then
+stops with an error, because it assumes that this message is larger than its fetch size.)
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
-memory for the batches of all responses together. If a new response would exceed this limit, the broker waits before it
-sends the first message of this response.
+memory for the batches of all responses together. If the batches of a new response would exceed this limit, the broker
+waits before it sends the first message of this response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
 damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
@@ -99,8 +99,8 @@ def converted(
 ) -> ConvertedRecords | memoryview:
     """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 
-    The function converts the records of `found`. If `found` contains only markers or empty batches, it converts later
-    records of `log` instead.
+    The function converts the records of `found`. If `found` contains only markers or empty batches, the function
+    converts later records of `log` instead.
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
     log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,

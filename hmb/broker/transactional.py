@@ -6,7 +6,7 @@ partition to the transaction (AddPartitionsToTxn). Before an append, the broker 
 partition. With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the
 broker asks the coordinator to *add* the partition, which saves the producer a round trip. In Kafka the broker asks the
 coordinator over the network, once for each partition of a transaction. In HMB the coordinator is in the same process,
-and the broker asks it for every batch (`TransactionCoordinator.writing`).
+and the broker asks the coordinator for every batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,
 }
 # These errors come from the coordinator. If a Produce response contained one of these errors, the producer would stop,
-# because it expects these errors only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead.
-# After this error the producer tries again.
+# because it expects these errors only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead,
+# and the producer then tries again.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -102,7 +102,8 @@ class TransactionalProduce:
         self._version = context.version
         self._header = context.header
         self._failure: StoredError | None = None
-        # The parsed records of each partition. The key is Python's id() of the partition's part of the request.
+        # The parsed records of each partition. The key is Python's id() of the object in the request that contains the
+        # partition's records.
         self._parsed = {
             id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
         }
@@ -128,7 +129,7 @@ class TransactionalProduce:
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
-        """Check the transaction, and keep it open during a `with` block, in which the caller appends the records.
+        """Check the transaction, and keep it open during a `with` block. The caller appends the records in this block.
 
         If the records do not belong to a transaction, check nothing. Raises KafkaError if the append is not allowed.
         The error has a code that clients of the request's version know.
@@ -193,7 +194,7 @@ def _outcome(parse: Callable[[PartitionData], ProducedRecords], data: PartitionD
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return `records` if it is a transactional batch. Return None for an error and for all other records."""
+    """Return `records` if it is a transactional batch. Otherwise return None, for example if it is an error."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

@@ -1,10 +1,10 @@
 """The broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. Some settings of the broker are defaults for topics. Such a setting has two names: the broker's
-`log.segment.bytes` is the default for the topic's `segment.bytes`. `LogConfig` (storage/config.py) declares it under
-the topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. A *dynamic* setting is a setting that
-clients can alter while the broker runs (dynamic.py). All settings in LOG_DEFAULTS are dynamic.
+maximum. A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py). Some settings of
+the broker are defaults for topics. Such a setting has two names: for example, the broker's `log.segment.bytes` is the
+default for the topic's `segment.bytes`. The class `LogConfig` (storage/config.py) declares this setting under the
+topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. All settings in LOG_DEFAULTS are dynamic.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Return the declarations of all broker settings: one declaration for each name of a setting.
+    """Return the declarations of all broker settings. A setting with three names has three declarations.
 
     For example, one setting has the names log.retention.hours, log.retention.minutes and log.retention.ms. Only
     log.retention.hours has a default.

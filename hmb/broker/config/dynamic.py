@@ -7,17 +7,17 @@ The value of a setting can come from four sources. The first source in this list
 3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;
 4. the default.
 
-The file `configs.json` contains the values that clients have set (store.py). Clients can alter only the settings that
-are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each time that they
-need it. Some parts keep a copy of a setting. Such a part passes a function to `listen`, and the broker calls this
-function after each change of a setting.
+The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
+settings that are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each
+time that they need it. Some parts keep a copy of a setting. Such a part passes a function to `listen`, and the broker
+calls this function after each change of a setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
 `log.retention.hours`. A *synonym* of a setting is a value that one source contains under one of these names. Assume
 that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Then both values are
 synonyms of `log.retention.ms`, in this order. The first synonym is the current value. If a client requests the setting
-`log.retention.hours`, the response begins with the first synonym of this name, as in Kafka. It does not contain
-`log.retention.ms=5000`.
+`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. As in Kafka, the response
+leaves out the synonyms that come before the first one with the requested name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """One value of a setting. `source` is where the value comes from. `name` is the setting's name there."""
+    """One value of a setting. It comes from `source`, where the setting has the name `name`."""
 
     name: str
     value: str | None  # None if the value may be a secret
@@ -54,9 +54,10 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains the settings of the broker's start, replaced by the altered settings for all brokers, and these
-      replaced by the altered settings for this broker.
-    - Every listener has been called with `current`, or a thread that holds the lock is calling it.
+    - `current` contains one value of each setting. If clients have altered a setting for this broker, `current`
+      contains this value. Otherwise, if clients have altered it for all brokers, `current` contains that value.
+      Otherwise the setting has the value from the broker's start.
+    - When no thread holds the lock, every function in `_listeners` has received the present `current`.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -67,12 +68,12 @@ class DynamicConfig:
         """
         self._static = _with_both_ids(properties)
         self._store = store
-        # A thread takes this lock, reads the settings of a resource, replaces the settings, and releases the lock.
-        # Without the lock, a change by another thread between reading and replacing would be lost. If a thread needs
-        # several locks, it takes this lock first.
+        # A thread holds this lock while it reads the settings of a resource and then replaces them. Without the lock,
+        # the change of another thread between these two steps would be lost. If a thread needs several locks, it takes
+        # this lock first.
         self.alterations = threading.Lock()
         # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
-        # in `_listeners` while it holds this lock. One of these functions takes the lock of `Topics`.
+        # in `_listeners` while it holds this lock. One of the functions then takes the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -167,7 +168,7 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
     if len(configs) > MOST_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are allowed")
     if sum(len(name) + len(text) for name, text in configs.items()) > MOST_CHARACTERS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings of more than {MOST_CHARACTERS} characters together")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MOST_CHARACTERS} characters together")
     unknown = [name for name in new if name not in BROKER_CONFIGS]
     for name in unknown[:MOST_WARNINGS]:
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))

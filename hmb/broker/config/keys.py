@@ -138,7 +138,7 @@ def split_list(text: str) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the end of an error message about the unknown name `name`: `, did you mean 'retention.ms'?`.
+    """Return a hint for the error message about the unknown name `name`: `, did you mean 'retention.ms'?`.
 
     If no name in `known` is similar to `name`, return an empty text.
 

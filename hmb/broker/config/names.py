@@ -21,7 +21,10 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each environment variable that looks like a misspelled setting: HMB_LOG_SEGMENT_BYTE."""
+    """Return a warning for each environment variable that looks like a misspelled setting.
+
+    For example, HMB_LOG_SEGMENT_BYTE looks like a misspelled HMB_LOG_SEGMENT_BYTES.
+    """
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment
@@ -31,5 +34,5 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
 
 
 def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that environment variables set. HMB_LOG_SEGMENT_BYTES sets log.segment.bytes."""
+    """Return the settings that environment variables set. For example, HMB_LOG_SEGMENT_BYTES sets log.segment.bytes."""
     return {VARIABLES[variable]: value for variable, value in environment.items() if variable in VARIABLES}

@@ -21,7 +21,7 @@ from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, Add
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        context.broker.groups.make_topic()  # Create the topic now: the producer sends FindCoordinator only later.
+        context.broker.groups.make_topic()  # FindCoordinator also creates the topic, but the producer sends it later.
         partition = context.broker.groups.offsets.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:

@@ -6,10 +6,10 @@ Behavior: the list is made from the table of handlers, so it contains exactly th
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a
     version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
     lists the versions that the older Kafka supports.
-Version notes: the broker logs the name and the version of the client software that version 3 adds. HMB has one feature,
-    `transaction.version`, because clients need it. With version 2 of this feature, a producer gets a new epoch with
-    each transaction (KIP-890). The minimum version of this feature is 0. A response of version 3 must not contain a
-    minimum version of 0, so its list of supported features is empty.
+Version notes: version 3 adds the name and the version of the client software, and the broker logs them. HMB has one
+    feature, `transaction.version`, because clients need it. With version 2 of this feature, a producer gets a new epoch
+    with each transaction (KIP-890). The minimum version of this feature is 0. A response of version 3 cannot contain
+    the minimum version 0, so its list of supported features is empty.
 Left out: all other features. They concern clusters of several brokers, or APIs that HMB does not have. A client that
     needs such a feature, for example for share groups, reports that the broker does not support it.
 """

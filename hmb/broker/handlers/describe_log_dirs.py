@@ -3,9 +3,9 @@
 Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
 Behavior: a broker has one data directory. The response contains this directory and all requested partitions that exist.
     The size of a partition is the total size of its segments. `offset_lag` is 0, because no replica has to catch up.
-Version notes: in version 5, the broker always returns that new partitions may be created in the directory.
-Left out: moves between data directories, because there is only one. If its disk is full, a client cannot move a
-    partition to another disk.
+Version notes: version 5 adds a field for directories that accept no new partitions. HMB has no such directories.
+Left out: moves between data directories, because there is only one. If the disk of this directory is full, a client
+    cannot move a partition to another disk.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ Version notes: clients that send versions below 4 do not know record batches. Th
     the broker checks the batches. If the first batch is damaged, the error is CORRUPT_MESSAGE. If the first batch has
     more than `max.decompressed.message.bytes` bytes after decompression, the error is MESSAGE_TOO_LARGE.
 Left out: fetches by followers and the choice of a replica near the client (racks), because HMB has one broker. A client
-    in another data center always reads over the long way. Quotas: a fast client can use all of the broker's time and
-    delay other clients.
+    in another data center always reads from this broker, over a slower network. Quotas: a fast client can use all of
+    the broker's time and delay other clients.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _partition_response(self, partition: FetchedPartition) -> PartitionData | None:
-        """Return the response for one partition, or None if the session's next response need not contain it."""
+        """Return the response for one partition, or None if nothing has changed for this partition."""
         try:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
         except KafkaError as error:

@@ -2,8 +2,8 @@
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Behavior: each change has an operation. SET sets a value, and DELETE resets the setting to its default. APPEND adds
-    items to a list, and SUBTRACT removes items. A list contains each item only once. If a setting is not a list, these
-    two operations get INVALID_CONFIG. Each resource has its own error code. The broker changes either all requested
+    items to a list, and SUBTRACT removes items. A list contains each item only once. If a setting is not a list, APPEND
+    and SUBTRACT get INVALID_CONFIG. Each resource has its own error code. The broker changes either all requested
     settings of a resource or none. When the broker sends the response, the new settings are on disk and in use. An
     invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. The error is also
     INVALID_REQUEST in these cases: the request contains a resource or a setting twice, a value is null, an operation is

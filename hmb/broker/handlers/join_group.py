@@ -1,4 +1,4 @@
-"""JoinGroup: join a group, or join it again during a rebalance.
+"""JoinGroup: join a group, or join the same group again during a rebalance.
 
 Versions: 0-9; versions 6 and later use the flexible encoding (KIP-482).
 Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.

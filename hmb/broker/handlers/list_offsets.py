@@ -106,7 +106,7 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the list of offsets for a response of version 0: base offsets of segments, and possibly the log's end.
+    """Return the offsets for a response of version 0: base offsets of segments, and possibly the end of the log.
 
     The list contains the base offset of a segment if the segment's file was last changed at or before `timestamp`. The
     function uses the time of the file, because messages of the old format have no timestamps.

@@ -3,8 +3,8 @@
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains the transactional ids that pass all filters of the request. If the client filters by a
     state that does not exist, the response contains this state in a list of unknown states.
-Version notes: the filter of version 1 selects transactions that began longer ago than a duration. The regular
-    expression of version 2 must match the whole transactional id. An invalid expression gets
+Version notes: the filter of version 1 selects the transactions that have been open longer than a given time (in ms).
+    The regular expression of version 2 must match the whole transactional id. An invalid expression gets
     INVALID_REGULAR_EXPRESSION.
 Left out: nothing. HMB supports the whole API.
 """

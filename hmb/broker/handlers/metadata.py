@@ -107,7 +107,7 @@ def _find(
     if wanted.name is not None:
         check_topic_name(wanted.name)
         failure = failures.get(wanted.name)
-        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another client has created it.
+        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another client was faster.
             raise failure
     return context.broker.topics.find(wanted.name, wanted.topic_id)
 

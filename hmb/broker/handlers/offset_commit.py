@@ -7,9 +7,9 @@ Behavior: each partition has its own error code. The broker stores each offset a
     text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
     limits the length of this text.
 Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
-    versions, but does not check the member and the generation. From version 5 on, the setting
-    `offsets.retention.minutes` determines how long offsets are kept (KIP-211). An unknown group gets ILLEGAL_GENERATION
-    in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
+    versions, but does not check the member and the generation. From version 5 on, a request contains no retention time,
+    and the setting `offsets.retention.minutes` determines how long the broker keeps offsets (KIP-211). An unknown group
+    gets ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
     `offsets.commit.timeout.ms`: in Kafka this is the time to wait for replicas, and HMB has none.
 """
@@ -96,7 +96,10 @@ def _commit(
     response: OffsetCommitResponse,
     context: RequestContext,
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    """Commit all offsets in one write. If the group refuses, write its error into all of `accepted`."""
+    """Commit all offsets in one write.
+
+    If the group refuses the commit, every partition in `accepted` gets the group's error.
+    """
     groups = context.broker.groups
 
     def begin() -> QueuedRecords:

@@ -2,9 +2,9 @@
 
 Versions: 0-10; versions 6 and later use the flexible encoding (KIP-482).
 Behavior: if a partition has no committed offset, the response contains the offset -1 and no error. If the group is
-    unknown, the response contains the same for all partitions. If the request contains null instead of a list of
-    topics, the response contains all topics with committed offsets. If a topic was deleted and created again, offsets
-    that were committed for the old topic are not returned.
+    unknown, all partitions have the offset -1. If the request contains null instead of a list of topics, the response
+    contains all topics with committed offsets. If a topic was deleted and created again, offsets that were committed
+    for the old topic are not returned.
 Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In this version, a partition without a
     committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
     partition. From version 7 on, a client can set `require_stable`: a partition then gets UNSTABLE_OFFSET_COMMIT while
@@ -64,9 +64,9 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
     group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
-    # First read the pending offsets (of open transactions), and then the committed offsets. If a transaction is
-    # committed between these two steps, both results contain its offsets. If the handler read the committed offsets
-    # first, neither result would contain them.
+    # First read the pending offsets, which belong to open transactions. Then read the committed offsets. If a
+    # transaction is committed between these two steps, both results contain its offsets. If the handler read the
+    # committed offsets first, neither result would contain them.
     held = groups.offsets.pending(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:

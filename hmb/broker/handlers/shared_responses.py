@@ -48,7 +48,7 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 def committed(
     groups: GroupCoordinator, begin: Callable[[], QueuedRecords], response: R, fail: Callable[[KafkaError], None]
 ) -> R | Deferred[R]:
-    """Commit offsets. Return a response that is deferred until the offsets are on disk.
+    """Commit offsets. Return a deferred response, which is ready when the offsets are on disk.
 
     `begin` adds the offsets to the journal's queue. `fail` writes an error into the response.
     """
@@ -78,8 +78,8 @@ def metadata_length(metadata: str | None) -> int:
 def check_repetitions(names: Iterable[Hashable]) -> None:
     """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 
-    A name is short, but the description of a group or a topic can have megabytes. If a small request contained the same
-    name a thousand times, the response could need gigabytes of memory.
+    A name is short, but the description of a group or a topic can take megabytes of memory. If a small request
+    contained the same name a thousand times, the response could need gigabytes of memory.
     """
     for name, times in Counter(names).items():
         if times > MOST_TIMES:

@@ -6,10 +6,10 @@ Behavior: the broker stores the offsets at once. They become the group's committ
     the id of the member that has read the records, and the generation of the group. The broker checks the member and
     the generation, so that a member that has lost its partitions cannot commit offsets for them (KIP-447).
 Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
-    clients that send these versions do not know this error. The broker checks the member and the generation that
-    version 3 adds. In versions 0 to 4, the producer must first send AddOffsetsToTxn for the group. Otherwise the error
-    is INVALID_TXN_STATE in versions 0 to 3, and TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn
-    is not needed.
+    clients that send these versions do not know COORDINATOR_LOAD_IN_PROGRESS. Version 3 adds the member id and the
+    generation, so the broker checks them from version 3 on. In versions 0 to 4, the producer must first send
+    AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
+    TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """
 

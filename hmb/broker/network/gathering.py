@@ -1,23 +1,23 @@
 """Gathering: the broker sends the responses to several requests of one connection together.
 
 A client can send several requests before it reads a response. The thread of the connection handles these requests one
-after the other. Each Produce with acks=all needs a sync before its response. Without gathering, the thread would sync
-after each request. With gathering, the thread puts the deferred response (broker/deferred.py) into a queue. If the next
-request has already arrived and has the same API, the thread first appends the records of that request, too. One sync
-then writes the records of all these requests to disk, and one system call sends all responses in the order of the
-requests.
+after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
+Without gathering, the thread would sync after each request. With gathering, the thread puts the deferred response
+(broker/deferred.py) into a queue. If the next request has already arrived and has the same API, the thread first
+appends the records of that request, too. One sync then writes the records of all these requests to disk, and one system
+call sends all responses in the order of the requests.
 
 Measured with acks=all and one record in each batch: HMB's producer sends 4,418 records/s with gathering, and 2,590
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The queue is only for deferred responses. If a response does not have to wait for the disk, the thread sends it at once.
-For example, responses to acks=1 do not wait. In an experiment, these responses also waited in the queue: the client got
-no response for a while and then many responses at once, and so client and broker waited for each other. HMB's producer
-then sent 6,285 records/s instead of 16,001.
+The queue of responses is only for deferred responses. If a response does not have to wait for the disk, the thread
+sends it at once. For example, responses to requests with acks=1 do not wait. In an experiment, these responses also
+waited in the queue. The client then got no response for a while and after that many responses at once, so client and
+broker often waited for each other. HMB's producer sent only 6,285 records/s instead of 16,001.
 
-A first reading of the broker can skip this module, except for `ResponseQueue.send`, which the tour of a Fetch names.
-Without gathering, the thread would send each response before it handles the next request.
+A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`, which is part of the tour of a
+Fetch. Without gathering, the thread would send each response before it handles the next request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ResponseQueue:
 
     - The queue has at most MOST_GATHERED responses.
     - All responses except the last one are deferred.
-    - Between two calls of `send`, no response of the connection is sent.
+    - Only the method `send` sends responses of the connection.
     """
 
     def __init__(self, client: socket.socket) -> None:

@@ -5,10 +5,11 @@ contains the *advertised address* of the listener that the client has connected 
 client uses the advertised address. If a listener has the port 0, the system selects a free port when the broker binds
 the listener. The broker then advertises this port.
 
-Each listener has a name and a protocol. The setting `listener.security.protocol.map` contains the protocol for each
-name. If the map does not contain a name, the name itself can be a protocol: a listener with the name SSL uses the
-protocol SSL. All other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another protocol, such
-as SSL, the user expects encrypted connections. HMB cannot provide them, so the broker refuses to start.
+Each listener has a name and a protocol. The setting `listener.security.protocol.map` maps names to protocols. If the
+map does not contain the name of a listener, there are two cases. A name that is itself a protocol, such as SSL, has
+this protocol. Every other name has the protocol PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another
+protocol, such as SSL, its user expects encrypted connections. HMB cannot provide encrypted connections, so the broker
+refuses to start.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 def _parse_protocols(text: str) -> dict[str, str]:
     """Return a mapping from listener names to protocols, in capitals.
 
-    The mapping also contains each protocol as a listener name: SSL is mapped to SSL.
+    Each protocol is also the name of a listener, so the mapping contains SSL -> SSL.
     """
     protocols = {name: name for name in PROTOCOLS}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):

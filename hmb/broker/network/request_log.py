@@ -4,13 +4,13 @@ For example, a client that sends two Produce requests causes these two lines:
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 
-The number in parentheses is the correlation id. The last number is the time from the arrival of the request until its
-response is ready. This time includes waits. For example, a Fetch request waits for new records for up to
-`fetch.max.wait.ms`.
+In a line of the request log, the number in parentheses is the correlation id of the request. The time at the end (1.8
+ms) is the time from the arrival of the request until its response is ready. This time includes waits. For example, a
+Fetch request can wait for new records for up to `fetch.max.wait.ms`.
 
-The broker writes these lines if the level of this module's logger is DEBUG (`hmb broker -vv`). The server checks the
-level only when a client connects, so that requests cost no extra time when they are not logged. If the level changes
-while the broker runs, the new level applies to new connections only.
+The broker writes the request log if the level of this module's logger is DEBUG (`hmb broker -vv`). The server checks
+the level only when a client connects, so that requests take no extra time when they are not logged. If the level
+changes while the broker runs, the new level applies to new connections only.
 """
 
 from __future__ import annotations

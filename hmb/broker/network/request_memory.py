@@ -1,23 +1,23 @@
 """A limit for the memory of all requests that the broker reads and handles at one time (`queued.max.request.bytes`).
 
 One request can have 100 MB, and a broker can have thousands of connections. Therefore all requests share one budget of
-memory. An `Account` counts the bytes of the budget that one request uses. The account counts two kinds of bytes:
+memory. An `Account` counts the bytes that one request takes from the budget. There are two kinds of bytes:
 - The bytes of the request's frame, if the frame is larger than the connection's read buffer. The account counts these
   bytes while they arrive.
 - The decoded values of the request, except the first 64 KiB. The account counts a value before the decoder creates it
   (protocol/allowance.py).
 
-If the budget has too few free bytes, the thread of the connection waits. Meanwhile this thread does not read from the
-connection, so the client has to wait, too. When the broker has handled a request, the bytes of this request become free
-again.
+If the memory budget of the broker has too few free bytes, the thread of the connection waits. Meanwhile this thread
+does not read from the connection, so the client also has to wait. When the broker has handled a request, the bytes of
+this request become free again.
 
-Two large requests could wait for each other forever, if each request holds half of the budget and needs more. Therefore
-one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker disconnects
-a client that stops sending. Then another request is allowed to exceed the budget. If the budget is 16 MB and the
-largest request has 100 MB, all requests together use at most 116 MB.
+Two large requests could wait for each other forever: each request holds half of the memory budget and needs more.
+Therefore one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker
+disconnects a client that stops sending. Then another request is allowed to exceed the budget. If the budget is 16 MB
+and the largest request has 100 MB, all requests together use at most 116 MB.
 
-The last 8 MiB of the budget are reserved for requests of at most 1 MiB, the usual size of a producer's request. So
-these requests do not have to wait for clients that slowly send requests of 100 MB.
+The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
+So these small requests do not have to wait for clients that send requests of 100 MB slowly.
 
 A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
 polls (`watchers`). These Fetch requests end early, and their memory becomes free.
@@ -46,7 +46,7 @@ class RequestMemory:
     """The budget of memory that all requests of a broker share. Thread-safe.
 
     - `_used` is the sum of the bytes that all accounts hold.
-    - Only the account `_overdrawn` may make `_used` greater than the limit.
+    - Only the account `_overdrawn` is allowed to make `_used` greater than the limit.
     """
 
     def __init__(self, limit: int) -> None:
@@ -98,7 +98,7 @@ class RequestMemory:
         finally:
             self._waiting -= 1
         if self._stopped or not has_room:
-            reason = "the broker stops" if self._stopped else f"no memory for its request in {LONGEST_WAIT:g} s"
+            reason = "the broker is stopping" if self._stopped else f"no memory for its request in {LONGEST_WAIT:g} s"
             raise CloseConnection(reason)
 
     def _fits(self, account: Account, size: int) -> bool:
@@ -144,7 +144,8 @@ class Account:
     def watchers(self) -> Watchers | None:
         """The list of Fetch requests that the broker wakes when another request needs memory.
 
-        A Fetch request that waits for records adds itself to this list. None if this request has taken no memory.
+        A Fetch request that waits for records adds itself to this list. The value is None if this request has taken no
+        memory.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 
@@ -155,7 +156,7 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes for decoded values. Do not count the first FREE_VALUES bytes of each request.
+        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of each request are free.
 
         Raises ProtocolError if the values of the request take more than MOST_VALUES bytes. Raises CloseConnection.
         """

@@ -2,7 +2,8 @@
 
 The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
 - *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
-  The method `is_another_here` checks, without a wait, whether the next request has arrived (gathering.py needs this).
+  The method `is_another_here` checks, without a wait, whether the next request has arrived (gathering.py uses this
+  method).
 - *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).
 - *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
@@ -19,7 +20,7 @@ from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
 from hmb.protocol.framing import read_body, read_size
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
-CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request (of a large one: the next megabyte) must arrive
+CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
 LENGTH_SIZE, API_KEY_SIZE = 4, 2  # sizes in bytes of the first two fields of a frame
 COUNTED_FRAME = 1024  # bytes; smaller frames are not counted, because their values take at most 0.5 MB
@@ -67,7 +68,7 @@ class Requests:
         return frame
 
     def _admit(self, chunk: int) -> None:
-        """Prepare to read the next `chunk` bytes of a frame. If the frame is large, take memory. Set `deadline`."""
+        """Prepare to read the next `chunk` bytes of a frame: set `deadline`, and take memory if the frame is large."""
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.
             self.account.take(chunk)
@@ -76,7 +77,10 @@ class Requests:
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
-        """Return at once: True if the next request has arrived completely and has the same API as the last request."""
+        """Return whether the next request has arrived completely and has the same API as the last request.
+
+        Never wait.
+        """
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
             return False  # Do not call `peek`, which could wait for more bytes.

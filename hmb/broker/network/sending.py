@@ -1,13 +1,13 @@
 """Sends a response to a client. A response consists of bytes, regions of files, and records that must be converted.
 
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
-kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs its records in
-another format (old_clients.py), the broker converts and sends them in pieces.
+kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs the records in
+another format (old_clients.py), the broker reads the records, converts them, and sends them in pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
-STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, no wait is long, and sending the response could
-take forever. Therefore the whole response has a time limit, too. The limit is PATIENCE seconds plus one second for each
-SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
+STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
+response could take days. Therefore the whole response has a time limit, too. The limit is PATIENCE seconds plus one
+second for each SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hmb.storage.files.virtual import FileRegion
 STALL = 2.0  # longest wait of one system call, in seconds
 PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
-MOST = 1 << 20  # most bytes of a file that one system call sends; the time limit is checked after each call
+MOST = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
@@ -103,7 +103,10 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 
 def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
-    """Convert and send records in pieces. The client's time limit does not include the time of the conversion."""
+    """Convert and send records in pieces.
+
+    The time for the conversion does not count towards the client's time limit.
+    """
     with closing(records.pieces()) as pieces:  # `closing` frees the reserved memory at once, even after an error.
         begun = monotonic()
         for piece in pieces:

@@ -45,7 +45,8 @@ class Server:
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
-        Clients can connect at once, but the server answers no request before `start` is called. Raises BindError.
+        Clients can connect as soon as the listeners are bound, but the server answers no request before `start` is
+        called. Raises BindError.
         """
         self._memory = memory
         self._api_handlers = handlers
@@ -188,7 +189,7 @@ class Server:
     def _reason_to_refuse(self, max_connections: int) -> str | None:
         """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock."""
         if self._stopping.is_set():
-            return "the broker stops"
+            return "the broker is stopping"
         if self._make_room(min(max_connections, self._most_connections)):
             return None
         if len(self._connections) >= max_connections:

@@ -1,17 +1,17 @@
 """The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
 
-Readers can study this server, and compare its speed with the simpler server in server.py. A request passes through
-several stages. Each stage has its own threads, and the stages are connected by queues, which are called channels
-(thesis, chapter 9.1, figure 9.2):
+Readers can study the staged server, and compare its speed with the simpler server in server.py. A request passes
+through several stages. Each stage has its own threads, and the stages are connected by queues, which are called
+channels (thesis, chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
     API handler (num.io.threads)    decodes, handles, encodes
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-The stages should have two advantages: a slow disk does not delay the network, and N handlers use N cores. But in Python
-only one thread runs at a time, so N handlers use only one core. The stages also have a cost: each request passes from
-one thread to another twice. Each time, the next thread has to wake up and to wait for the interpreter lock.
+The stages were designed for two advantages: a slow disk does not delay the network, and N handlers use N cores. But in
+Python only one thread runs at a time, so N handlers use only one core. The stages also take time: each request passes
+from one thread to another twice. Each time, the next thread has to wake up and wait for the interpreter lock.
 
 The stages follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
@@ -83,7 +83,10 @@ class Handlers:
         self._channel.put(connection)
 
     def _run(self) -> None:
-        """Serve connections until `resize` ends this thread. While the channel is empty, the thread waits for it."""
+        """Serve connections until `resize` ends this thread.
+
+        While the channel is empty, wait for the next connection.
+        """
         while (connection := self._channel.get()) is not None:
             connection.serve_next()
 
@@ -172,7 +175,10 @@ class StagedConnection(AcceptedConnection):
         self._responses.put(parts)
 
     def _respond(self) -> None:
-        """Send responses until `_serve` puts None into the queue, when the connection ends. `send` has a time limit."""
+        """Send the responses in the queue until `_serve` puts None into the queue at the end of the connection.
+
+        Each call of `send` has a time limit.
+        """
         while (parts := self._responses.get()) is not None:
             if parts:
                 try:

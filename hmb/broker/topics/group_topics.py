@@ -1,4 +1,4 @@
-"""Returns the names, ids and partition counts of topics. The group coordinator uses them to assign partitions."""
+"""Returns the names, ids and partition counts of topics, from which the group coordinator computes assignments."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        The partition that stores a group depends on the number of partitions: it is a hash of the group's name, modulo
-        this number. Therefore the number must not change while the broker runs. If a client adds partitions to the
-        topic, the result contains the new partitions only after the next start of the broker.
+        The broker stores a group in the partition with the number: hash of the group's name, modulo the number of
+        partitions. Therefore the number of partitions must not change while the broker runs. If a client adds
+        partitions to the topic, the result contains the new partitions only after the next start of the broker.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

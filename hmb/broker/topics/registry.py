@@ -42,7 +42,8 @@ class Topics:
     """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock.
 
     - Each partition of a topic in `_table` has a log in the log manager.
-    - Each topic in `_table` is in the file topics.json. After a crash, the file can contain further topics.
+    - Each topic in `_table` is in the file topics.json. After a crash, the file can also contain topics that are not in
+      `_table`.
     - `version` increases after each change of the topics or of their partitions.
     """
 
@@ -285,7 +286,7 @@ class Topics:
         """Delete several topics with all their records.
 
         `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
-        first calls `forget`, and then removes the topics' files. To remove large files can take long.
+        first calls `forget`, and then removes the topics' files. The removal of large files can take long.
 
         Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """

@@ -21,8 +21,8 @@ class TopicTable:
     """The topics of a broker. `Topics` changes the table under its lock. A thread that reads it takes no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
-    - `_by_metric_name` contains only topics of `_by_name`. It has an entry for the metric name of each topic. Topics
-      that another broker has created can share one entry.
+    - `_by_metric_name` contains one topic of `_by_name` for each metric name. If another broker has created two topics
+      with the same metric name, it contains one of them.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:
@@ -70,7 +70,10 @@ class TopicTable:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
 
     def check_is_free(self, name: str) -> None:
-        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION if no new topic may have this name."""
+        """Raise an error if no new topic can have this name.
+
+        Raises INVALID_REQUEST, TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION.
+        """
         if name == KAFKA_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
         if name in self._by_name:

@@ -17,8 +17,8 @@ MAX_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one 
 class Topic:
     """A topic: its name, its id, its settings, and the log of each partition.
 
-    After the broker's start, nobody changes the mapping `partitions`: a new mapping replaces it. A thread can therefore
-    read it without a lock.
+    After the broker's start, the mapping `partitions` never changes: to add partitions, the broker replaces it with a
+    new mapping. A thread can therefore read the mapping without a lock.
     """
 
     name: str
