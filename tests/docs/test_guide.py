@@ -79,6 +79,8 @@ def test_no_member_reads_during_a_classic_rebalance_and_all_go_on_in_the_modern_
     )
 
 
-def test_the_lock_of_a_log_is_free_during_its_sync(drawing: Any) -> None:
+def test_the_locks_of_two_requests_have_the_numbers_of_the_text(drawing: Any) -> None:
     words = words_of(drawing, "threads", "produce")
-    assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock")
+    assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock", "21 storage/files/virtual.py")
+    words = words_of(drawing, "threads", "commit")
+    assert in_order(words, "8 coordinator/shared_group.py lock", "12 coordinator/journal/partition.py write_lock")
