@@ -2,9 +2,10 @@
 
 Kafka has a shell script for each task, and each script starts a JVM. `hmb` is one command with subcommands, and it
 starts in 0.1 s. The long options of `hmb` have the names that Kafka's tools use. Its short options have the letters
-that kcat and rpk use. Users of those tools therefore know the options already. Each subcommand is a click command in a
-module of its own. The table COMMANDS in the module `main` lists all subcommands. `hmb` imports the module of a
-subcommand only when the user runs that subcommand.
+that kcat and rpk use. Users of these tools therefore know the options already.
+
+Each subcommand of `hmb` is a click command in a module of its own. The table COMMANDS in the module `main` lists all
+subcommands. `hmb` imports the module of a subcommand only when the user runs the subcommand.
 
 The command `hmb topics describe weather` runs through these modules:
     entry.run                      the console script; it lets Ctrl-C end the program without a traceback

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
 # In Python, only one thread runs at a time: the thread that holds the interpreter lock. When a thread has waited for
-# the lock for SWITCH_INTERVAL seconds, it asks the running thread to release the lock. A thread that serves a request
-# releases the lock earlier, at its next system call, within about 0.1 ms. Python's default is 0.005 s. With the
-# default, the broker serves 1,512 requests/s in all on a thousand busy connections, because waiting threads ask for the
-# lock so often. With 0.1 s, it serves 5,533 requests/s on a thousand connections, and 8,104 requests/s on a single
-# connection (bench/scenarios/connections.py).
+# this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. This is rarely necessary in a broker:
+# a thread that serves a request makes a system call after about 0.1 ms, and releases the lock before the call. Python's
+# default is 0.005 s. With this default, waiting threads ask for the lock so often that the broker serves only 1,512
+# requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a thousand connections, and 8,104
+# requests/s on a single connection (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A terminal that is closed sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
@@ -146,7 +146,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings of an embedded broker: `properties`, and defaults for all other settings."""
+    """Return the settings for --embedded: `properties`, and for all other settings the defaults for a test."""
     from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
@@ -173,8 +173,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # A new thread inherits the blocked signals from the thread that starts it. The signals must therefore be blocked
-    # before the control port starts its threads. `run` blocks the signals again, but only after that.
+    # A new thread inherits the blocked signals from the thread that starts it. The control port starts threads, so the
+    # signals must be blocked before. `run` would block them too late.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()
@@ -193,8 +193,9 @@ def run(
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
-    If `handlers` is None, the broker uses its own handlers. If `control` is not None, the function also prints the
-    address and the token of the control port. If `ports` is not None, it prints the addresses of state and metrics.
+    `handlers` are the functions that answer requests; None stands for the broker's own functions. If `control` is not
+    None, the function also prints the address and the token of the control port. If `ports` is not None, it prints the
+    addresses of state and metrics.
     """
     from hmb.storage.isolation import Stopped
 

@@ -6,7 +6,7 @@ complete the line. Some words, such as the names of topics, are known only to a 
 `shared/completion.py` ask the broker for these words.
 
 bash divides a line into words at spaces, colons and equals signs. It would pass `localhost:9092` to click as three
-words. The script for bash therefore passes the whole line up to the cursor, and click divides the line. When bash
+words. The script for bash therefore passes the whole line up to the cursor, and click itself divides it. When bash
 completes a word, it replaces only the part of the word after the last colon or equals sign. `hmb` must therefore answer
 with only this part of the completed word. In these three examples, the user presses Tab at the end of the line:
     the line                     click completes       bash replaces     hmb answers
@@ -78,8 +78,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 def command(ctx: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes commands, options, topics and groups.
 
-    With this script, `hmb consume ev<Tab>` asks a broker for its topics. If the line contains -b, this is the broker of
-    -b.
+    With this script, `hmb consume ev<Tab>` asks a broker for its topics. With -b, it asks the broker at this address.
     """
     complete = get_completion_class(shell)
     assert complete is not None

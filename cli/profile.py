@@ -26,7 +26,7 @@ def command() -> None:
 
 
 def name_of_profile(text: str) -> str:
-    """Return the text if it can be the name of a profile, and so of a file. Raises click.BadParameter otherwise."""
+    """Return the text if it can be the name of a profile. Raises click.BadParameter if no file can have this name."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
         raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
     return text

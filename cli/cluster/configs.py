@@ -4,7 +4,8 @@ An entity is anything that has settings, for example a topic. The user names an 
 kafka-configs: in the long form (`--entity-type topics --entity-name weather`) or in the short form (`--topic weather`).
 
 The value of a setting can come from several sources. The broker uses the first source in this list that contains the
-setting. The left column says how the setting was set, and the right column is the name of the source in the output:
+setting. In each line, the left column shows how a user sets the value, and the right column shows the name of the
+source in the output:
     --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
     --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config
     --broker-defaults --add-config ...                  dynamic_default_broker_config
@@ -213,7 +214,7 @@ def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Call
 @_change_option("--add-config", "Set a value; a list in brackets: NAME=[A,B].")
 @click.option(
     "--delete-config", type=names_of, multiple=True, metavar="NAME",
-    help="Remove a value; the value of the next source is used again.",
+    help="Remove the value; the broker then uses the value of the next source.",
     shell_complete=complete_setting_names
 )
 @_change_option("--append-config", "Add an item to a list.")

@@ -68,7 +68,7 @@ class Trend:
 @click.option("--members", is_flag=True, help="Show the members with their partitions, and no offsets.")
 @click.option("--state", "only_state", is_flag=True, help="Show only one line for each group, with its state.")
 @click.option(
-    "--no-times", is_flag=True, help="Show no lag times, for which one record of each partition must be read."
+    "--no-times", is_flag=True, help="Do not show the lag as a time, which needs one record of each partition."
 )
 @click.option(
     "-w", "--watch", type=click.FloatRange(0, min_open=True), is_flag=False, flag_value=WATCH_INTERVAL,

@@ -68,7 +68,7 @@ def ago(text: str) -> int:
     "--to-latest", is_flag=True, help="Set each offset to the end of the partition: the group reads only new records."
 )
 @click.option(
-    "--to-current", is_flag=True, help="Keep committed offsets; where none exists, set the end."
+    "--to-current", is_flag=True, help="Keep each committed offset; if a partition has none, set its end."
 )
 @click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
 @click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
@@ -139,7 +139,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return how to compute the new offsets. An option such as --to-earliest selects this.
+    """Return the new offsets that an option asks for: for example, "earliest" for --to-earliest.
 
     Return None if the offsets come from a file.
     """

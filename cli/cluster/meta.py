@@ -83,7 +83,7 @@ def _print(cluster: dict[str, Any]) -> None:
 
 
 def _versions(its: BrokerVersions) -> dict[str, Any]:
-    """Return the versions of each API: those of the broker, those of HMB's client, and the version in use.
+    """Return, for each API, the broker's versions, the versions of HMB's client, and the version in use.
 
     A range of versions is a list of the lowest and the highest version: [0, 13].
     """

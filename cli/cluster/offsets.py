@@ -33,9 +33,9 @@ WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-off
 
 
 def point(text: str) -> tuple[str, OffsetSpec]:
-    """Parse a word that kafka-get-offsets accepts, such as `earliest`, or a time.
+    """Parse a time, or a word such as `earliest` that kafka-get-offsets accepts.
 
-    Return the name of this word or time in the output, and the value for `hmb.Admin`.
+    Return two values: the name for the output, and the value that a method of `hmb.Admin` takes.
     """
     if text in WORDS:
         return str(WORDS[text]), WORDS[text]

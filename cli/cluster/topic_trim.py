@@ -109,7 +109,7 @@ def _new_starts(
 def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
     """Return the offset that `spec` names in each partition.
 
-    If `spec` is a time after the last record, the offset is -1.
+    `spec` is a time, or a word such as `earliest`. For a time after the last record, the offset is -1.
     """
     from hmb.client.admin import raised
 

@@ -110,7 +110,7 @@ def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) ->
 
 
 def _crash(runner: ThreadRunner, chance: random.Random) -> None:
-    """Stop the thread of one processor, chosen at random.
+    """Choose a processor at random, and stop its thread.
 
     The processor loses its state and the payloads in its mailbox.
     """

@@ -56,9 +56,9 @@ def command(
 
 
 class RegistryWatcher:
-    """Keeps copies of values in a registry.
+    """Keeps copies of the values that the registry stores about one topology.
 
-    `master` is the state of the topology, `living` the reports of its processors.
+    `master` is the state of the topology. `living` contains the newest report of each running processor.
     """
 
     def __init__(self, registry: Registry) -> None:

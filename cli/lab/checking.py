@@ -88,7 +88,8 @@ def _process(folder: Path, answer: str, seed: int) -> Iterator[subprocess.Popen[
 def _results(events: list[dict[str, str | None]], output: str, answer: str, why_ended: str) -> list[Result]:
     """Return one result for each requirement. `events` are the JSON objects that the process of the check has written.
 
-    `why_ended` is the error of a requirement whose test has begun and not ended. Raises CheckFailed.
+    If the process ended in the middle of a test, the error of this test's requirement is `why_ended`. Raises
+    CheckFailed.
     """
     broken = [event["broken"] for event in events if "broken" in event]
     if broken:

@@ -44,7 +44,7 @@ class State:
     is_solution_shown: bool = False
     checks: list[dict[str, Any]] = field(default_factory=list)  # the results of each check, oldest first
     second_checks: list[dict[str, Any]] = field(default_factory=list)  # those of the second exercise
-    digest: int | None = None  # the checksum of the lab's text; a version of HMB before the second exercises wrote none
+    digest: int | None = None  # the checksum of the lab's text; None if an old version of HMB wrote the file
 
     def checks_of(self, exercise: Exercise) -> list[dict[str, Any]]:
         return self.checks if exercise is FIRST else self.second_checks
@@ -75,7 +75,7 @@ class Workspace:
         return "passed" if last["passed"] == last["of"] else f"{last['passed']} of {last['of']} requirements"
 
     def update(self) -> Path | None:
-        """If the lab has changed since it was started, save its new text. Return the path of the text, or None.
+        """If the lab has changed since the student started it, save the new text. Return the path of the text, or None.
 
         Raises OSError.
         """

@@ -39,7 +39,7 @@ Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
-SOON = 1000  # ms; above this fetch.max.wait.ms, a broker without new records responds late
+SOON = 1000  # ms; if fetch.max.wait.ms is higher, a broker without new records responds late
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 
 
@@ -129,7 +129,7 @@ def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tup
     if "group" not in keywords:
         consumer = _open(options, **keywords)
         yield consumer, None
-        consumer.close()  # After an error, the process ends, and its connections close.
+        consumer.close()  # Not necessary after an error: the process ends, and its connections close.
         return
     commits = GroupCommits() if keywords.pop("auto_commit", True) else None
     if commits is not None:
@@ -207,7 +207,7 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that returns whether all partitions are read to their ends.
+    """Return a function that checks whether all partitions are read to their ends.
 
     The end of a partition is the present end of its log, or TO of `-o FROM:TO` if TO is lower. The consumer itself
     would wait for all records below TO, even if the log ends earlier.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from .line_formats import HeaderPair
 
-    # Portions of records, each with a partition. None means that the key of each record selects its partition.
+    # Records to send with one call, and their partition. None means that the key of each record selects its partition.
     Batches = Iterator[tuple[Chunk, int | None]]
 
 BATCH_SIZE = 256 * 1024  # bytes
@@ -216,8 +216,8 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -> Batches:
     """Divide chunks into parts. The producer sends each part with one call.
 
-    All records of a part go to the same partition, or each record goes to the partition of its key. A chunk with a
-    large value is divided into single records. If `count` is not None, stop after `count` records.
+    Each part has a partition, or None if the key of each record selects its partition. A chunk with a large value is
+    divided into single records. If `count` is not None, stop after `count` records.
     """
     left = count
     for chunk in chunks:

@@ -78,11 +78,11 @@ class Tally:
     ) -> None:
         """Count the records of a chunk that was delivered or has failed.
 
-        `lost` contains the indexes of the lost records in the chunk. If `caused_elsewhere` is false, the record at the
-        index `invalid` caused `error`.
+        `lost` contains the indexes of the lost records in the chunk. Usually, the record at the index `invalid` has
+        caused `error`.
 
-        If `caused_elsewhere` is true, another chunk has a record in the same batch, and that record caused the error.
-        When that chunk fails, its error replaces this error.
+        A batch can contain records of two chunks. If `caused_elsewhere` is true, a record of the other chunk has caused
+        the error. That chunk fails, too, and then its error replaces this error.
         """
         with self._changed:
             del self._in_flight[chunk]
@@ -119,7 +119,8 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error of the record that caused the loss.
 
-        Wait at most CAUSE_TIMEOUT for this error. If it does not arrive, raise the first error.
+        The first error can come from a chunk that is lost only because of a record in another chunk. The method then
+        waits up to CAUSE_TIMEOUT for the error of that other chunk.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -39,7 +39,7 @@ class _StandardOutput(io.FileIO):
 def reader_has_left() -> bool:
     """Return whether standard output is a pipe that nobody reads any more. For example, `| head` ends after ten lines.
 
-    A write to the pipe would fail, too. But a command that waits for records may have nothing to write for hours.
+    A write to the pipe would also fail, but a command that waits for records may have nothing to write for hours.
     """
     try:
         output = sys.stdout.fileno()

@@ -106,7 +106,7 @@ def no_match(patterns: Iterable[str]) -> CliError:
 
 
 def chosen_partitions(admin: Admin, wanted: Partitions) -> list[TopicPartition]:
-    """Return the wanted partitions, in the order of `wanted`, each once.
+    """Return the wanted partitions in the order of `wanted`, without duplicates.
 
     Raises KafkaError for a topic or a partition that does not exist.
     """

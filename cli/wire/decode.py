@@ -241,9 +241,9 @@ def _has_request_header(frame: WireFrame) -> bool:
 
 
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
-    """If the bytes can only be a response, raise CliError.
+    """Raise CliError if the bytes can only be a response, because a response does not contain its API and version.
 
-    The message lists APIs and versions. The responses of these APIs have a layout that matches the bytes.
+    The message lists the APIs and versions whose responses match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

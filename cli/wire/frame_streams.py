@@ -38,7 +38,7 @@ from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
 MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
-MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. Four ASCII letters, read as a size, are a larger number.
+MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. A size above this limit is probably text, and no size.
 MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE_HEAD = Struct(">ii")  # size, correlation id

@@ -196,7 +196,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` can join a thread of the set only after its start.
+        with self._lock:  # `close` joins the threads of this set, so a thread in it must have started.
             thread.start()
             self._threads.add(thread)
         return thread

@@ -45,7 +45,7 @@ def words(line: str) -> Iterable[Counted]:
 
 
 def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
-    """Return one tuple: the list of this instance's most frequent words, the largest count first."""
+    """Return one tuple: the list of the most frequent words in `state`, the largest count first."""
     return [("top", tuple(top.result(state)))]
 
 

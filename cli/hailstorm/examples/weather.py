@@ -7,8 +7,8 @@ The time at which a processor reads the event makes no difference. The records f
 
 The bolt `rain` adds each day to the sum of its window. The database has one row for each city and window. The sink
 `database` writes the new sum into this row. The sink is transactional: one transaction of the database writes both the
-rows and a clock. For each partition, the clock contains the first offset that the sums do not include yet. The rows are
-therefore always the result of exactly the records below these offsets.
+rows and a clock. The clock contains one offset for each partition. The sums in the rows include exactly the records
+below these offsets.
 
 Source for windows of event time: Akidau et al., "The Dataflow Model" (2015).
 """
