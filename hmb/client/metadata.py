@@ -170,7 +170,7 @@ class Cluster:
         known = self._topics.get(name)
         leader = known.leaders.get(number) if known else None
         if leader is not None and name not in self._outdated and not self._is_aged(name):
-            return leader  # In this usual case, no lock is needed, and the other partitions do not matter.
+            return leader  # In this usual case, the method needs no lock and no request.
         topic = self.topic(name)
         if number not in topic.leaders:
             raise no_such_partition(topic, number)

@@ -212,7 +212,7 @@ def _configs_of(
         _check(resource, result.error_code, result.error_message)
     except KafkaError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
-            raise  # The broker is too old for every resource.
+            raise  # The broker is too old for this request, so no resource can have a result.
         return error
     return {entry.name: _entry(resource, entry) for entry in result.configs}
 

@@ -147,7 +147,7 @@ def _or_error(ask: Callable[[], T]) -> T | KafkaError:
         return ask()
     except KafkaError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:
-            raise  # The broker is too old for every group.
+            raise  # The broker is too old for this request, so no group can have a result.
         return error
 
 
@@ -165,7 +165,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
                 return _describe_consumer_group(connection, group)
             except KafkaError as error:
                 if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                    raise  # A group that is not found may be a classic one.
+                    raise  # After GROUP_ID_NOT_FOUND, go on: this group may be a classic group.
         return _describe_classic_group(connection, group)
 
     try:

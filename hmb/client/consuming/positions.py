@@ -39,7 +39,7 @@ class Position:
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
     is_removed: bool = False  # whether the consumer no longer uses this position
     error: Exception | None = None  # `poll` raises this error when the buffer is empty
-    failing_since: float | None = None  # since when all fetches have failed (time.monotonic()), or None
+    failing_since: float | None = None  # the time of the first failure after the last success, or None
     # The time (time.monotonic()) at which a broker first answered that it does not know the topic. None if brokers know
     # the topic.
     missing_since: float | None = None

@@ -96,7 +96,7 @@ class Discovery:
     ) -> None:
         self._cluster = cluster
         self._subscription = subscription
-        self._wait_for_topics = wait_for_topics  # whether a topic of the subscription need not exist yet
+        self._wait_for_topics = wait_for_topics  # whether to wait for a topic that does not exist yet
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
         self._refresh_at = 0.0  # the earliest time of the next refresh (time.monotonic())

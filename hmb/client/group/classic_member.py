@@ -258,7 +258,7 @@ class ClassicGroupMember:
 
     def _lookup_answered(self, result: TopicLookupResult, now: float) -> None:
         if self._leader is None:
-            return  # The group has removed this member after it sent the lookup.
+            return  # The group removed this member after the member sent the lookup.
         has_changed = self._leader.looked_up(dict(result.counts), now)
         if self.state is ClassicMemberState.ASSIGNING:
             self._leader.assign()
@@ -284,7 +284,7 @@ class ClassicGroupMember:
 
     def _heartbeat_answered(self, response: HeartbeatResponse, now: float) -> None:
         if self.state not in HEARTBEATING:
-            return  # The member has begun to join after it sent this heartbeat.
+            return  # The member began to join again after it sent this heartbeat.
         self._heartbeat_at = now + self._settings.heartbeat_interval
         if response.error_code in TRY_AGAIN:
             self.request_failed(now)

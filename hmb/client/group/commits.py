@@ -49,7 +49,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
-SHORTEST_ATTEMPT = 1.0  # seconds; the minimum for an attempt; a shorter one would only time out
+SHORTEST_ATTEMPT = 1.0  # seconds; in less time, a broker usually cannot answer
 RECONNECT_FOR = 0.1  # seconds; then `commit_before_leaving` gives up
 PARTITION_ERRORS = frozenset(
     {

@@ -78,7 +78,7 @@ class PartitionQueue:
     open: ProducerBatch | None = None  # the last batch, if records can still be added to it
     max_size: int = INT32_MAX  # the largest size of a batch in bytes; lower after the broker has rejected a batch
     sequence: PartitionSequence | None = None
-    in_flight: int = 0  # the number of batches in flight; they are at the front, unless the window is 0
+    in_flight: int = 0  # the number of batches in flight; they are the first batches, unless the window is 0
     window: int = 1  # the largest allowed value of `in_flight`
 
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:

@@ -127,7 +127,7 @@ class BatchCompletion:
         queue.window = 1
         is_postponed = False
         for failure in failures:
-            if not failure.batch.completed:  # The batch may have failed together with an earlier one.
+            if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
         # The move comes last, because another thread uses the queue after the move.
         if is_postponed:

@@ -293,7 +293,7 @@ class Producer:
         """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
-            self._cluster.forget(name)  # Partitions may have been added to the topic after the last request.
+            self._cluster.forget(name)  # The topic may have got new partitions after the last metadata request.
             topic = self._topic(name)
             if partition not in topic.leaders:
                 raise no_such_partition(topic, partition)

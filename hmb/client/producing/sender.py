@@ -69,12 +69,12 @@ class LeaderRouter(threading.Thread):
             if not batches:
                 self._refresh_metadata()
         for sender in self._senders.values():
-            sender.join()  # This wait ends: no batch is left, so the sender has no response to wait for.
+            sender.join()  # The sender ends soon: no batch is left, so it waits for no response.
 
     def _refresh_metadata(self) -> None:
         """Request the metadata of the producer's topics again, because the topics may have new partitions."""
         for topic in self._completion.accumulator.topics():
-            with suppress(ConnectionFailed, KafkaError):  # If the error remains, a later request reports it.
+            with suppress(ConnectionFailed, KafkaError):  # If the error does not go away, a later request raises it.
                 self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:

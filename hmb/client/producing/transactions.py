@@ -94,7 +94,7 @@ class TransactionManager(AtLeastOnce):
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
-        self._error: Exception | None = None  # the error because of which the transaction or the producer has failed
+        self._error: Exception | None = None  # the error that made the transaction or the producer fail
         self._identity: ProducerIdentity | None = None
         self._partitions: set[TopicPartition] = set()  # the partitions that were added to the transaction
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
