@@ -2,7 +2,6 @@
 
 A figure such as "300,000 records/s" alone means little, because the figure depends on the machine, on other running
 programs, and on the client. HMB's benchmarks therefore follow four rules:
-
 - *Side by side.* HMB and Kafka run on the same machine. In each round, both are measured once, one after the other. A
   benchmark compares only runs of the same round. The result is a ratio, for example `1.03 (0.98 .. 1.07)`: the median
   of the rounds, with the smallest and the largest ratio.
@@ -13,7 +12,6 @@ programs, and on the client. HMB's benchmarks therefore follow four rules:
   each figure.
 
 `hmb bench produce` runs through these modules:
-
     cli/bench.py                   finds the module of the command
     measurement.scenario           reads the options, and opens the file in which all runs are stored
     peers.chosen                   starts HMB and Kafka 4.3.0, each in a process of its own
@@ -22,7 +20,6 @@ programs, and on the client. HMB's benchmarks therefore follow four rules:
     report.samples, report.view    store each run; make the tables at the end
 
 Read in this order:
-
 1. `measurement`   the shared part of all scenarios: options, rounds, samples; it uses `progress` and `errors`
 2. `peers`         the measured brokers, each in a process of its own
 3. `load`          the clients and connections that keep a broker busy

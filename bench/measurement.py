@@ -1,7 +1,6 @@
 """The part that all benchmark commands share: their options, rounds, samples and tables.
 
-A scenario is a function that measures something. The decorator `scenario` turns the function into a command::
-
+A scenario is a function that measures something. The decorator `scenario` turns the function into a command:
     @scenario("latency", VIEW)
     @broker_options
     @click.option("--num-records", type=POSITIVE, default=5_000)
@@ -16,8 +15,7 @@ function adds a broker to `measurement.stack`, the command stops this broker at 
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of
-the same round are compared. Each round begins with the next contestant, so that no contestant always runs first::
-
+the same round are compared. Each round begins with the next contestant, so that no contestant always runs first:
     round 0: HMB, Kafka    round 1: Kafka, HMB    round 2: HMB, Kafka
 """
 

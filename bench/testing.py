@@ -1,12 +1,13 @@
 """The times of the embedded broker in tests: its start, its stop, the creation of a topic, and 1,000 short tests.
 
+These commands are examples:
     hmb bench testing
     hmb bench testing --num-tests 100 --json
 
-A test suite needs some of these times once, and others for each test. The benchmark runs the broker in its own process.
-It begins to measure after the imports, because a test suite imports the broker only once. Each figure is the median of
-several runs, and the table shows the goal beside the figure. A test creates a topic, sends ten records with HMB's
-producer, and reads them with HMB's consumer. Each test creates a new producer and a new consumer.
+A test suite starts and stops the broker once, and creates topics for each test. The benchmark runs the broker in its
+own process. It begins to measure after the imports, because a test suite imports the broker only once. Each figure is
+the median of several runs, and the table shows the goal beside the figure. A test creates a topic, sends ten records
+with HMB's producer, and reads them with HMB's consumer. Each test creates a new producer and a new consumer.
 """
 
 from __future__ import annotations

@@ -2,16 +2,14 @@
 
 If the client of a benchmark is slower than the broker, the benchmark measures the client. Different benchmarks
 therefore use different kinds of load:
-
 - *Performance clients* produce or consume as fast as they can and print one line of figures. Most benchmarks use the
   tools of Kafka. HMB's performance clients have the same options and print the same line.
-- *Client libraries* are measured themselves, in the benchmark `clients`. They run one after another with the same
-  settings.
+- *Client libraries* for Python are not a tool of the benchmark `clients`, but what it measures. They run one after
+  another with the same settings.
 - *Prepared requests* are the same bytes, which one thread sends again and again on many connections. The thread needs
   little CPU time, so the broker can use the rest of the machine to serve 1,000 connections.
 
 Read in this order:
-
 1. `workload`           the number of messages, their size, and the size of a batch
 2. `producers`          run the producers of Kafka 4.3.0, Kafka 0.8.2.2 and HMB; `perf_producer` is HMB's program
 3. `consumers`          run the consumers of Kafka 4.3.0 and HMB; `perf_consumer` is HMB's program

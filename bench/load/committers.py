@@ -1,8 +1,7 @@
 """Committers: connections that send OffsetCommit requests as fast as possible, and use little CPU time.
 
 A committer encodes one OffsetCommit request at its start and uses the bytes as a template. For each commit, it writes
-the next offset into the template and sends the bytes. A committer decodes only the error code of each response::
-
+the next offset into the template and sends the bytes. A committer decodes only the error code of each response:
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
@@ -146,8 +145,8 @@ class CommitRates(NamedTuple):
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
     """Send commits on all connections for `seconds` seconds, and return the results.
 
-    Raises PeerFailed if a commit fails. Raises PeerFailed also if, at the end, the committed offset of a group is not
-    the last offset that the broker has acknowledged.
+    Raises PeerFailed if a commit fails. At the end, the committed offset of each group must be the last offset that the
+    broker has acknowledged. Otherwise, the function also raises PeerFailed.
     """
     latencies: list[float] = []
     cpu = peers.cpu_seconds(broker.pid)

@@ -2,8 +2,8 @@
 
 The members use the classic group protocol. A member sends JoinGroup and SyncGroup, and after them a Heartbeat at each
 interval. When the response to a heartbeat reports a rebalance, the member joins again. The latency of a heartbeat is
-the time from just before the request is written until the response is read. This time includes the time in which the
-coroutine waits for other coroutines.
+the time from the write of the request until the member has read the response. If the member's coroutine must wait for
+other coroutines, the latency includes this wait.
 """
 
 from __future__ import annotations

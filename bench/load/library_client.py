@@ -1,5 +1,6 @@
 """A program that runs one client library: it produces or consumes records, and prints how long this took.
 
+These two commands are examples:
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
@@ -15,8 +16,8 @@ The start of a library is not measured. For a producer, the program measures the
 acknowledged until all records are acknowledged. For a consumer, it measures the time after the first batch until the
 last record, and does not count the records of the first batch. The program reads each value, as a real program does.
 
-`hmb bench clients --versus` runs this file with the Python of another installation of HMB. From the benchmarks of that
-installation, this file imports only the function `cpu_seconds`.
+`hmb bench clients --versus` runs this file with the Python of another installation of HMB. The other installation can
+be older. This file therefore imports only the function `cpu_seconds` from its benchmarks.
 """
 
 from __future__ import annotations

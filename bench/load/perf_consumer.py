@@ -1,5 +1,6 @@
 """HMB's performance consumer: it reads a topic as fast as it can, and prints the same line as Kafka's tool.
 
+This command is an example:
     python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
 
 The mode "records" reads record objects with `Consumer.poll`. The mode "arrow" reads Arrow batches with `poll_arrow`.

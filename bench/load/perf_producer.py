@@ -1,5 +1,6 @@
 r"""HMB's performance producer: a program that sends messages as fast as it can. Its options are those of Kafka's tool.
 
+This command is an example:
     python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 

@@ -2,13 +2,12 @@
 
 Each producer runs in a process of its own. All producers have the same settings: acks=1, the same batch size, linger 0,
 no idempotence, buffer.memory 67108864, and no limit of the rate. All producers print a last line in the same format.
-This example is broken into two lines::
-
+This example is broken into two lines:
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
 One MB in this line is 1,048,576 bytes. The latency of a record is the time from `send` until the record is
-acknowledged. If a producer sends as fast as it can, most of this time the record waits in the producer's buffer.
+acknowledged. If a producer sends as fast as it can, a record spends most of this time in the producer's buffer.
 """
 
 from __future__ import annotations
@@ -138,7 +137,10 @@ def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_ME
 
 
 def last_line(output: str) -> ProducerReport | None:
-    """Return the figures of the only line with percentiles, which is the last one. Return None without such a line."""
+    """Parse the output of a producer. Return the figures in its last line, the only line with percentiles.
+
+    Return None if the output contains no such line.
+    """
     found = _LAST_LINE.search(output)
     if found is None:
         return None

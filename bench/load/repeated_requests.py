@@ -3,8 +3,7 @@
 If a client encoded each request, the client would become the bottleneck long before the broker. A `Load` therefore
 encodes one request for each connection, and sends the same bytes again and again. Each connection has several requests
 in flight, as in Kafka's clients. The thread decodes only the first response on each connection, to check that it
-contains no error. Of each later response, the thread reads only the size and skips the rest::
-
+contains no error. Of each later response, the thread reads only the size and skips the rest:
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
 """
@@ -143,9 +142,9 @@ class Load:
 def first_exchange(client: socket.socket, request: Request, version: int) -> bytes:
     """Send a request until its response contains no error. Return the encoded request.
 
-    After the creation of a topic, its partitions have no leader for a short time. If the response contains an error of
-    TRANSIENT, the function therefore sends the request again. Raises PeerFailed for other errors, and if such an error
-    still occurs after NEW_TOPIC_TIMEOUT seconds.
+    After the creation of a topic, its partitions have no leader for a short time. The response then contains one of the
+    errors in TRANSIENT, and the function sends the request again. Raises PeerFailed for any other error. Raises
+    PeerFailed also if a request still fails after NEW_TOPIC_TIMEOUT seconds.
     """
     protocol, stream = ClientConnection("load"), client.makefile("rb")
     deadline = time.monotonic() + NEW_TOPIC_TIMEOUT

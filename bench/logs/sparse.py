@@ -2,8 +2,7 @@
 
 The files are sparse: most of their bytes were never written, and use no disk space. Each log has ten segments, or one
 segment for each GB if this is more. Each batch has 256 KB, but the benchmark writes only its header. A log needs only
-the headers to find a batch, to return its position, and to append the next batch::
-
+the headers to find a batch, to return its position, and to append the next batch:
     | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
 The benchmark reads at random offsets. It uses the same offsets in each round, so that the headers are in the page

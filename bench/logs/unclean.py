@@ -1,11 +1,11 @@
 """A log that a broker has not closed, as after a kill. At its next start, a broker must check this log.
 
-The broker then checks every batch and writes the indexes again. The log has one segment and no recovery point. Its
-batches come from an idempotent producer, because most producers are idempotent. The broker must therefore also rebuild
-the state of this producer. The timestamps increase from batch to batch, so that the time index contains entries.
+A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
+recovery point. Its batches come from an idempotent producer, because most producers are idempotent. The broker must
+therefore also rebuild the state of this producer. The timestamps increase from batch to batch, so that the time index
+contains entries.
 
-The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch::
-
+The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch:
     offset  0   int64   base_offset
            17   uint32  crc, over all bytes from 21 on
            27   int64   base_timestamp

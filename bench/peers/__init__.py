@@ -5,7 +5,6 @@ alternately. Kafka 4.3.0 is a current release. Kafka 0.8.2.2 is the last release
 of 2015 measured. The tests in `tests/conformance` compare the responses and the files of the same brokers.
 
 Read in this order:
-
 1. `broker_process`  the class `Peer`: start a broker, wait until it is ready, stop it, kill it
 2. `hmb_broker`      HMB's broker, of this installation or of another checkout
 3. `kafka_43`, `kafka_082`  two releases of Kafka; `jars` finds their jars, and `fetch` downloads them

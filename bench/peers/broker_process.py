@@ -1,8 +1,7 @@
 """A broker that runs in a process of its own, on a free port of 127.0.0.1.
 
 A benchmark compares brokers fairly only if each broker is a real process, and if clients connect to it through a real
-socket. The same is true for a conformance test. A `Peer` is such a process with its own directory and log file::
-
+socket. The same is true for a conformance test. A `Peer` is such a process with its own directory and log file:
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
@@ -86,7 +85,10 @@ class Peer:
         raise NotImplementedError
 
     def spawn(self) -> None:
-        """Start the process, and do not wait until the broker is ready, so that a benchmark can measure this time."""
+        """Start the process without waiting for the broker.
+
+        A benchmark can then measure how long the broker's start takes.
+        """
         self.process = spawn(self.command(), self.log_path)
 
     def start(self) -> Self:

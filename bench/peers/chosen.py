@@ -1,5 +1,6 @@
-"""The choice of the brokers that a benchmark measures. The options of the command decide which ones.
+"""The choice of the brokers that a benchmark measures, from the options of its command.
 
+These options choose the brokers:
     (no option)                 HMB and Kafka 4.3.0, started for the benchmark; HMB alone without Kafka's jars or Java
     -b HOST:PORT                the broker at this address
     --versus HOST:PORT          HMB, or the broker of -b, and the broker at this address
@@ -84,9 +85,10 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return the two kinds of brokers to compare: HMB, and either the HMB of `versus` or, without it, Kafka 4.3.0.
+    """Return the two kinds of brokers to compare.
 
-    If Kafka's jars are missing, return only HMB.
+    These are HMB and the HMB of `versus`. If `versus` is None, they are HMB and Kafka 4.3.0. If Kafka's jars are
+    missing, return only HMB.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

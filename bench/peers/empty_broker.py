@@ -1,14 +1,15 @@
 """A broker that discards records. It shows the highest rate that a producer can reach with a broker in Python.
 
+This command measures the empty broker, too:
     hmb bench produce --empty
 
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
 increase the rate. The empty broker shows how much a faster broker could increase the rate at most. It is HMB's broker,
-and handles only Produce requests in another way. The first Produce request of a connection is handled as usual, and
-the broker keeps its response. It does not decode any later Produce request of the connection. It answers such a request
-with the kept response, in which it changes only the correlation id.
+except for Produce requests. It handles the first Produce request of a connection as usual, and stores the response. It
+does not decode later Produce requests of the connection. It answers each of them with the stored response, in which it
+changes only the correlation id.
 
-If HMB did less work for each request, its rate could at most reach the rate of the empty broker.
+The rate of the empty broker is a limit: HMB cannot become faster than this by doing less work for each request.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ CORRELATION_ID = slice(4, 8)
 
 
 class EmptyBroker(Hmb):
-    """A broker that appends the records of the first Produce request of each connection, and discards all others."""
+    """A broker that appends only the records in the first Produce request of each connection.
+
+    It discards all others.
+    """
 
     name = "an empty broker"
 

@@ -2,8 +2,7 @@
 
 To measure a change to HMB, a benchmark compares HMB with the change and HMB without the change. Both brokers run on one
 machine, and only their code differs. The other HMB has its own virtual environment, in another checkout or for another
-version of Python. `make` creates the virtual environment of a checkout in the folder `.venv`::
-
+version of Python. `make` creates the virtual environment of a checkout in the folder `.venv`:
     git worktree add ../before main && make -C ../before .venv/core.stamp
     hmb bench produce --versus ../before
 """
@@ -56,9 +55,9 @@ class Installation:
 
 
 def _label(path: Path) -> str:
-    """Return the name of a checkout, or of a virtual environment (`main/.venv`).
+    """Return the name of an installation for tables, for example `before` or `main/.venv`.
 
-    `path` may also be a Python inside of it.
+    `path` is a checkout, a virtual environment, or the Python executable of a virtual environment.
     """
     folder = path.parent.parent if path.is_file() else path
     return "/".join(folder.parts[-2:]) if folder.name.startswith(".") else folder.name

@@ -2,7 +2,6 @@
 
 Kafka is not a part of this project. A benchmark looks for the jars of each Kafka release in these folders, in this
 order:
-
 1. the folder of the option `--kafka-dir`, or of the environment variable HMB_KAFKA_43 or HMB_KAFKA_082;
 2. `.peers/` in the root of the checkout, into which `hmb bench fetch-kafka` downloads the jars;
 3. without a checkout, `hmb/kafka` in the user's cache, into which the same command downloads the jars.
@@ -48,7 +47,7 @@ def kafka_streams_jars() -> Path:
 
 
 def use_kafka(folder: Path) -> None:
-    """Use the jars in `folder`: either in its folders k43/libs and k082/libs, or the jars of one Kafka release.
+    """Use the jars in `folder`. It contains the folders k43/libs and k082/libs, or the jars of one Kafka release.
 
     Raises PeerUnavailable if no file kafka-clients-*.jar is in the folder.
     """

@@ -5,7 +5,6 @@ run as a sample, in a file and in a topic. Tables and charts are made only from 
 bench show` and the documentation make their tables with the same code.
 
 Read in this order:
-
 1. `samples`        stores the results of each run as a sample, in a file and in a topic
 2. `distribution`   the median and the range of several runs, and percentiles
 3. `tables`         tables as text, and the ratios between two contestants

@@ -2,8 +2,7 @@
 
 `dots` draws the usual chart. The chart has one panel for each measured figure, for example records/s. A panel has one
 line for each cell, for example a message size. In a line, each contestant, for example HMB, has a dot at the median of
-its rounds. A bar through the dot goes from the minimum to the maximum of the rounds::
-
+its rounds. A bar through the dot goes from the minimum to the maximum of the rounds:
     100 B, batch 195    |      -o-   -x-
     100 B, batch 1387   |              -o--   -x-
                         +----------------------------- records/s
@@ -37,9 +36,9 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw the chart with dots, with one panel for each column that the samples contain.
 
-    If there are several cells and a reference, draw only the columns with `compare`, each with a second panel. The
-    second panel shows the ratios to the reference. In the first panel the cells differ so much that nobody can see
-    small differences between the contestants.
+    The values of different cells can differ so much that nobody can see small differences between the contestants. So
+    if several cells and a reference exist, each column gets a second panel with the ratios to the reference. The chart
+    then contains only the columns with `compare`.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -77,7 +76,7 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
-        # From the ninth contestant on, a color has another marker than the first time.
+        # From the ninth contestant on, the colors repeat. A repeated color then has another marker.
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": marker}
         medians = [each.median for each in points.values()]

@@ -1,8 +1,7 @@
 """Samples: the stored results of each run of a benchmark, from which all published figures are calculated.
 
 A sample contains the results of one run: the suite (the name of the benchmark), the broker, the client, the parameters
-and the figures. A benchmark writes each sample into a file and into a topic::
-
+and the figures. A benchmark writes each sample into a file and into a topic:
     DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
     topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
 
@@ -105,7 +104,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def samples_of(document: Mapping[str, Any]) -> list[Sample]:
-    """Return the samples in the content of a file. `read` returns such a content."""
+    """Return the samples in `document`, which is the content of a file as `read` returns it."""
     return [Sample(**each) for each in document["samples"]]
 
 

@@ -3,8 +3,7 @@
 A benchmark command prints tables of its runs. The documentation makes the same tables later, from published files. A
 table is therefore made only from samples, which are the stored results of the runs.
 
-A ratio compares two runs of the same round. In this example, the machine becomes slower from round to round::
-
+A ratio compares two runs of the same round. In this example, the machine becomes slower from round to round:
     round    HMB    Kafka    ratio
     0        300    250      1.20
     1        200    160      1.25        median ratio 1.20, although the rates differ by a factor of 3
@@ -54,7 +53,7 @@ def _is_number(cell: str) -> bool:
 
 
 def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    """Group samples by the value that `key` returns. A group comes before another if its first sample comes earlier."""
+    """Group samples by the value that `key` returns for them. The groups have the order of their first samples."""
     groups: dict[Key, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)

@@ -1,7 +1,6 @@
 """Views: the declaration of a benchmark's tables and charts, which decides which runs and figures they show.
 
 Each benchmark declares one `SampleView`. A view uses three terms:
-
 - A *contestant* is one of the things that a benchmark compares, for example a broker, a client or a layout of threads.
 - A *cell* is one task that all contestants do, for example to send messages of 100 B, or to serve 10 connections.
 - The *reference* is the contestant with which all others are compared, usually Kafka.
@@ -160,8 +159,8 @@ class SampleView:
         """Return a table that summarizes the ratios of all cells, or no table if nothing is compared.
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table also names the cells in which a contestant was better
-        than the reference in every round. It names the cells in which the contestant was worse in every round, too.
-        Chance can cause the same: if both are equally fast, all five rounds have the same winner in 1 of 16 cells.
+        than the reference in every round, and the cells in which it was worse in every round. Such a cell can be
+        chance: if both are equally fast, all five rounds have the same winner in 1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:
@@ -185,7 +184,10 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: the cells in which a contestant was better in every round, and those in which it was worse."""
+    """Return the cells in which a contestant beat the reference in every round, and the cells in which it lost.
+
+    Each result is a text with the names of cells. A contestant that lost was worse in every round.
+    """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]
     lower = [cell for cell, ratio in complete.items() if ratio.maximum < 1]

@@ -9,7 +9,6 @@ result is accepted. `VIEW` declares the tables. `command` measures. The options 
 scenarios (`hmb.bench.measurement`).
 
 Read in this order:
-
 1. `start`                 the smallest scenario: from the start of a process to the first acknowledged record
 2. `produce`               records per second of a producer, and CPU time per record
 3. `consume`, `latency`    the same for a consumer, and the time from the producer to the consumer for one record

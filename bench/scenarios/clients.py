@@ -1,5 +1,6 @@
 """The speed of producers and consumers in Python: HMB, confluent-kafka, aiokafka and kafka-python.
 
+These commands are examples:
     hmb bench clients                                # with HMB's broker and with Kafka 4.3.0, three rounds each
     hmb bench clients -b HOST:PORT --repeat 5        # with a running broker
     hmb bench clients --only produce --scale 0.1     # a quick look

@@ -1,5 +1,6 @@
 """The time that a broker needs to compact a log, for HMB and for Kafka 4.3.0 with the same segments.
 
+These commands are examples:
     hmb bench compaction                                   # 1 GB, uncompressed and lz4, three rounds
     hmb bench compaction --size 100000000 --codecs none --repeat 1
 

@@ -1,5 +1,6 @@
 """The throughput of a broker with many connections and partitions, compared with one connection.
 
+These commands are examples:
     hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
     hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
 

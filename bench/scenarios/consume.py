@@ -1,5 +1,6 @@
 """The throughput of a consumer: records per second, and the broker's CPU time for each record.
 
+These commands are examples:
     hmb bench consume                                # HMB and Kafka 4.3.0, Kafka's ConsumerPerformance
     hmb bench consume --client hmb -b HOST:PORT      # HMB's consumer; --client arrow: with Arrow batches
     hmb bench consume --num-records 500000 --record-size 1000

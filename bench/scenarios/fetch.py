@@ -1,12 +1,12 @@
 """The cost of a fetch of many partitions without new records: with and without a fetch session (KIP-227).
 
+These commands are examples:
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
 When a consumer has read all records, it continues to send Fetch requests, and their responses are empty. A full fetch
 names every partition. In a fetch session, the broker remembers the partitions, and a request names only partitions
-whose fetch offset has changed. In this benchmark no fetch offset changes, so such a request names no partition::
-
+whose fetch offset has changed. In this benchmark no fetch offset changes, so such a request names no partition:
     full           FetchRequest  topics: 1000 partitions     about 20 KB
     in a session   FetchRequest  session_id, epoch           about 60 B
 

@@ -1,12 +1,12 @@
 """The work of a broker with many consumer groups: heartbeats, a rebalance, and groups in which nothing happens.
 
+These commands are examples:
     hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions
     hmb bench groups --members 500 --repeat 1
 
 Each member has its own connection (`load/group_members.py`). A member joins its group and sends a heartbeat every
 `--interval` seconds. When a response reports a rebalance, the member joins again. Two groups are large, with 50 members
 each. The benchmark measures three things:
-
 - the latency of heartbeats. The goal is a 99th percentile below 100 ms.
 - the CPU time of the broker while all groups are quiet: members send heartbeats, but no group has a rebalance. The goal
   is less than 5 % of one core.

@@ -1,8 +1,10 @@
 """How costs grow in HMB's broker: with more connections, more partitions, larger responses, or a larger log.
 
+These commands are examples:
     hmb bench growth                        # all four
     hmb bench growth --of connections,log
 
+The benchmark increases four numbers step by step, and measures these figures:
     connections   1 to 1,000: records/s, and the 99th percentile of a request's latency
     partitions    1 to 2,000: the time of a start, after a clean stop and after a kill; the memory, and the open files
     fetch         responses of 1 MB to 100 MB: MB/s
@@ -103,7 +105,7 @@ def measure_partitions(count: int) -> dict[str, float]:
 
 
 def measure_fetch(broker: MeasuredBroker, megabytes: int) -> dict[str, float]:
-    """Return the rate (MB/s) of Fetch requests whose responses have this size. Each waits for the one before it."""
+    """Return the rate (MB/s) of Fetch requests whose responses have this size. One request is in flight at a time."""
     topic = f"fetch-{megabytes}"
     topics.create(broker.bootstrap, topic)
     requests = [(produce_request(topic, 0, 1, MB), PRODUCE_VERSION)]

@@ -1,5 +1,6 @@
 """The latency of one record on its way from the producer through the broker to the consumer.
 
+These commands are examples:
     hmb bench latency                                # HMB and Kafka 4.3.0, Kafka's EndToEndLatency
     hmb bench latency --client hmb --num-records 5000
 

@@ -1,5 +1,6 @@
 """The memory that a broker uses, and the memory that HMB's producer uses.
 
+These commands are examples:
     hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
     hmb bench memory --gigabytes 1               # a quick look
     hmb bench memory --of producer               # HMB's producer while it sends 10 GB
@@ -13,7 +14,7 @@ Producer: HMB's performance producer sends records of 100 B as fast as it can. I
 size of the buffer. The broker of this run keeps only the newest segments.
 
 The figures are the resident memory of the process (VmRSS in /proc), and its peak (VmHWM). Neither figure includes the
-page cache. It contains the newest bytes of the logs, but belongs to the kernel.
+page cache. The page cache contains the newest bytes of the logs, but belongs to the kernel.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The throughput of a producer: acknowledged records per second, and the broker's CPU time for each record.
 
+These commands are examples:
     hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds
     hmb bench produce --cells 1,2 --repeat 5         # some cells, more rounds
     hmb bench produce --client hmb -b HOST:PORT      # HMB's producer to a running broker
@@ -13,8 +14,9 @@ run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` na
 topic. A run counts only if the broker's log contains all sent records after the run.
 
 On a machine with two cores, the client needs most of the CPU time. A faster broker therefore hardly increases the rate,
-but it needs less CPU time for each record. The benchmark measures both. At first, a JVM needs CPU time to compile its
-code. Therefore all brokers get the same warm-up before the first run: the same records for `--warm-up` seconds each.
+but it needs less CPU time for each record. The benchmark measures the rate and this CPU time. At first, a JVM needs CPU
+time to compile its code. Therefore all brokers get the same warm-up before the first run: the same records for
+`--warm-up` seconds each.
 """
 
 from __future__ import annotations

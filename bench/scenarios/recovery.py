@@ -1,5 +1,6 @@
 """The time of a broker's start after a kill, when the broker checks every batch and writes the indexes again.
 
+These commands are examples:
     hmb bench recovery                                    # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0
     hmb bench recovery --size 100000000 --batches 200     # bytes
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout

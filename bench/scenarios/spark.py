@@ -1,5 +1,6 @@
 """The speed of Spark with topics: HMB's data source compared with Spark's own Kafka connector.
 
+These commands are examples:
     hmb bench spark --jars DIR                      # both; DIR contains the connector's jars
     hmb bench spark                                 # HMB's data source alone
     hmb bench spark --only read --partitions 2 --num-records 500000
@@ -7,7 +8,6 @@
 Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
 spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark session with
 two cores. Spark runs three kinds of jobs:
-
 - read: Spark reads all records of a topic, with one and with two partitions. An aggregation uses every value.
 - write: Spark writes the same number of rows of 100 B into a topic.
 - stream: a producer sends `--rate` records/s for `--seconds` seconds, and Spark processes them in small batches. The
@@ -190,8 +190,8 @@ class SparkMeasurement:
 def spark_with(jars: Path | None) -> SparkSession:
     """Return a Spark session with two cores and HMB's data source. With `jars`, it also has the jars of this folder.
 
-    The function does not use `hmb.spark.session`, because this needs a newer Spark than some connectors support. Raises
-    PeerUnavailable.
+    The function does not use `hmb.spark.session`, which refuses the older versions of Spark that some connectors need.
+    Raises PeerUnavailable.
     """
     try:
         from pyspark.sql import SparkSession

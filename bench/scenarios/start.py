@@ -1,5 +1,6 @@
 """The time from the start of a broker to its first acknowledged record, and the broker's memory after this record.
 
+These commands are examples:
     hmb bench start
     hmb bench start --repeat 9 --json
     hmb bench start --versus ../before               # this HMB and the HMB of another checkout

@@ -5,7 +5,6 @@ Each stream processor reads one topic and counts the words in it. After a crash,
 counted every record.
 
 Read in this order:
-
 1. `word_count`    the word count, written for each processor in Python; `WordCount.java` is written for Kafka Streams
 2. `hailstorm`     the command `hmb bench hailstorm`, which runs all processors alternately
 """

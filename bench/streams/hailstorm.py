@@ -1,5 +1,6 @@
 """The speed of Hailstorm and of other stream processors, and how much time exactly-once results cost.
 
+These commands are examples:
     hmb bench hailstorm                                       # 1,000,000 records, 5,000 different words
     hmb bench hailstorm --words 5000,200000                   # by the size of the state
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
@@ -9,7 +10,6 @@ benchmark measures the loss. Each stream processor counts the words of the same 
 broker. Each processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured time includes the
 start of this process. A run counts only if the processor has counted every record. The text at the top of
 `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
-
     bytewax, quixstreams    at least once; they must be installed
     streams-at-least-once, streams-exactly-once
                             Kafka Streams with and without exactly once; its jars must be installed
@@ -83,7 +83,10 @@ class WordCountView(SampleView):
         return [*super().tables(samples), *price]
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return no table: the ratios of all processors to one of them over all cells have no meaning here."""
+        """Return no table, because a summary over all stream processors has no meaning.
+
+        Another table compares pairs.
+        """
         return []
 
 

@@ -3,8 +3,7 @@
 The thesis of 2015 describes a broker and a producer for Kafka's protocol, written in Haskell. Its chapter 10 compares
 both programs with Apache Kafka 0.8.2.0. One benchmark sends messages of one size in batches of five sizes. The other
 one sends messages of five sizes in batches of one size. These are ten combinations of sizes, called *cells*. Each cell
-is measured in four *scenarios*. A scenario is a producer and a broker::
-
+is measured in four *scenarios*. A scenario is a producer and a broker:
     1   Kafka's producer -> Kafka's broker    the reference
     2   Kafka's producer -> HMB's broker
     3   HMB's producer   -> Kafka's broker
@@ -14,7 +13,6 @@ In the rest of this project, the word scenario means a benchmark (`hmb.bench.sce
 folder calls a producer and its broker a pair. The numbers 1 to 4 are those of the thesis.
 
 Read in this order:
-
 1. `cells`    the ten cells, and the rates that the thesis measured in them
 2. `suite`    the command `hmb bench thesis`, which runs all pairs alternately
 3. `tables`   rates and ratios, compared with those of the thesis; costs and goals

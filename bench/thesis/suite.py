@@ -1,5 +1,6 @@
 """The command `hmb bench thesis`, which repeats the benchmarks of the thesis with two releases of Kafka.
 
+These commands are examples:
     hmb bench thesis                               # everything, about 40 minutes
     hmb bench thesis --cells 1,4,7 --repeat 1      # some cells
     hmb bench thesis --scale 0.1                   # a quick look
