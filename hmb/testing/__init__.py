@@ -2,7 +2,6 @@
 
 A test of a producer or a consumer needs a broker, and a topic that no other test uses. If HMB is installed, pytest
 loads the module `plugin.py` through the entry point `pytest11`. The plugin offers these fixtures:
-
 - `hmb_broker`, an embedded broker for the whole test session (`hmb.Broker`)
 - `hmb_topic`, the name of a new topic for each test
 - `hmb_group`, a new name of a consumer group for each test
@@ -18,7 +17,6 @@ a free port and a temporary directory. With `--hmb-bootstrap`, all workers share
 each topic ends with random letters, so no two workers use the same topic.
 
 Read in this order:
-
 1. `embedded.py`   the broker of a test: restarts, and access to records without a client
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
 3. `faults.py`     errors, delays, lost responses and cut connections

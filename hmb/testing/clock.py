@@ -1,8 +1,7 @@
 """A clock that a test moves forward. For the broker, an hour then passes in a few milliseconds.
 
 A test of retention, of a transaction's timeout or of expired offsets cannot wait for hours. Therefore an embedded
-broker accepts a `ManualClock`. The method `advance` moves this clock forward::
-
+broker accepts a `ManualClock`. The method `advance` moves this clock forward:
     clock = ManualClock()
     with hmb.Broker(clock=clock) as broker:
         ...
@@ -13,23 +12,23 @@ test does not move the clock.
 
 `advance` moves the time in several steps, because one expiry can start the wait for another one. For example, the
 members of a group expire after 45 s without a heartbeat. From this moment the group is empty. The offsets of an empty
-group expire after 7 days. One call of `advance(days=8, expire_members=True)` expires both::
-
+group expire after 7 days. One call of `advance(days=8, expire_members=True)` expires both:
     0 s            advance begins
     45 s           the coordinator removes the members from the group
     7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets
     8 d            each periodic task runs once more, and advance returns
 
 Each step ends at the next deadline of a transaction or of a group member, or at the next run of a periodic task. The
-thread that calls `advance` runs the periodic tasks. `advance` returns when all work is done that was due in this time.
+thread that calls `advance` runs the periodic tasks. When all work that was due in this time is done, `advance` returns.
 
 A periodic task does not run at each of its intervals during a long advance, because one year contains three million
 intervals of 10 seconds. Instead, the task waits for one twentieth of the remaining time, but at least for its interval.
 An advance of one year runs this task about 250 times. The pauses are long at the beginning, and 10 seconds at the end.
 
-Clients send heartbeats in real time. If `advance` moved the deadlines of group members, running clients would lose
-their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation) follow the real time. Only
-`advance(..., expire_members=True)` moves these deadlines. All members then expire, and running clients join again.
+Clients send heartbeats in real time, for example every 3 seconds. If `advance` moved the deadlines of group members,
+running clients would lose their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation)
+follow the real time. Only `advance(..., expire_members=True)` moves these deadlines. All members then expire, and
+running clients join again.
 
 The module hmb/storage/clock.py lists the parts of the broker that use this clock. Three times always follow the real
 time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
@@ -80,7 +79,10 @@ class ManualClock:
         return now_ms() + self._moved
 
     def monotonic_ms(self) -> int:
-        """Return the time (ms) that the coordinator compares with the deadlines of members. It has no fixed start."""
+        """Return the time (ms) that the coordinator compares with the deadlines of members.
+
+        It does not count from 1970.
+        """
         return clock.monotonic_ms() + self._members_moved
 
     @property
@@ -165,7 +167,8 @@ class ManualClock:
         """Return how many ms remain until the next deadline of a transaction, for each broker.
 
         If `with_members` is true, the list also contains the ms until the next deadline of a group member. The list
-        contains no deadline of the past. If the work at such a deadline failed, the broker's periodic tasks try again.
+        contains no deadline that has already passed. If the work at such a deadline failed, a periodic task of the
+        broker does this work later.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:

@@ -7,14 +7,14 @@ one broker never runs this part of a client.
 `hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
 with one set of logs, and it replicates nothing. The broker has one listener for each node. So the listener that
 receives a request shows which node the client has chosen. Wrappers around the broker's handlers change the response to
-what this node would answer::
-
+what this node would answer:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
 
-- The responses to Metadata and DescribeCluster list the running nodes. The first leader of partition P is the node P
-  modulo the number of nodes. `move_leader` chooses another leader.
+Each node answers as a node of a real cluster would:
+- The responses of a node to Metadata and DescribeCluster list the running nodes. The first leader of partition P is the
+  node P modulo the number of nodes. `move_leader` chooses another leader.
 - If a node does not lead a partition, it answers NOT_LEADER_OR_FOLLOWER for this partition in Produce, Fetch,
   ListOffsets and OffsetForLeaderEpoch.
 - The running node with the lowest number coordinates all groups and transactions. Other nodes answer NOT_COORDINATOR.

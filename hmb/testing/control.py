@@ -3,7 +3,6 @@
 A test in Go, Java or JavaScript starts `hmb broker --faults FILE` or `hmb broker --embedded`. The test cannot call
 Python methods such as `broker.faults.add`. Instead, it sends HTTP requests to a second port of the broker, the control
 port:
-
     GET    /faults        return the existing faults, as a list of objects
     POST   /faults        add one fault (an object) or several (a list); return a list of the new faults
     DELETE /faults        remove all faults

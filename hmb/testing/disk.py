@@ -2,8 +2,7 @@
 
 A test cannot fill the real disk of its computer. The log writes its files with two functions: `os.pwritev` and
 `os.fdatasync`. While a fault exists, `DiskFaults` replaces these two functions. A broker without faults calls the
-original functions, so it does no additional work::
-
+original functions, so it does no additional work:
     Log.append -> VirtualFile.write -> os.pwritev     without a fault: the system call
                                                       with a fault:    OSError(ENOSPC), or a wait and the system call
 
@@ -122,7 +121,7 @@ class DiskFaults:
         """Remove a fault. Do nothing if the fault is already removed, for example by `clear`.
 
         When the disk is full, the broker refuses records and checks once a second whether the disk has space again.
-        After the removal of a fault `full`, this method makes the check at once. So the broker accepts the records of
+        After it has removed a fault `full`, this method makes the check at once. So the broker accepts the records of
         the next test.
         """
         with CHANGED:

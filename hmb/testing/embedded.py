@@ -5,8 +5,7 @@ the run, the test reads records. A test also kills the broker during a run, as a
 At its end, a test deletes all topics for the next test, because this is faster than a new broker for each test.
 
 The class `Broker` has methods for these tasks. A `BrokerServer` can start and stop only once. Therefore a `Broker`
-creates a new `BrokerServer` at each restart::
-
+creates a new `BrokerServer` at each restart:
     Broker      port 40001, directory /tmp/hmb-x
       |-- BrokerServer 1     start ... kill       the directory stays as the kill left it
       `-- BrokerServer 2     start ... stop       same port, same directory; the start repairs the logs
@@ -242,7 +241,8 @@ class Broker:
         Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
         would lose them. If the broker is not running, do nothing.
 
-        A client that sends to a killed broker waits for its own timeout, librdkafka for 5 minutes. Call `restart`.
+        A client that sends to a killed broker waits until its own timeout. For librdkafka, this takes 5 minutes, so
+        call `restart` before.
         """
         if self._is_running:
             self._end_run()

@@ -17,7 +17,10 @@ class FaultError(HmbError, ValueError):
 
 
 class NameNotFound(HmbError, ValueError):
-    """An error for a name that no API or no error code has. The message suggests the most similar name."""
+    """An error for a name that is not the name of an API or an error code.
+
+    The message suggests the most similar name.
+    """
 
 
 class RequestsMissing(HmbError, AssertionError):

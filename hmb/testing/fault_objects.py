@@ -3,7 +3,6 @@
 A file of faults is a list of objects, one object for each fault. A fault of requests has the key `api`, and its other
 keys are the arguments of `Faults.add`. A fault of the disk has the key `disk`, which is the argument `kind` of
 `DiskFaults.add`. Its other keys are the other arguments of this method:
-
     - {api: PRODUCE, error: NOT_LEADER_OR_FOLLOWER, times: 2}
     - {api: FETCH, topic: orders, delay: 0.5}
     - {disk: slow, seconds: 0.2, topic: orders}

@@ -2,17 +2,16 @@
 
 A program that uses Kafka has code for errors, for slow responses and for lost connections. A healthy broker never
 causes these problems, so a test never runs this code. `Faults` therefore puts wrappers around the broker's handlers
-(handler_layers.py). Without faults there are no wrappers, so requests cost no extra time. An example::
+(handler_layers.py). Without faults there are no wrappers, so requests cost no extra time.
 
-    faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=2)
-
+For example, a test calls `faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=2)`. The broker then answers:
     Produce, request 1 and 2    the response contains the error; the broker appends nothing
     Produce, from request 3     the broker's own handler answers
     Fetch, all requests         the broker's own handler answers
 
 The argument `cut="before"` closes the connection before the request takes effect, and `cut="after"` closes it
-afterwards. A client sees no difference: in both cases it gets no response. But after a Produce request, the records are
-in the log in the second case only. Idempotent producers exist because of this difference.
+afterwards. A client sees no difference: in both cases it gets no response. But the records of a Produce request are in
+the log only after `cut="after"`. Idempotent producers exist because of this difference.
 
 If a fault has no topic, its error is the response to the whole request. If a fault selects a topic, the error is only
 in this topic's part of the response, and the broker's handler answers the other parts. The module `refusal.py` builds

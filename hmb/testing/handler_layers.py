@@ -2,8 +2,7 @@
 
 Two modules of this folder wrap handlers: `faults.py` and `request_record.py`. The faults are the inner layer, and the
 record of requests is the outer layer. The record therefore contains the responses that the client receives, with the
-errors of the faults::
-
+errors of the faults:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
 The dispatcher looks up the handler of each API in a table. For an API without wrappers, the table contains the broker's

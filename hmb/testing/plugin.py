@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the address of `--hmb-bootstrap` once, so that a wrong one is not reported by each test."""
+    """Check the address of `--hmb-bootstrap` once. Otherwise each test would report a wrong address."""
     servers: str | None = config.getoption("--hmb-bootstrap")
     if servers is None or hasattr(config, "workerinput"):  # a worker of pytest-xdist
         return
@@ -80,7 +80,7 @@ def pytest_testnodedown(node: Any) -> None:
 def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Return the embedded broker of this test session. With pytest-xdist, each worker process has its own broker.
 
-    With `--hmb-bootstrap` the tests use another broker, so pytest skips a test that needs the embedded one.
+    With `--hmb-bootstrap` the tests use another broker, so pytest skips a test that needs the embedded broker.
     """
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker

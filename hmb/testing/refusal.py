@@ -6,8 +6,7 @@ partition, group or transactional id. To write a function for each of about 40 A
 Therefore this module reads from the message classes which fields contain error codes.
 
 The module works in three steps. The example is a Produce request for the partitions 0 and 1 of topic "a". A fault
-refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6::
-
+refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6:
     split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
     refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
     merge      responses [a: [index 0, error 0], [index 1, error 6]]
@@ -117,7 +116,7 @@ def _has_error(struct: type[Struct], version: int) -> bool:
 
 @cache
 def error_places(api: ApiKey) -> list[type[Struct]]:
-    """Return the structs with an error code in an API's response. Fields of all versions count."""
+    """Return the structs with an error code in an API's response, in any version of the API."""
 
     def walk(struct: type[Struct]) -> Iterator[type[Struct]]:
         if struct.fields.keys() & ERROR_FIELDS:
@@ -131,7 +130,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return whether requests of an API name topics ("topic") and partitions ("partition"). All versions count."""
+    """Return what the requests of an API name: "topic", "partition", both or nothing. All versions count."""
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:

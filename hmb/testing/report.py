@@ -20,10 +20,11 @@ CONNECTIONS = "hmb.broker.network"  # Its lines of the level INFO name each conn
 class LastLines(logging.Handler):
     """A log handler that keeps the last lines which the broker has logged.
 
-    pytest itself shows the lines of its own log level and of higher levels, usually WARNING. This handler passes such
-    a line on to pytest, and keeps the other ones. A report therefore shows each line once. pytest adds its handlers to
-    the root logger and to loggers that do not propagate. The handler therefore belongs to a logger that pytest does not
-    know, which becomes the parent of the broker's loggers.
+    pytest itself shows lines from its own log level on, usually WARNING. This handler passes such lines on to pytest,
+    and keeps only the other lines. A report therefore shows each line once.
+
+    pytest adds its handlers to the root logger and to loggers that do not propagate. This handler therefore belongs to
+    a logger that pytest does not know. This logger becomes the parent of the broker's loggers.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,10 @@ class Session:
         self._openers: dict[str, str] = {}  # the address of a connected client -> the test that has left it open
 
     def begin(self, test: str) -> None:
-        """Prepare the broker for a test: it runs, its record of requests is empty, and no earlier line is shown."""
+        """Prepare the broker for a test.
+
+        Start the broker if it does not run, and remove the requests and log lines of earlier tests.
+        """
         self._note_connections()
         self._test = test
         self._log.lines.clear()
