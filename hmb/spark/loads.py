@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
-# The scheme of a URI has at least two letters here, so that a directory with the name "a:" is no URI. The class Path
-# shortens "hdfs://host" to "hdfs:/host", so one slash is enough.
+# The scheme of a URI has at least two letters here, so that a directory with the name "a:" is no URI. The expression
+# accepts one slash after the scheme, because the class Path shortens "hdfs://host" to "hdfs:/host".
 URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -182,8 +182,8 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run, and the offsets at which the whole load ends. The run is None if nothing is left to load.
 
-    The run has at most `most` offsets. Its numbers of rows and files are still 0. In the first call, `target` is None.
-    Later calls pass the offsets that the first call has returned as the end of the load.
+    The run has at most `most` offsets. Its numbers of rows and files are still 0. `target` contains the offsets at
+    which the whole load ends. It is None in the first call, which finds these offsets.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

@@ -66,7 +66,7 @@ def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
 def partitions_of(
     cluster: Cluster, options: SourceOptions, *, known: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
-    """Return the partitions that a query reads now, without partitions in `known` that were deleted.
+    """Return the partitions that a query reads now. If a partition in `known` was deleted, leave it out.
 
     Raises KafkaError, ConnectionFailed, or ValueError if a partition of the option `assign` does not exist.
     """
@@ -128,11 +128,11 @@ def resolve(
 ) -> Offsets:
     """Return the offset that `bound` means in each partition.
 
-    If `bound` is a time, a partition can have no record at or after this time. For such a partition, `if_no_record`
-    decides: with "error", raise ValueError; with "latest", return the end of the log.
+    `bound` can be a time. If all records of a partition are older, `if_no_record` decides: with "error", raise
+    ValueError; with "latest", return the end of the log.
 
-    If `bound` contains partitions, they must be the same as in `partitions`. If they are not the same, raise
-    ValueError. `side` is the beginning of the option's name in the message.
+    If `bound` names partitions, they must be the same as in `partitions`. Otherwise, raise ValueError. `side` is
+    "starting" or "ending", for the option's name in the message.
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

@@ -191,7 +191,7 @@ def _columns(options: _Given) -> tuple[str, ...]:
 
 
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
-    """Parse and check the options when it is not known yet whether a batch query or a streaming query has them.
+    """Parse and check the options before Spark has decided whether they belong to a batch or a streaming query.
 
     Raises OptionError if neither kind of query can have these options.
     """

@@ -4,9 +4,10 @@ For a query that reads, Spark calls `reader` (batch) or `streamReader` (streamin
 `writer` or `streamWriter`. Each of these methods parses the options, and returns a reader or a writer from another
 module.
 
-Spark calls `schema` first, inside the user's call of `load()`. Wrong options therefore raise their error there, next to
-the mistake. At this moment, Spark has not decided yet whether the query is a batch query or a streaming query. A few
-options are wrong in a streaming query only, for example `endingOffsets`. Their error appears when the query starts.
+Spark calls `schema` first, inside the user's call of `load()`. If an option is wrong, this call raises the error, so
+the traceback shows the line with the mistake. At this moment, Spark has not decided yet whether the query is a batch
+query or a streaming query. A few options are wrong in a streaming query only, for example `endingOffsets`. Their error
+appears when the query starts.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the log end offset of each partition, without partitions in `known` that were deleted."""
+        """Return the log end offset of each partition. If a partition in `known` was deleted, leave it out."""
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):

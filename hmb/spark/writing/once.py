@@ -163,7 +163,8 @@ def _write(
 ) -> None:
     """Write the rows and their note in one transaction.
 
-    If the note then equals `before`, abort the transaction and raise _SameRowsError: the same rows are in the topic.
+    `before` is the note of the first run. If the new note is equal, the topic already contains the same rows: abort the
+    transaction and raise _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

@@ -53,7 +53,7 @@ class RowSender:
         self.topic: str | None = None  # the topic of the first row
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Queue the rows of a batch. If results of earlier rows have arrived, check these results, too.
+        """Queue the rows of a batch. Also check the results of earlier rows that have arrived.
 
         Raises UndeliveredError, RowError.
         """
