@@ -30,10 +30,11 @@ Read in this order:
     tasks         reads the range of one task as Arrow columns
     writing/      the writers: at least once, or exactly once
     local/        finds what Spark needs on this machine, and starts a session
+    metrics       the lag of a streaming query
     loads         `hmb spark load`: loads a topic into Parquet files, each record exactly once
 
-The folder `local` and the module `loads` make Spark easier to use. The data source does not need them, so skip them in
-a first reading.
+The folder `local` and the modules `metrics` and `loads` make Spark easier to use. The data source does not need them,
+so skip them in a first reading.
 
 PySpark imports each top-level module whose name starts with `pyspark_`. If such a module has a class `DefaultSource`,
 PySpark registers this class as a data source. For the data source `hmb`, this module is `pyspark_hmb`.
@@ -41,8 +42,8 @@ PySpark registers this class as a data source. For the data source `hmb`, this m
 
 from importlib import import_module
 
-__all__ = ["load", "session"]
-_MODULES = {"load": "loads", "session": "local.sessions"}
+__all__ = ["LagListener", "lag", "load", "session"]
+_MODULES = {"LagListener": "metrics", "lag": "metrics", "load": "loads", "session": "local.sessions"}
 
 
 def __getattr__(name: str) -> object:
