@@ -75,7 +75,7 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` gives each partition one chance more than the longest queue has batches more than this partition."""
+    """`choose` follows the chances: a partition with fewer waiting batches has more chances."""
     for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(chances) for _ in range(count)]
         found = [answer.choose(list(waiting), number) for number in range(len(expected))]
