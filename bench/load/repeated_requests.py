@@ -53,7 +53,7 @@ class LoadedConnection:
     partial_size: bytes = b""  # the first bytes of a response's size, if the size has arrived only in part
     responses: int = 0
     latencies: list[float] = field(default_factory=list)  # seconds
-    sent_at: list[float] = field(default_factory=list)  # when each request in flight was sent, oldest first
+    sent_at: list[float] = field(default_factory=list)  # the send times of the requests in flight, oldest first
 
 
 class Load:

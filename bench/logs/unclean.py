@@ -34,7 +34,7 @@ TIMESTAMPS_START, BASE_SEQUENCE_START = 27, 53
 def write(directory: Path, size: int, batch_bytes: int) -> int:
     """Write a segment of at most `size` bytes, with batches of about `batch_bytes` bytes. Return the log end offset."""
     value = os.urandom(RECORD_BYTES)
-    count = max(1, batch_bytes // (RECORD_BYTES + 10))  # A record takes 10 bytes without its value.
+    count = max(1, batch_bytes // (RECORD_BYTES + 10))  # A record without its value takes 10 bytes.
     now = now_ms()
     records = [Record(i, now, None, value) for i in range(count)]
     batch = bytearray(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=0, leader_epoch=0))

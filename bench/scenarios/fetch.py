@@ -36,7 +36,7 @@ from .. import peers
 from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
-SLICES = 4  # A run consists of four parts. In each part, the client sends first one and then the other kind of fetch.
+SLICES = 4  # A run has four parts. In each part, the client sends full fetches, and then fetches in a session.
 FETCHES_PER_LOOK = 20  # After this number of fetches, the client looks at the clock.
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"

@@ -69,7 +69,7 @@ class GroupLoad:
     members: int
     partitions: int
     interval: float  # the time between two heartbeats of a member (seconds)
-    seconds: float  # how long the groups without a rebalance are measured (seconds)
+    seconds: float  # how long the benchmark measures the quiet groups (seconds)
 
     def group_names(self) -> list[str]:
         """Return the name of the group of each member. Two groups are large; the rest is divided evenly."""

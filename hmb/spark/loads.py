@@ -119,10 +119,10 @@ def load(
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     commits: list[LoadRun] = []
     with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
-        cluster.topic(topic)  # If the topic does not exist, this raises KafkaError before the directory is created.
+        cluster.topic(topic)  # Raises KafkaError if the topic does not exist, before `load` creates the directory.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)
-        target = None  # The first plan sets the target. The next load loads later records.
+        target = None  # The first plan sets the target. Records that arrive later belong to the next load.
         while True:
             planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:

@@ -210,7 +210,7 @@ class SimulatedCluster:
 
     def _describe_nodes(self, response: Any, running: list[int]) -> None:
         response.controller_id = running[0]
-        if not response.brokers:  # The response has an error code, so it lists no brokers that must be replaced.
+        if not response.brokers:  # An error response lists no brokers, so nothing must be replaced.
             return
         addresses = [self._address(node) for node in running]
         if isinstance(response, DescribeClusterResponse):

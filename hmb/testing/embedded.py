@@ -219,7 +219,7 @@ class Broker:
         self._server.start()
         self._is_running = True
         self._config["listeners"] = ",".join(f"{each.name}://{each}" for each in self._server.listeners)
-        self._server.context.groups.loaded.wait()  # The wait ends: the loader only reads files, and survives bad ones.
+        self._server.context.groups.loaded.wait()  # The wait ends, because damaged files do not stop the loader.
         self.disk.attach(self._server)
         if self.clock is not None:
             self.clock.attach(self._server)

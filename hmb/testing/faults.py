@@ -245,7 +245,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        rest = copy(request)  # The handler must add the list of brokers, because clients ignore a response without it.
+        rest = copy(request)  # Clients ignore a response without brokers, so the handler adds them.
         rest.topics = []
     if rest is not None:
         response = final(handler(rest, context))

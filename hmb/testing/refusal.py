@@ -84,7 +84,7 @@ PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The top error code of these responses is only for SESSION_ERRORS.
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole response is only for SESSION_ERRORS.
 
 
 # -- the fields of a message class

@@ -14,7 +14,7 @@ MOST_RECORDS = 5  # the largest number of records of each topic in a report
 MOST_REQUESTS = 30
 MOST_CHARACTERS = 80  # A report shows at most the first 80 characters of a key or a value.
 LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage", "hmb.testing")
-CONNECTIONS = "hmb.broker.network"  # Its lines of the level INFO name each connection; a report leaves them out.
+CONNECTIONS = "hmb.broker.network"  # This logger writes a line for each connection; a report leaves these lines out.
 
 
 class LastLines(logging.Handler):

@@ -52,7 +52,7 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # So Spark need not resolve the machine's name.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark then does not resolve the machine's name.
     builder = SparkSession.builder
     # A process has at most one Spark context. The method getActiveSession() cannot replace this test, because it finds
     # a session only in the thread that has started the session.
