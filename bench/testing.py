@@ -1,4 +1,4 @@
-"""The times of the embedded broker in tests: its start, its stop, the creation of a topic, and 1,000 short tests.
+"""How long the embedded broker takes in tests: to start, to stop, to create a topic, and for 1,000 short tests.
 
 These commands are examples:
     hmb bench testing

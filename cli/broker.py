@@ -226,7 +226,7 @@ def run(
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block these signals until the `with` statement ends, so that the code inside can receive them with sigwait().
+    """Block these signals until the `with` statement ends. The code inside can then receive them with sigwait().
 
     At the end, drop the signals that are still pending. The user may have pressed Ctrl-C again while the broker
     stopped.

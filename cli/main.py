@@ -1,8 +1,8 @@
 """The command `hmb`: a group of subcommands. It imports a subcommand only when the user runs that subcommand.
 
-`hmb --help` must print its text in 0.1 s, but an import of the broker or the client takes longer. The table COMMANDS
-therefore contains two things for each subcommand: its line in the help, and the name of its module. `hmb --help`
-imports none of these modules. In each module, the click command has the name `command`.
+`hmb --help` must print its text in 0.1 s, but an import of the broker or the client takes longer. `hmb --help`
+therefore imports no subcommand. The table COMMANDS contains two texts for each subcommand: its line in the help, and
+the name of its module. In each module, the click command has the name `command`.
 
 When a subcommand raises an error, the group prints one line and ends the process with an exit code.
 """

@@ -38,7 +38,7 @@ TIMEOUT = 30.0  # seconds
 
 
 class Committer:
-    """A connection that commits the offsets 1, 2, 3 ... of one partition, for a group that no other connection uses."""
+    """A connection with a group of its own. It commits the offsets 1, 2, 3 ... of one partition for this group."""
 
     def __init__(self, port: int, number: int, in_flight: int, first: int = 0) -> None:
         """Open the connection. The first committed offset will be `first` + 1.

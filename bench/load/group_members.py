@@ -1,4 +1,4 @@
-"""Members of consumer groups as coroutines of one process, so that a thousand members need only one thread.
+"""Members of consumer groups. Each member is a coroutine, so that a thousand members need only one thread.
 
 The members use the classic group protocol. A member sends JoinGroup and SyncGroup, and after them a Heartbeat at each
 interval. When the response to a heartbeat reports a rebalance, the member joins again. The latency of a heartbeat is

@@ -1,12 +1,12 @@
 """A broker that runs in a process of its own, on a free port of 127.0.0.1.
 
-A benchmark compares brokers fairly only if each broker is a real process, and if clients connect to it through a real
-socket. The same is true for a conformance test. A `Peer` is such a process with its own directory and log file:
+In a fair comparison, each broker is a real process, and clients connect to it through a real socket. Benchmarks and
+conformance tests therefore use a `Peer`: a broker process with its own directory and log file. For example:
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
-Start: `start` sends Metadata requests, and returns when a response lists the broker. Kafka accepts connections before
-this moment, but it is not yet a member of its cluster.
+Start: `start` sends Metadata requests, and returns when a response lists the broker. Kafka already accepts connections
+before this moment, but is not a member of its own cluster yet.
 
 Stop: `stop` sends SIGTERM. If the process still runs after `STOP_SECONDS`, `stop` sends SIGKILL. `kill` sends SIGKILL
 immediately.
@@ -153,7 +153,7 @@ class Peer:
 def free_ports(count: int) -> list[int]:
     """Return `count` different ports on which no process listens.
 
-    The function keeps each port open until it has found all ports, so that it does not find the same port twice.
+    The function keeps each port open until it has found all ports. Otherwise it could find the same port twice.
     """
     sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]

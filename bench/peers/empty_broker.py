@@ -4,10 +4,10 @@ This command measures the empty broker, too:
     hmb bench produce --empty
 
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
-increase the rate. The empty broker shows how much a faster broker could increase the rate at most. It is HMB's broker,
-except for Produce requests. It handles the first Produce request of a connection as usual, and stores the response. It
-does not decode later Produce requests of the connection. It answers each of them with the stored response, in which it
-changes only the correlation id.
+increase the rate. The empty broker shows the highest rate that a faster broker could reach. The empty broker is HMB's
+broker, except for Produce requests. It handles the first Produce request of a connection as usual, and stores the
+response. Later Produce requests of the connection are not decoded. The empty broker answers each of them with the
+stored response, in which only the correlation id changes.
 
 The rate of the empty broker is a limit: HMB cannot become faster than this by doing less work for each request.
 """

@@ -86,8 +86,8 @@ class Kafka082(Peer):
     def kill(self) -> None:
         """Send SIGKILL, and wait some seconds until ZooKeeper has removed the broker's registration.
 
-        If the broker started again before that, it would find its old registration in ZooKeeper. The broker would then
-        believe that another broker uses the same id.
+        If the broker started again while its old registration still exists, it would assume that another broker has the
+        same id.
         """
         super().kill()
         deadline = time.monotonic() + STOP_SECONDS

@@ -5,7 +5,7 @@ present resident memory of a process, and `VmHWM` is its peak. Neither field inc
 the kernel.
 
 Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore measure a
-process together with its descendants: its child processes, their child processes, and so on.
+process together with its descendants: all processes that it has started, directly or through another process.
 """
 
 from __future__ import annotations

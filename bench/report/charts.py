@@ -164,5 +164,5 @@ def finish_panel(panel: Axes, sizes: Sequence[float], label: str) -> None:
 
 
 def name_machine(figure: Figure, machine: str) -> None:
-    """Write the name of the machine below the title, so that each picture shows where its runs took place."""
+    """Write the name of the machine below the title, so that a reader knows where the figures were measured."""
     figure.suptitle("\n".join(filter(None, (figure.get_suptitle(), machine))), fontsize="medium")

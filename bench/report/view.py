@@ -158,9 +158,9 @@ class SampleView:
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
         """Return a table that summarizes the ratios of all cells, or no table if nothing is compared.
 
-        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names the cells in which a contestant was better
-        than the reference in every round, and the cells in which it was worse in every round. Such a cell can be
-        chance: if both are equally fast, all five rounds have the same winner in 1 of 16 cells.
+        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names two groups of cells. In the first group, a
+        contestant was better than the reference in every round. In the second group, the contestant was worse in every
+        round. A single cell can be chance: if both are equally fast, one of them wins all five rounds in 1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:

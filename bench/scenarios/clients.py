@@ -8,9 +8,9 @@ These commands are examples:
 
 The records have 100 B, and the topic has one partition. Each client runs in a process of its own. The module
 `load/library_client.py` lists the settings that all clients share. All rounds with HMB's broker come first, and all
-rounds with Kafka's broker follow. A producer's run counts only if two conditions are true: the broker has acknowledged
-all records, and the end offset shows that all records are in the log. A consumer reads a topic that HMB's producer has
-filled with batches of 16 KB. Kafka's producer has the same batch size by default.
+rounds with Kafka's broker follow. A producer's run counts only if the broker has acknowledged all records, and if the
+end offset shows that all records are in the log. A consumer reads a topic that HMB's producer has filled with batches
+of 16 KB. Kafka's producer has the same batch size by default.
 
 A goal says how fast one client must be compared with another one. The benchmark calculates the ratio of both rates in
 each round, and compares the median of the rounds with the goal. The column "by CPU time" contains the ratio of the CPU

@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 class HailstormGroup(click.Group):
-    """A group that imports the module of a command only when the user runs the command, so that `--help` is quick."""
+    """The group of the Hailstorm commands. `--help` is quick, because it imports none of the commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

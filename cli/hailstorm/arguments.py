@@ -41,7 +41,7 @@ class AddressType(click.ParamType[tuple[str, int]]):
 
 @contextmanager
 def errors_as_lines() -> Iterator[None]:
-    """Convert an error that Hailstorm raises in the `with` block to a CliError, so that the user sees one line."""
+    """If Hailstorm raises an error in the `with` block, raise a CliError instead, so that the user sees one line."""
     from hmb.hailstorm.errors import HailstormError
 
     try:

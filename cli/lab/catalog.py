@@ -17,7 +17,7 @@ HINT = re.compile(r"^## ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Exercise:
-    """One of the two exercises of a lab: its name, and the names of its files, which are the same in every lab."""
+    """One of the two exercises of a lab: its name, and the names of its files. All labs use the same file names."""
 
     name: str
     starter: str  # the beginning of an answer, in the folder of the lab

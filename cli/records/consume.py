@@ -1,8 +1,9 @@
 """`hmb consume`: print the records of topics.
 
-The command prints all records of a poll with one call of write(), and without a buffer. A program that reads the output
-therefore receives each record at once, and the cost for each record is small. For example, a poll returns 3,000
-records. The command converts them to one bytes object, and one write() sends this object to standard output.
+The command prints all records of a poll with one call of write(), and without a buffer. Without a buffer, a program
+that reads the output receives each record at once. With one call for many records, the cost for each record is small.
+For example, a poll returns 3,000 records. The command converts them to one bytes object, and one write() sends this
+object to standard output.
 
 A topic that does not exist yet is no error, because users often start a consumer before the producer. The command
 prints a note and waits until somebody creates the topic. It then prints all records of the topic, because all of them
@@ -175,7 +176,7 @@ def _no_such_topic(name: str) -> Exception:
 def _copy(
     consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
 ) -> None:
-    """Print records until the range of -o ends, until --count records are printed, or until --timeout-ms is over."""
+    """Print records. Stop at the end of the range of -o, after --count records, or when --timeout-ms is over."""
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000

@@ -144,7 +144,7 @@ class ConsumeOptions:
 def _can_wait(start: Offset | None, until: Until) -> bool:
     """Return whether `hmb consume` can wait for a topic that does not exist.
 
-    It cannot wait if the user names an offset at which to start, such as 12, or an end.
+    The command cannot wait if the user names an end, or an offset at which to start, such as 12 or +12.
     """
     from hmb.client.offsets import FromStart
 

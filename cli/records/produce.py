@@ -140,7 +140,7 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
 
 
 def _check_servers(servers: str) -> None:
-    """Connect to the broker, so that a wrong address is an error even if the input is empty.
+    """Connect to the broker. Without this check, a wrong address and an empty input would cause no error.
 
     With an empty input, the producer sends no record and does not connect to a broker.
     """
@@ -197,8 +197,8 @@ def _raise_error(tally: Tally, topic: str) -> None:
 def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
     """Return the error, with advice for the user in its message.
 
-    `is_here` is true if this client has refused the record, and false if the broker has refused it. `partition` is the
-    partition to which the user sends, or None if the key of each record selects its partition.
+    `is_here` is true if this client has refused the record, and false if the broker has refused the record. `partition`
+    is the partition of the record, or None if the record's key selects the partition.
     """
     from hmb.protocol.errors import ErrorCode, KafkaError
 

@@ -12,9 +12,9 @@ The letters are those of Python's struct module. kcat's option -s and rpk's modi
     s     all remaining bytes, printed as they are
     $     checks that no bytes remain
 
-Numbers are printed in decimal, and nothing is printed between two fields. If the value is too short for a field, or if
-bytes remain at `$`, a note is printed in place of the field. For example, `unpack[>hI]` prints the bytes 00 01 00 00 00
-2a as `142`, which is 1 and 42. It prints the bytes 00 01 as `1(I: 0 of 4 bytes)`.
+Numbers are printed in decimal, without a separator between two fields. If the value is too short for a field, a note is
+printed in place of the field. The same happens if bytes remain at `$`. For example, `unpack[>hI]` prints the bytes 00
+01 00 00 00 2a as `142`, which is 1 and 42. It prints the bytes 00 01 as `1(I: 0 of 4 bytes)`.
 """
 
 from __future__ import annotations

@@ -69,7 +69,10 @@ class ClientConfig:
             yield admin
 
     def unwatched_admin(self) -> Admin:
-        """Return an `Admin` that prints no line while it waits, for a command that shows its own progress."""
+        """Return an `Admin` that prints nothing while it waits.
+
+        A command that shows its own progress uses this `Admin`.
+        """
         from hmb.client import Admin
 
         return Admin(self.servers, **self.keywords)

@@ -49,7 +49,7 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
     """Return the partitions of all topics whose names are words of the line.
 
-    Any word can be the topic: while the value of an option is missing, click has not decided which word is the topic.
+    Each word of an unfinished line can be the topic, because click knows the topic only when the line is complete.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}

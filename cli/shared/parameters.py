@@ -157,7 +157,10 @@ def complete_api(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a wrong name: the known name that is most similar, or all known names if none is similar."""
+    """Return a hint for a wrong name: the most similar known name.
+
+    If no known name is similar, the hint lists all of them.
+    """
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Handle standard streams that are closed, that write to a full disk, or that nobody reads any more.
+"""Handle three problems of standard streams: a closed stream, a full disk, and a pipe that nobody reads any more.
 
 A shell can start a command with closed standard streams (`<&-`, `>&-`). The operating system would then assign the
 descriptor of a closed stream to the next file that the command opens. If the command printed a line for the user, it

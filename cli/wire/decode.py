@@ -1,7 +1,7 @@
 """`hmb decode`: explain the bytes of a message in Kafka's protocol, field by field.
 
-The bytes do not show what they contain: a request, a response or record batches. The command therefore tries these
-possibilities in this order, and uses the first that fits:
+The bytes of a message do not show whether they are a request, a response or record batches. The command therefore tries
+these possibilities in this order. It uses the first possibility that the bytes match:
 1. record batches: the CRC of the first batch must be right
 2. a request, with or without its size: all bytes must belong to the request
 3. the response to a request that is earlier in the input, with the same correlation id

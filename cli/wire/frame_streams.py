@@ -5,17 +5,17 @@ has received to a stream, and sends the bytes that the stream returns. A stream 
 addresses in responses.
 
 A stream can keep bytes for some time, for two reasons. It keeps the first bytes of a frame (the *head*) until they show
-which message the frame contains. It keeps a response with addresses until the response is complete, because it can
-change the addresses only then. A stream shows a frame before it returns the last byte of the frame. The broker
-therefore receives a request after the request is shown, and each request is shown before its response.
+which message the frame contains. It keeps a response with addresses until the response is complete, because the
+addresses can be changed only then. A stream shows a frame before it returns the last byte of the frame. The broker
+therefore cannot answer a request that is not shown yet, and each request is shown before its response.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
   decoding them.
 - If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
   connection still works, but no more frames are shown.
-- A response belongs to the oldest request with the same correlation id. A broker responds in the order of the
-  requests. If older requests still have no response, they never get a response, and the stream forgets them.
+- A response belongs to the oldest request with the same correlation id. A broker responds in the order of the requests.
+  So if an older request still has no response, it will never get one, and the stream forgets this request.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
 The columns of a line are the time, the number of the connection, the direction (-> is a request), the API and its
-version, the correlation id, and the size. A request then shows the client id. A response shows the time since its
-request. The rest of the line shows the fields of the message (`frames.brief`). A line that is wider than the
-terminal is cut.
+version, the correlation id, and the size. The next column of a request is the client id. The next column of a response
+is the time since its request. The rest of the line shows the fields of the message (`frames.brief`). A line that is
+wider than the terminal is cut.
 """
 
 from __future__ import annotations

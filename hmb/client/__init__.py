@@ -12,8 +12,8 @@ request. It has three layers above the protocol. The right column shows the work
     hmb.protocol                            bytes and messages
 
 A `Connection` asks its broker which versions of each request it supports. A `Cluster` knows the leader of each
-partition. If a request fails because its broker is no longer the leader, the client finds the new leader and sends the
-request again.
+partition. If a broker refuses a request because it is no longer the leader, the client finds the new leader and repeats
+the request.
 
 For example, an application calls `producer.send("weather", b"rain")`. The application's thread chooses partition 1 of
 the topic, and adds the record to a batch. A second thread, the router, finds the leader of this partition in the

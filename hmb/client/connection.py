@@ -14,10 +14,10 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A newer broker also closes the connection if it shuts down. The client must not confuse it with an old broker: with the
-versions of Kafka 0.9, records would lose their timestamps and headers. The client therefore uses these old versions
-only if three conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a
-second ApiVersions, the broker closes the connection again.
+A newer broker also closes the connection if it shuts down. The client must not take this broker for an old broker: in
+the versions of Kafka 0.9, records have no timestamps and no headers. The client therefore uses these old versions only
+if three conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a second
+ApiVersions, the broker closes the connection again.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
@@ -128,11 +128,11 @@ class Connection:
         return self._waiting
 
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
-        """Send a request and return its response. The default version is the highest one that both sides support.
+        """Send a request and return its response. By default, use the highest version that both sides support.
 
-        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if an earlier request has no
-        response yet, because the next response would belong to that request. Raises KafkaError with UNSUPPORTED_VERSION
-        if no version is supported by both sides.
+        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if an earlier request still waits
+        for its response, because the next response would belong to the earlier request. Raises KafkaError with
+        UNSUPPORTED_VERSION if client and broker support no common version.
         """
         if self._waiting:
             raise self._failed(f"a request was sent to {self.address} while {self._waiting} others had no response")
@@ -146,7 +146,7 @@ class Connection:
     def post(self, request: Request, version: int | None = None, *, expects_response: bool = True) -> None:
         """Send a request without waiting for the response. `receive` returns the response later.
 
-        `expects_response` is False if the broker sends no response. A broker sends no response only to a Produce
+        `expects_response` is False if the broker sends no response. The only request without a response is a Produce
         request with acks=0.
         """
         if version is None:

@@ -1,7 +1,7 @@
-"""Delegation: a class has a method, but one of its objects does the work of this method.
+"""Delegation: a class has a public method, but a function in another module does the work of the method.
 
-An `Admin` has more than twenty public methods. If all of them were in one class, a reader could not find the few lines
-that matter. So each task has a module with functions, and `Admin` only lists them:
+An `Admin` has more than twenty public methods. If one class contained the code of all methods, a reader could not find
+the few lines that matter. So each task has a module with functions, and `Admin` only lists these functions:
     create_topics = delegated("_brokers", topics.create_topics)
 
 The call `admin.create_topics(["a"])` then means `topics.create_topics(admin._brokers, ["a"])`. The method has the

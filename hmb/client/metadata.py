@@ -22,8 +22,8 @@ A `Cluster` also has one connection for requests that any broker can answer. If 
 `Cluster` connects to another broker. It tries all known brokers and all bootstrap servers. The addresses that have
 failed recently come last.
 
-All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a request. If a thread waits
-too long for this lock, it gets the same error as if no broker had answered.
+All threads of a producer share one `Cluster`. A lock ensures that only one thread at a time sends a request. If a
+thread waits too long for the lock, it gets ConnectionFailed, the error for brokers that do not answer.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# A request of an older version cannot forbid the broker to create the topics in the request. So if no topic may be
-# created, the client sends a request without topic names, which returns all existing topics.
+# In older versions, a broker may create each topic that the request names. If no topic may be created, the client
+# therefore sends a request without topic names. The response to this request contains all existing topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -215,7 +215,7 @@ class Cluster:
             return self._any().version_of(request)
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the broker that `send` uses at present supports this request."""
+        """Return whether the broker to which `send` is connected supports this request."""
         with self._locked():
             return self._any().knows(request)
 
@@ -250,8 +250,8 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        The thread that holds the lock may be trying to reach all brokers. Other threads therefore wait as long as an
-        attempt to reach all brokers can take. After this time, the method raises ConnectionFailed.
+        While one thread holds the lock, it may try to reach all brokers. The other threads wait for as long as this can
+        take. After this time, the method raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):

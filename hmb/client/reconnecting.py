@@ -6,8 +6,8 @@ when the broker runs again.
 
 The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
-20 % shorter or longer at random, so that many clients do not connect at the same moment. So each client connects within
-one second after the broker runs again. These are the pauses:
+20 % shorter or longer at random, so that many clients do not connect at the same moment. No pause is longer than one
+second, so each client connects within one second after the broker runs again. These are the pauses:
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 

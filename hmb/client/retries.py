@@ -1,8 +1,8 @@
 """Retries: the loop that repeats an attempt after a temporary error.
 
-When a broker restarts, or a partition or group moves to another broker, requests fail for a short time: the connection
-is lost, or the response contains a retriable error code. The function `with_retries` sends such a request again, until
-a time limit is over. For example, the time limit is 0.25 s, and the pause between two attempts is 0.1 s:
+When a broker restarts, or a partition moves to another broker, requests fail for a short time. The connection is lost,
+or the response contains a retriable error code. The function `with_retries` repeats such an attempt until a time limit
+is over. For example, the time limit is 0.25 s, and the pause between two attempts is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
 
@@ -45,9 +45,9 @@ def with_retries(
 ) -> T:
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-    `retry_for` takes the error, and returns the time limit for the retries in seconds, counted from the first attempt.
-    For a permanent error, `retry_for` returns 0. `wait` takes the error, and waits before the next attempt. If the time
-    limit is over, or `wait` returns True, the function raises the last error.
+    `retry_for` and `wait` are functions whose argument is the error. `retry_for` returns the time limit in seconds,
+    counted from the first attempt; for a permanent error, it returns 0. `wait` pauses before the next attempt. It
+    returns True if no attempt must follow. After the time limit, or after True, the function raises the last error.
     """
     started = time.monotonic()
     while True:

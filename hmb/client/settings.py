@@ -146,7 +146,7 @@ def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict
 
 
 def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate an `__init__` that takes settings, so that `help()` shows each keyword with its default."""
+    """Decorate an `__init__` that takes settings: `help()` then shows each keyword with its default."""
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(init)

@@ -54,7 +54,7 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action`. If it fails with a temporary error, for example because a broker restarts, call it again.
+    """Call `action`. After a temporary error, for example while a broker restarts, call it again.
 
     The option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """

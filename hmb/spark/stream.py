@@ -25,12 +25,12 @@ With failOnDataLoss=false, the query continues after a data loss. For example, t
 99 of a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log
 from its start. Spark's Kafka connector would skip these 10 records.
 
-A topic that is deleted and created again can also have more records than before, so its log end offset does not show
+A topic that is deleted and created again can also have more records than before. Its log end offset then does not show
 the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector does not
 check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start
 at offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic changes
-while the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's,
-and this form contains no topic ids.
+while the query is stopped, the reader does not notice this. The checkpoint contains no topic ids, because it has the
+same form as a checkpoint of Spark's Kafka connector.
 
 Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all
 available records.
@@ -147,8 +147,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Store that the query must end when it has read all records that exist now.
 
-        This method does not know the partitions in the checkpoint. Therefore only the first trigger finds the end
-        offsets.
+        The first trigger finds the offsets at which the query ends. This method cannot find them, because it does not
+        know the partitions in the checkpoint.
         """
         self._is_available_now = True
 

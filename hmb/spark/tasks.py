@@ -11,8 +11,8 @@ the same.
 
 A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
 aborted, this is no data loss. Data is lost in three cases: retention has deleted records of the range; the topic was
-deleted; or the topic was deleted and created again, and has fewer records than before. In these cases, the task fails,
-and its error names the missing offsets. If `failOnDataLoss` is false, the task logs a warning instead.
+deleted; or the topic was deleted and created again, and has fewer records than before. By default, the task then fails
+with an error that names the missing offsets. With `failOnDataLoss=false`, the task logs a warning instead.
 
 Example: a task reads the offsets 100 to 199 of partition `weather-0`, but retention has deleted the offsets 100 to 149.
 With `failOnDataLoss=false`, the task logs a warning and returns the records from offset 150 on. By default, the task
@@ -115,8 +115,8 @@ def _read_until_lost(
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
     """Read records up to the end of the range, or up to the first records that were deleted.
 
-    The generator returns None if it has reached the end of the range. If records were deleted, it returns the part of
-    the range that it has not read.
+    At the end, the generator returns None if it has read the whole range. If records were deleted, it returns the part
+    of the range that it has not read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     names = [CLIENT_NAMES.get(name, name) for name in options.columns]

@@ -121,8 +121,9 @@ class ManualClock:
     ) -> None:
         """Move the clock forward by the sum of the arguments. Do all work that is due in this time, and then return.
 
-        With `expire_members`, group members expire too. Otherwise their deadlines follow the real time. Raises
-        ValueError if the sum is below 1 ms, or too large for a `timedelta`, and TypeError for a number without a unit.
+        With `expire_members`, group members expire, too. By default, their deadlines follow the real time. Raises
+        ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number without a
+        unit.
         """
         if not isinstance(by, timedelta):
             raise TypeError(f"advance({by!r}): name the unit, such as advance(hours=1), or pass a timedelta")

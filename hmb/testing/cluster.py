@@ -5,9 +5,9 @@ leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks whic
 one broker never runs this part of a client.
 
 `hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
-with one set of logs, and it replicates nothing. The broker has one listener for each node. So the listener that
-receives a request shows which node the client has chosen. Wrappers around the broker's handlers change the response to
-what this node would answer:
+with one set of logs, without replication. The broker has one listener for each node. So the listener that receives a
+request shows which node the client has chosen. Wrappers around the broker's handlers then change the response, so that
+it is the response of this node:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
@@ -83,8 +83,9 @@ class SimulatedCluster:
         fixed: dict[str, Setting] = {
             "listeners": listeners,
             "listener.security.protocol.map": protocols,
-            # In a fetch session, a Fetch request names only the partitions that have changed. Without sessions it names
-            # all of them, so that a node can refuse the partitions that it does not lead.
+            # A node must refuse the partitions that it does not lead. To do so, it must see all partitions in each
+            # Fetch request. In a fetch session, a request names only the partitions that have changed, so sessions are
+            # off.
             "max.incremental.fetch.session.cache.slots": 0,
         }
         self.broker = Broker(config={**(config or {}), **fixed}, clock=clock)

@@ -90,7 +90,10 @@ class DiskFaults:
         self.directory = server.data_dir.resolve()
 
     def detach(self) -> None:
-        """Forget a broker that stops. Its faults remain, so they also apply to the same files at its next start."""
+        """Forget a broker that stops.
+
+        The broker's faults are not removed: they apply to the same files after its next start.
+        """
         self._server = None
 
     def add(self, kind: Kind, *, topic: str | None = None, seconds: Seconds = 0.0) -> DiskFault:

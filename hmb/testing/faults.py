@@ -127,9 +127,9 @@ class Faults:
     ) -> Fault:
         """Add a fault for requests of an API, and return it.
 
-        `topic`, `partition` and `client_id` select requests. Without them, all requests of the API match. The fault
-        changes the `nth` matching request and later ones, at most `times` requests in total (None: no limit). Raises
-        FaultError if the fault is not possible. The arguments for the effect:
+        `topic`, `partition` and `client_id` select requests. Without these arguments, all requests of the API match.
+        The first request that the fault changes is the matching request number `nth`. The fault changes at most `times`
+        requests (None: no limit). Raises FaultError if the fault is not possible. These arguments set the effect:
 
         - `error`: answer with this error code for the selected topics, and leave these topics unchanged
         - `takes_effect`: answer with `error`, but handle the request as without a fault

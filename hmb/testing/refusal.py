@@ -158,7 +158,7 @@ def _partition_list(topic: type[Struct]) -> str | None:
 
 
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    """Split a request into two requests: one with the topics and partitions that a fault selects, one with the others.
+    """Split a request into two: one with the topics and partitions that a fault selects, and one with all others.
 
     The first request is None if the fault selects nothing. The second request is None if the fault selects everything.
     If the list of topics is null, the request means all topics. The function then replaces null by the list of all

@@ -18,7 +18,7 @@ CONNECTIONS = "hmb.broker.network"  # This logger writes a line for each connect
 
 
 class LastLines(logging.Handler):
-    """A log handler that keeps the last lines which the broker has logged.
+    """A log handler that stores the last log lines of the broker.
 
     pytest itself shows lines from its own log level on, usually WARNING. This handler passes such lines on to pytest,
     and keeps only the other lines. A report therefore shows each line once.

@@ -9,8 +9,9 @@ record therefore keeps each request together with its response:
     assert commit.errors == () and commit.duration < 1
 
 The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first use, and
-after `stop`, requests cost no extra time. Two kinds of requests never reach a handler, so they are not recorded: a
-request in a version that the broker does not support, and a request that the broker cannot decode.
+after `stop`, requests cost no extra time. The record does not contain requests that never reach a handler. The broker
+refuses such a request before, because it does not support the version of the request, or because it cannot decode the
+request.
 """
 
 from __future__ import annotations

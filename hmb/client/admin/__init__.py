@@ -11,7 +11,8 @@ argument of the function is a `Brokers` object. The function sends its request t
 
 A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
 result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. An
-application that prefers exceptions calls `raised(result)`: it returns a result, but raises a KafkaError.
+application that prefers exceptions passes each value to `raised`. The function returns a result, and raises a
+KafkaError.
 
 If the broker is too old for a method of `Admin`, the method raises KafkaError with UNSUPPORTED_VERSION. The error
 message contains the name of the API that the broker does not support.

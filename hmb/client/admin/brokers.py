@@ -186,7 +186,7 @@ class Brokers:
 
 
 def is_temporary(answer: object) -> TypeGuard[KafkaError]:
-    """Return True if a result is a temporary error, so that a retry may succeed."""
+    """Return True if a result is a temporary error: the same request may succeed a little later."""
     return isinstance(answer, KafkaError) and answer.code in TEMPORARY
 
 

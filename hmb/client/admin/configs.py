@@ -220,10 +220,10 @@ def _configs_of(
 def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
     """Raise an error if a change has an unknown name.
 
-    - For a topic or a group, it checks all names.
-    - For one broker, it checks only the names that the changes delete. It does not check the names that the changes
-      set, because a broker does not list all settings that it accepts, for example the settings of plugins.
-    - For all brokers and for loggers, it checks no names.
+    - For a topic or a group, the function checks all names.
+    - For one broker, the function checks only the names that `changes` delete. It cannot check other names, because a
+      broker does not list all settings that it accepts. For example, the list lacks the settings of plugins.
+    - For all brokers and for loggers, the function checks no names.
     """
     names = [change.name for change in changes]
     if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:

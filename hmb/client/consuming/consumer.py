@@ -1,4 +1,4 @@
-"""The consumer: it reads the records of partitions, and returns them in the order of their offsets.
+"""The consumer: it reads the records of partitions, and returns those of each partition in the order of their offsets.
 
 Two settings determine which records a consumer reads in each partition:
     offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
@@ -117,10 +117,11 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
         """Read exactly these partitions. The consumer stops reading all other partitions.
 
-        If `partitions` is a mapping, it contains the first offset for each partition. Otherwise a consumer with a
-        `group` begins at the committed offsets of the group, and a consumer without a group begins at its setting
-        `offset`. After `assign`, the consumer is not a member of the group, but it can still commit offsets for the
-        group.
+        If `partitions` is a mapping, it contains the first offset for each partition. If it is a list, a consumer with
+        a `group` begins at the group's committed offsets, and a consumer without a group begins at its setting
+        `offset`.
+
+        After `assign`, the consumer is not a member of the group, but it can still commit offsets for the group.
         """
         with self._thread_check:
             has_starts = isinstance(partitions, Mapping)

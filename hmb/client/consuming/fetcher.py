@@ -12,8 +12,8 @@ broker prepares the next response:
     broker            |  reads 500-999   |  reads 1000-1499 |
 
 The fetcher reads a response only after the application has received all buffered records. Until then, the response
-waits in the socket. So the consumer's memory contains the batches of only one response, at most `max_bytes` bytes, even
-if the consumer reads from many leaders.
+waits in the socket. Even a consumer that reads from many leaders therefore has only one response in its memory, at most
+`max_bytes` bytes.
 
 If one partition in a response has an error, the module `partition_errors` decides what happens.
 

@@ -101,8 +101,8 @@ class SimpleConsumer:
 
         A broker of Kafka 0.10.1 or newer returns at least one batch, even if this batch is larger than `max_bytes`. If
         `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError
-        with OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the broker is not the
-        leader, and MESSAGE_TOO_LARGE if not even one message fits.
+        with one of these codes: OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the
+        broker is not the leader, or MESSAGE_TOO_LARGE if `max_bytes` is too small for one message.
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):

@@ -1,9 +1,9 @@
 """The assignors of a classic group: functions that assign the partitions to the members.
 
-The problem: each partition of a topic must belong to exactly one of the members that read the topic. In the classic
-protocol, one member is the group's *leader* and computes the assignment. In its JoinGroup request, each member names
-the topics that it reads, the partitions that it owned before the rebalance, and the assignors that it supports. The
-leader receives this information about all members. The group uses an assignor that all members support.
+The problem: several members of a group read a topic, and each partition must belong to exactly one of them. In the
+classic protocol, one member is the group's *leader* and computes the assignment. Each member sends a JoinGroup request
+with three lists: its topics, the partitions that it owned before the rebalance, and its assignors. The leader receives
+the lists of all members. The group uses an assignor that all members support.
 
 HMB's client has four assignors:
 - *range* (the algorithm of Kafka 0.7): each member gets a range of the partitions of each topic. For example, a topic
@@ -22,8 +22,8 @@ HMB's client has four assignors:
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 
 An assignor first sorts the members, so the order in which the members joined does not change the assignment. Static
-members come first, in the order of their instance ids. The other members follow, in the order of their member ids. The
-member id of a static member is not used, because it changes at each start.
+members come first, in the order of their instance ids. The other members follow, in the order of their member ids. A
+static member gets a new member id at each start, so its member id is not used.
 
 Limits: these assignors do not consider the racks of members and partitions (KIP-881).
 
@@ -47,7 +47,9 @@ Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for ever
 
 
 class SubscribedMember(NamedTuple):
-    """A member, as the leader knows it: its ids, its topics, and the partitions that it owned before the rebalance.
+    """A member of the group, from the leader's view.
+
+    It has ids, topics, and the partitions that the member owned before the rebalance.
 
     `generation` is the generation in which the member received the partitions in `owned`.
     """
@@ -188,7 +190,7 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
-    """The function of an assignor, and whether members may keep their partitions while they join (cooperative)."""
+    """The function of an assignor. `cooperative` is True if members may keep their partitions while they join."""
 
     assign: Callable[[Members, Counts], Assignment]
     is_cooperative: bool = False
@@ -213,8 +215,8 @@ def check_assignors(names: Iterable[str]) -> None:
 
 
 def are_cooperative(names: Iterable[str]) -> bool:
-    """Return True if a member with these assignors may keep its partitions while it joins.
+    """Return True if a member with these assignors may keep its partitions while it joins the group.
 
-    The group may choose any of these assignors. So if one of them is eager, the result is False.
+    The result is False if at least one assignor is eager, because the group may choose this assignor.
     """
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -156,8 +156,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        Before the method sends this request, it waits for the responses to all commits in flight. If the last commit
-        could not reach the coordinator, the method sends nothing, because the coordinator would not receive it.
+        The method first waits for the responses to all commits in flight. If the last commit could not reach the
+        coordinator, the method sends no request, because the request would not reach the coordinator, either.
         """
         if self._is_lost:
             return

@@ -67,8 +67,9 @@ LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 class ConsumerGroupMember:
     """A `GroupMember` that uses the consumer protocol (KIP-848).
 
-    The member owns only partitions that the coordinator has assigned to this member. The coordinator assigns such a
-    partition to another member only after this member has given it up, or has been removed from the group.
+    The member owns only partitions that the coordinator has assigned to this member. Before the coordinator assigns
+    such a partition to another member, this member must give the partition up, or the coordinator must remove this
+    member from the group.
     """
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -80,8 +81,8 @@ class ConsumerGroupMember:
         self._owned = OwnedPartitions()
         self._target = AssignmentById()
         self._must_call_assigned = False  # whether `on_assigned` must be called
-        # The topics that the coordinator has received from the member. None means that the member does not know whether
-        # the coordinator has received them, because a response was lost.
+        # The topics that the coordinator has received from the member. None after a lost response: the coordinator may
+        # have received the topics or not.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)

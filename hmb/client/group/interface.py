@@ -44,7 +44,7 @@ class GroupMetadata(NamedTuple):
 
     A transactional producer that commits offsets for a consumer also sends the consumer's identity (KIP-447).
 
-    The default values -1 and "" mean that the consumer is not a member, because it chose its partitions with `assign`.
+    A consumer that has chosen its partitions with `assign` is not a member. It has the default values -1 and "".
     """
 
     group_id: str

@@ -86,7 +86,7 @@ class GroupMember(Protocol):
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress, so that the consumer does not need to wait for the group."""
+        """True if no rebalance is in progress. Otherwise, the consumer must wait for the group."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 

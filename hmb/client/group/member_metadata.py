@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """A topic in one of the messages of this module: its name, and the numbers of some of its partitions."""
+    """A topic in a message of this module: its name, and a list of partition numbers."""
 
     topic: str
     partitions: list[int]

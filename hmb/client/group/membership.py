@@ -140,7 +140,7 @@ class GroupMembership:
     def close(self, timeout: float | None = None) -> None:
         """Call the rebalance listener for all partitions, and leave the group.
 
-        A static member stays in the group until its session expires, because it may start again (KIP-345).
+        A static member may start again soon. It therefore stays in the group until its session expires (KIP-345).
         """
         leave_timeout = LEAVE_TIMEOUT if timeout is None else min(timeout, LEAVE_TIMEOUT)
         try:
@@ -156,8 +156,8 @@ class GroupMembership:
     def _next_call(self, deadline: float) -> ListenerCall | None:
         """Return the next call of the rebalance listener.
 
-        During a rebalance, wait until a call is necessary, but only until `deadline`. Return None if no call is
-        necessary.
+        If no call is necessary yet during a rebalance, wait for it, at most until `deadline`. Return None if no call is
+        necessary then.
         """
         with self._changed:
             while True:

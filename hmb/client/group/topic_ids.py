@@ -1,7 +1,7 @@
 """The assignment of a member in the consumer protocol (KIP-848), which contains topic ids in place of topic names.
 
-A consumer reads partitions by the name of their topic. So the member looks up the name of each topic id in its
-assignment. Until it knows all names, it takes over only the partitions of the topics whose names it knows.
+A consumer needs the topic names of the partitions that it reads. So the member looks up the name of each topic id in
+its assignment. While a name is still unknown, the member takes over only the partitions of the other topics.
 
 If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is then valid.
 """

@@ -4,11 +4,12 @@ If the producer sent each record in its own request, each record would cost a ne
 collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
 sender thread sends the first batches of the queues.
 
-A sender thread sends a batch in three cases: the batch is full, the batch has waited for `linger` seconds, or a thread
-waits in `flush`, in `result` or for memory. The batch is then *sealed*: no further record is added to it.
+A sender thread sends a batch in three cases. The batch is full, the batch has waited for `linger` seconds, or an
+application thread waits in `flush`, in `result` or for memory. The accumulator then *seals* the batch: it adds no
+further record.
 
-The setting `buffer_memory` limits the bytes of the encoded records in all queues. If a record does not fit, the thread
-that calls `send` waits until memory is free (module `memory`).
+The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
+the thread that calls `send` waits until other batches are completed (module `memory`).
 
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
 partition until a batch is full, and then chooses another partition (KIP-480, module `queues`).

@@ -85,8 +85,8 @@ class PartitionQueue:
         """Seal the batches that may be sent now, and add them to the list `due`.
 
         Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
-        is unknown. While earlier batches of the partition are in flight, a batch that is not full waits for further
-        records. The caller holds the accumulator's lock.
+        is unknown. A batch that is not full waits for further records while earlier batches of the partition are in
+        flight. The caller holds the accumulator's lock.
         """
         taken = self.in_flight
         while taken < min(self.window, len(self.batches)):

@@ -162,7 +162,7 @@ class BatchResult:
 
 
 def _call(callback: Callable[[T], object], argument: T, caught: type[BaseException] = Exception) -> None:
-    """Call a callback. If the callback raises an error, log the error, so that the next callback is also called."""
+    """Call a callback. If the callback raises an error, only log the error: the other callbacks must also be called."""
     try:
         callback(argument)
     except caught:

@@ -1,9 +1,9 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. This module converts some batches as
-a whole, which is faster: uncompressed batches whose records have only values, all of the same length. It converts the
-records of all other batches one by one.
+older broker, this module converts the records to the older format, a message set. This module converts the records of a
+batch one by one. In one case, it converts the batch as a whole, which is faster: the batch is uncompressed, and its
+records have only values, all of the same length.
 """
 
 from __future__ import annotations

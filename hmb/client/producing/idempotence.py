@@ -12,20 +12,20 @@ For example, a producer sends a batch of ten records with the sequence numbers 0
 producer sends the batch again. The next sequence number is 10, but the batch begins with 0. The broker therefore knows
 that the batch is a copy, and answers with the offset at which it has written the batch before.
 
-When the producer gives a batch up, two problems exist. First, the sequence numbers of this batch are missing, so the
-broker would reject all later batches. Second, a copy of the batch may still be on its way, and the broker may write
-this copy later. The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the producer
-raises its epoch by one, and begins with the sequence number 0 again. From then on, the broker rejects each batch with a
-lower epoch. The producer raises the epoch without a request.
+Two problems arise when the producer gives a batch up. First, the sequence numbers of this batch are missing, so the
+broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
+may write this copy later. The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the
+producer raises its epoch by one, and begins with the sequence number 0 again. From then on, the broker rejects each
+batch with a lower epoch. The producer raises the epoch without a request.
 
 If the broker has certainly rejected the batch that is given up, a new epoch is not necessary. The next batch then gets
 the sequence numbers of the rejected batch.
 
-Several batches of a partition can be in flight. If the broker rejects one batch, it also rejects the batches that were
-sent later, because they begin with a higher number than the next sequence number. All these batches stay in the queue.
-The first rejected batch decides what happens to the later batches:
+Several batches of a partition can be in flight. If the broker rejects one batch, its sequence numbers are missing. The
+broker therefore also rejects the later batches, because they begin with too high a number. All rejected batches stay in
+the queue. The first rejected batch decides how the later batches continue:
     the first batch            the later batches
-    is sent again              are sent again, too, with their old numbers; the broker drops copies of batches that it
+    is sent again              are also sent again, with their old numbers; the broker drops copies of batches that it
                                has already written
     is split                   keep their numbers, because the halves together have the numbers of the first batch
     is given up, and
@@ -34,20 +34,20 @@ The first rejected batch decides what happens to the later batches:
                                broker drops or rejects a copy of it; the first batch that the broker has certainly
                                rejected, and all batches after this one, get new numbers in a new epoch
 
-If a broker knows no batch of a producer, it accepts any sequence number. So it would accept the producer's second batch
-although the first batch is missing. To prevent this, the producer keeps only one batch of a partition in flight until
-the broker has written one batch. After each change of the epoch, the producer again begins with one batch in flight.
-Batches with different epochs are never in flight together.
+A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
+batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a
+partition in flight until the broker has written one batch. After each change of the epoch, the producer again begins
+with one batch in flight. Batches with different epochs are never in flight together.
 
 Limits: in one case, the order of batches can change. A broker forgets a producer that has sent nothing for a day
 (`producer.id.expiration.ms`). If this producer then sends two batches, the broker may reject the first batch and accept
 the second batch. The producer sends the first batch again, and the broker writes it after the second batch. Each batch
 is still written only once.
 
-A broker remembers the last five batches of each producer. The broker can recognize a copy only of these five batches.
-The producer therefore has at most five batches between the oldest batch that it may have to send again and the newest
-batch that it has sent. After a failure, some of these batches may already be written. So the producer sends one batch
-at a time until all batches from before the failure are completed (`PartitionQueue.window`).
+A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
+therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
+again, the producer sends the batches 2 to 5, but not batch 6. After a failure, some of these batches may already be
+written. So the producer sends one batch at a time until all these batches are completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class AtLeastOnce:
 class Idempotence(AtLeastOnce):
     """The guarantee of an idempotent producer without transactions: it writes each record once, or reports an error.
 
-    Any broker can assign a producer id. The producer requests its id from the broker to which it sends its first batch.
+    Any broker can assign a producer id. The producer requests the id from the broker that receives its first batch.
     """
 
     def __init__(self, *, required: bool) -> None:
@@ -202,9 +202,9 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
 
 
 def _clear_numbers(batches: list[ProducerBatch]) -> None:
-    """Remove the numbers of these batches, so that they get new numbers when they are sent again.
+    """Remove the sequence numbers of these batches. At the next attempt, the batches get new numbers.
 
-    The caller must make sure that the broker will write no copy of these batches with the old numbers.
+    The caller must know that the broker will write no copy of the batches with the old numbers.
     """
     for batch in batches:
         batch.number, batch.uncertain_attempts = None, 0

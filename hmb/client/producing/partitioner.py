@@ -2,9 +2,9 @@
 
 All records with the same key go to the same partition, so that consumers read these records in order. The number of the
 partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7
-design, "Semantic partitioning"). All clients must use the same hash function. Otherwise two clients would send records
-with the same key to different partitions. Since version 0.8.2, Kafka's Java client uses Austin Appleby's hash function
-murmur2 (32 bits, with Kafka's own seed).
+design, "Semantic partitioning"). All clients must use the same hash function, because two different functions would
+send records with the same key to different partitions. Since version 0.8.2, Kafka's Java client uses Austin Appleby's
+hash function murmur2 (32 bits, with Kafka's own seed).
 
 A record without a key may go to any partition. If the producer chose a new partition for each record, it would make
 many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).

@@ -12,10 +12,10 @@ Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Pro
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
 broker. If a thread waits for a record, the producer sends the record's batch immediately.
 
-If the producer cannot reach a broker at the very first attempt, it does not try again. A wrong address therefore causes
-an error immediately. After the first success, the producer repeats each failed attempt for up to `delivery_timeout`
-seconds. If a record can never be sent, for example because it is larger than `max_request_size`, `send` itself raises
-the error.
+If the very first attempt to reach a broker fails, the producer does not try again. A wrong address therefore causes an
+error immediately. After a broker has answered once, the producer repeats each failed attempt for up to
+`delivery_timeout` seconds. If a record can never be sent, for example because it is larger than `max_request_size`,
+`send` itself raises the error.
 """
 
 from __future__ import annotations

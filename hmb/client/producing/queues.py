@@ -4,8 +4,8 @@ The producer may choose any partition for a record without a key. It sends all r
 partition until a batch is full, and then chooses another partition (KIP-480). The batches are then fewer and larger
 than with a new choice for each record.
 
-To choose a partition, the producer selects two partitions at random. Of these two, it takes the partition with fewer
-batches in its queue. So a slow leader gets fewer records. Kafka's producer also prefers short queues, but it chooses
+To choose a partition, the producer selects two partitions at random, and takes the partition with the shorter queue. So
+a slow leader, whose queues are long, gets fewer records. Kafka's producer also prefers short queues, but it chooses
 another partition after `batch.size` bytes (KIP-794).
 """
 

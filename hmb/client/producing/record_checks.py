@@ -39,7 +39,7 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
 
 
 def check_timestamp(timestamp: int) -> None:
-    """Raise TypeError if a timestamp is not an int, and ValueError if it is not a possible time of a record."""
+    """Check a timestamp. Raises TypeError if it is not an int, and ValueError if no record can have this time."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
     # A batch stores, for each record, the difference between its timestamp and the first timestamp. If the first

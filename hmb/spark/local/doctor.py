@@ -4,9 +4,10 @@ The module `environment` finds Java and the Python packages. `hmb.spark.session(
 package. The doctor reports all missing packages, each with the command that installs it.
 
 A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. It needs two more
-things. PySpark must find the data source `hmb`, and Spark's workers must run the right Python interpreter. For both,
-Spark runs the program in PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs this program, too,
-and imports the data source in it. If this fails, the doctor prints the setting that a plain session needs.
+things. PySpark must find the data source `hmb`, and Spark's workers must run the right Python interpreter. In both
+cases, Spark runs the Python interpreter in PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs the
+same interpreter, and imports the data source in it. If this fails, the doctor prints the setting that a plain session
+needs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _source() -> Finding:
 
 
 def _import_error(python: str) -> str:
-    """Return the last line of the error if this Python cannot import the data source, or "" if it can."""
+    """Import the data source in this Python. Return the last line of the error, or "" if no error occurs."""
     done = subprocess.run([python, "-c", IMPORT], capture_output=True, text=True, check=False, timeout=60)
     return (done.stderr.strip().splitlines() or ["it ended with an error"])[-1] if done.returncode else ""
 

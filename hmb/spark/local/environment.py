@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# package -> (the oldest version that works, the first version that is too new, or None if no version is too new)
+# package -> (the oldest version that works, the first version that is too new). None means that no version is too new.
 PACKAGES: dict[str, tuple[str, str | None]] = {
     "pyspark": ("4.3", None),
     "pandas": ("2.2", "3"),

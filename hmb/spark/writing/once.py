@@ -29,14 +29,14 @@ Limits:
   this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
   row can belong to another task than before. The note therefore contains a checksum of the task's rows, which does not
   depend on their order. If a repeated task has other rows than before, the task fails, so that no row is lost without
-  an error. A query that is not deterministic, for example with `rand()`, would then fail at every restart. The option
-  `failOnChangedRows=false` lets it continue: the task writes its new rows in addition to the old ones, which is at
-  least once. A task without rows does not fetch the note.
+  an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every restart. With
+  the option `failOnChangedRows=false`, the query continues: the task writes its new rows in addition to the old rows,
+  which is at least once. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
-  For example, a query dies when task 0 has committed batch 7 and task 1 has not. If the query is started again after
-  more than 7 days, task 0 writes its rows twice.
+  For example, task 0 has committed batch 7, but the query dies before task 1 has committed. If the query is started
+  again after more than 7 days, task 0 writes its rows twice.
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The sink's
   default is 15 minutes, the longest time that brokers allow by default.
 
@@ -85,7 +85,7 @@ class ReplayError(Exception):
 
 
 class _SameRowsError(Exception):
-    """The rows of a repeated task are the same as in its first run, so its new transaction must be aborted."""
+    """A repeated task has the same rows as its first run, so its new transaction must be aborted."""
 
 
 @dataclass

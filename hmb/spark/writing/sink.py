@@ -21,9 +21,9 @@ With `exactlyOnce=true`, a streaming query and a batch query behave differently:
   all rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`. This
   query ends when all available records are processed.
 
-If no broker answers when a batch query starts, the query fails at once, because the address is probably wrong. If a
-broker stops later, or while a streaming query runs, each task waits for it for up to kafka.max.block.ms (60 s by
-default).
+If no broker answers when a batch query starts, the query fails at once, because the address is probably wrong. If the
+broker stops later, or during a streaming query, each task waits until the broker runs again, for up to
+kafka.max.block.ms (60 s by default).
 
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.
