@@ -1,9 +1,9 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
 A broker stores records in logs. A partition has one log. A log is a sequence of record batches, and the broker adds
-batches only at its end. The broker writes the bytes of a batch to disk as the producer has sent them. It sends the same
-bytes from the disk to consumers, and does not read the records. So an append is one write and a fetch is one
-`sendfile`.
+batches only at its end. The broker writes the bytes of a batch to disk exactly as the producer has sent them. It sends
+the same bytes from the disk to consumers, and does not read the records. So an append needs one write to a file. A
+fetch needs one call of `sendfile`, with which the kernel sends bytes of a file to the network.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
 record. This drawing shows the files. The right columns name the class and the module for each file:
@@ -24,8 +24,8 @@ The broker scans the file from this position until it finds the batch that conta
 the bytes of the file from this batch on.
 
 Three rules keep the records safe:
-- The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. It never
-  cuts below the recovery point, the offset up to which the log is synced.
+- The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. All records
+  below the recovery point were synced, so the broker never cuts them off.
 - If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker does not
   sync this log again, and refuses further appends to it.
 - When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
@@ -41,7 +41,7 @@ Read in this order:
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append; one tour explains `validation`
+- `batches/`           checks and changes of batches before the append; a tour in the documentation explains `validation`
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `index_rebuild`      the rebuild of damaged indexes while clients read the segment
 - `cleanup/`           deletion and replacement of segments

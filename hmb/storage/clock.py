@@ -5,9 +5,9 @@ A test of retention cannot wait for a week. The embedded broker therefore accept
 creates a part, for example a log, it passes one of the clock's two functions to this part. Unless a test replaces the
 clock, these functions are as fast as `time.time_ns`.
 
-If a test moves the clock, records, producers or members expire at another time. But the time for which threads wait
-stays the same: otherwise the test would disconnect clients. This table shows which function the broker uses for each
-purpose:
+If a test moves the clock, records, idempotent producers or group members expire at another time. But the time for which
+threads wait stays the same: otherwise the test would disconnect clients. This table shows which function the broker
+uses for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
                        committed offsets, KIP-848 assignment intervals
@@ -30,7 +30,10 @@ from hmb.units import now_ms
 
 
 def monotonic_ms() -> int:
-    """Return the time (ms) of a clock that nobody can set and that never goes back. It starts at any number."""
+    """Return the time (ms) of a clock that nobody can set and that never goes back.
+
+    Its first value may be any number.
+    """
     return time.monotonic_ns() // 1_000_000
 
 

@@ -13,9 +13,9 @@ For example, a sync takes 5 ms. With one sync for each batch, the log accepts at
 producers wait at the same time, one sync covers 50 batches, and the log accepts up to 10,000 batches a second.
 
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
-After a crash, the broker checks the whole active segment. Without a manifest, it checks each segment that ends after
-the recovery point. If the broker finds damaged bytes before the recovery point, it replaces them. If the bytes are
-after the recovery point, it cuts them off (recovery/loading.py).
+After a crash, the broker checks the whole active segment. If the directory has no manifest (a list of all segments),
+the broker checks each segment that ends after the recovery point. It replaces damaged batches before the recovery
+point. It cuts off damaged bytes after the recovery point (recovery/loading.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and
@@ -113,7 +113,7 @@ class GroupCommit:
             release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
-        """Call `flush` in a thread if the active segment has SYNC_AHEAD more bytes than at the last such call.
+        """Call `flush` in a thread if the active segment has grown by SYNC_AHEAD bytes since the last `flush`.
 
         `size` is the size (bytes) of the active segment. When the log rolls, producers must wait for a sync of the
         whole segment. This wait is short if a thread has already synced most of the bytes. Only one such thread runs

@@ -1,8 +1,8 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
 The disk or another process may damage an index. An entry of the offset index contains the last offset of a batch and
-the position of this batch. A reader notices the damage if the batch at this position ends at another offset than the
-entry contains. The broker then rebuilds the offset index and the time index from the headers of the batches:
+the position of this batch. A reader notices the damage if the batch at this position does not end at the offset in the
+entry. The broker then rebuilds the offset index and the time index from the headers of the batches:
     .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
     .index.rebuilt     the new entries, in one write
     .index             the rebuilt file gets this name

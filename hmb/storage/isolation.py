@@ -30,7 +30,7 @@ class Stopped(Exception):
 
 @contextmanager
 def isolated(logger: logging.Logger, name: object, what: str) -> Iterator[None]:
-    """Log an exception that the `with` block raises as `name: what: error`, and continue after the block.
+    """If the `with` block raises an exception, log `name: what: error`, and continue after the block.
 
     KafkaError and OSError are expected errors. Any other exception is an internal error, and is logged with its
     traceback.

@@ -11,9 +11,9 @@ Example: the log ends at 16,100 and a producer sends 10 records. The records get
 log then ends at 16,110. If the active segment is full, the log first *rolls*: it closes the active segment and starts
 segment 16100.
 
-In this broker, a partition has no followers that must copy a record first. So consumers can read a record as soon as it
-is appended. After `flush` has returned, the records survive a power cut (group_commit.py). The functions in cleanup/
-delete and replace segments.
+In Kafka, other brokers (followers) must copy a record before consumers can read it. HMB has no followers, so consumers
+can read a record as soon as it is appended. After `flush` has returned, the records survive a power cut
+(group_commit.py). The functions in cleanup/ delete and replace segments.
 
 Source: the thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
@@ -92,11 +92,11 @@ class Log:
         """Open the log of a partition. An empty directory contains an empty log.
 
         If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
-        `manifest` is None, it accepts all files. It then checks each segment that ends after `recovery_point`, or all
-        segments if `recovery_point` is None. If the method finds damaged bytes, the recovery point decides whether it
-        cuts or replaces them (recovery/loading.py). Records below `start_offset` were deleted, even if their segment
-        still exists. If the disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and
-        Stopped if `stop` is set.
+        `manifest` is None, the method accepts all files. The method then checks each segment that ends after
+        `recovery_point`, or all segments if `recovery_point` is None. If the method finds damaged bytes, the recovery
+        point decides whether it cuts or replaces them (recovery/loading.py). Records below `start_offset` were deleted,
+        even if their segment still exists. If the disk is full, the log uses `reserve` and refuses batches of
+        producers. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
@@ -127,7 +127,7 @@ class Log:
 
     @property
     def recovery_point(self) -> int:
-        """The recovery point: all records at lower offsets are on disk."""
+        """All records at offsets below the recovery point are on disk."""
         return self.commit.recovery_point
 
     @property
@@ -354,7 +354,10 @@ class Log:
             self.refusal = reason
 
     def moved(self, directory: Path) -> None:
-        """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
+        """Use the path `directory`, to which the broker has renamed the deleted log.
+
+        The caller holds the lock NAMES.
+        """
         self.directory = directory
         self.log_segments.moved(directory)
 

@@ -12,7 +12,7 @@ For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and
 is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments
 8021 and 16042, because both end after offset 12,000.
 
-If a state file is damaged, the broker logs an error. The lost content has these effects:
+If a state file is damaged, the broker logs an error. The damage has these effects:
 - Recovery points: the broker checks all records of all logs.
 - Log start offsets: each log starts at its first segment, so records that a client has deleted may become readable.
 - Leader epochs of a log: the broker reads the newest epoch from the batches of the log.
@@ -82,7 +82,8 @@ class LogManager:
 
     Invariants:
     - Each log has a directory `<topic>-<partition>/`, and no two brokers use the data directory at the same time.
-    - The checkpoint on disk contains no recovery point above the synced end of a log. So a start never trusts too much.
+    - The checkpoint on disk contains no recovery point above the synced end of a log. So after a crash, the broker
+      checks all records that may not be on disk.
     - All partitions of a topic have the same topic id, and `_topic_ids` contains it.
     - After `close`, the manager changes no file.
     """
@@ -96,7 +97,10 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the directory if it is missing, and lock it. `stop` ends `load` early. Raises DataDirectoryError."""
+        """Create the directory if it is missing, and lock it.
+
+        When `stop` is set, `load` ends early. Raises DataDirectoryError.
+        """
         self._clock = clock
         self.events = EventLog(clock)
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
@@ -190,7 +194,7 @@ class LogManager:
         return self.create_all([NewLog(name, config, topic_id)])[0]
 
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
-        """Create empty logs on disk. After the return, they survive a power cut. Raises OSError.
+        """Create empty logs on disk. When the method has returned, the logs survive a power cut. Raises OSError.
 
         The method writes the checkpoints once for all these logs, so a client can create thousands of topics quickly.
         """
@@ -220,8 +224,8 @@ class LogManager:
         """Delete these logs, each with its topic id, by renaming their directories.
 
         A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it has
-        renamed the other directories, it deletes the topic's other logs at its next start (trash.py). If no directory
-        of a topic can be renamed, the topic stays. Raises OSError if the directory cannot be synced.
+        renamed the topic's other directories, it renames them at its next start (trash.py). If no directory of a topic
+        can be renamed, the topic stays. Raises OSError if the directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -302,8 +306,8 @@ class LogManager:
         """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.
 
         The method first writes the new offsets to the checkpoint on disk. If this write fails, no log start offset
-        moves. But if the disk is full, the method begins with the removal of segments below the new offsets, to make
-        room for the checkpoint.
+        moves. But if the disk is full, the method first removes the segments below the new offsets, to make room for
+        the checkpoint.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()

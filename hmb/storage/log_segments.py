@@ -52,7 +52,8 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that contains `offset`, and all later segments; all if `offset` is below the log."""
+        """Return the segment that contains `offset`, and all later segments; all segments if `offset` is below the log.
+        """
         active = self._segments[-1]
         if offset >= active.base_offset:  # Consumers without lag read here: no search is needed.
             return [active]
@@ -64,12 +65,12 @@ class LogSegments:
 
         The caller has synced the active segment. The method creates the new file at once, because the name of the file
         contains the log end offset. If compaction later removes the last records of the old segment, only this name
-        shows where the log ends. Without the name, the broker could not know at its next start whether records are
+        shows where the log ends. Without this name, the broker could not know at its next start whether records are
         lost. If `sync` is True, the name survives a power cut.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest does not sync this entry, so a power cut may lose the entry. Then the entry of the next segment
-        # is lost as well, and the broker checks this segment at its next start.
+        # The manifest does not sync this entry, so a power cut may lose the entry. It then also loses the entry of the
+        # new segment, so the broker checks the closed segment at its next start.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

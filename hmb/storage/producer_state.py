@@ -7,8 +7,8 @@ the log remembers the last five batches of each producer. It compares a new batc
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
 - The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. Two cases
-  are exceptions. If the log does not know the producer, any first number is allowed, because older batches may have
-  been deleted. If the epoch is new, the first number must be 0.
+  are exceptions. If the log does not know the producer, it allows any sequence number, because the log may have deleted
+  older batches. If the epoch is new, the first sequence number must be 0.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
@@ -128,7 +128,8 @@ class ProducerState:
     Invariants:
     - `_open` is sorted by first offset, so its first entry is the oldest open transaction.
     - Each producer in `_open` is also in `_producers`.
-    - A producer has at most MAX_IN_FLIGHT batches, all of its current epoch, and their offsets grow.
+    - The state keeps at most MAX_IN_FLIGHT batches of each producer. All have the producer's current epoch, and their
+      offsets grow.
     """
 
     def __init__(self, loaded_at: int) -> None:

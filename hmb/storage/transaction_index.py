@@ -19,8 +19,9 @@ entry whose last stable offset is at or after `end`: later entries belong to tra
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If such a file were lost, the broker
 would not know that transactions were aborted. So the broker syncs the transaction index together with the log file. (It
-does not sync the other indexes.) At each start, the broker checks the index's length and the order of its numbers. If
-the check fails, or if the segment was recovered, the broker rebuilds the index from the log (recovery/loading.py).
+does not sync the other indexes.) Each time the broker starts, it checks the length of the index and the order of the
+numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from the log
+(recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -138,7 +139,7 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether `fields` can be an entry. The markers of all earlier entries are below `next_offset`."""
+    """Return whether `fields` can be an entry. All earlier entries have markers below `next_offset`."""
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

@@ -9,10 +9,10 @@ the lock, it only assigns offsets and writes. Before it takes the lock, it prepa
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
 - *Offsets of old messages.* A record batch contains only its first offset, and the append sets it under the lock. In
-  the old formats v0 and v1, each message contains its own offset. So the preparation writes the next offsets of the log
-  into old messages. Another producer may append before this append takes the lock. Then these offsets are already in
-  use, and the append must change the offsets under the lock. The append cannot change the offsets in compressed
-  messages v0, so it converts these messages to a record batch.
+  the old formats v0 and v1, each message contains its own offset. So the preparation writes the offsets that the log
+  would assign next into the messages. If another producer appends first, these offsets are in use when the append takes
+  the lock. The append then changes the offsets in the messages. It cannot change the offsets in compressed messages v0,
+  so it converts these messages to a record batch.
 
 Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the lock.)
 """
@@ -66,7 +66,8 @@ def prepare_own(records: ProducedRecords, config: LogConfig, now: int, expected_
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
     """Convert messages v0 or v1 to one record batch.
 
-    If the topic has no codec of its own, the batch gets the codec of the first compressed message. `now` is in ms.
+    If `compression.type` sets no codec for the topic, the batch gets the codec of the first compressed message. `now`
+    is in ms.
 
     Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
     """

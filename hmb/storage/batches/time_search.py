@@ -31,9 +31,9 @@ def search(
 ) -> TimestampOffset | None:
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
 
-    If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` returns the log's segments. If
-    damage in a segment hides later batches, `repair` repairs the segment, and the search begins again. Raises
-    KafkaError.
+    If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` is a function that returns the
+    log's segments. If damage in a segment hides later batches, the search calls `repair` with this damage and begins
+    again. Raises KafkaError.
     """
     for _ in segments():
         try:

@@ -10,7 +10,7 @@ The broker checks records in three steps:
 use this `RecordBatch` and do not parse the header again.
 
 The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
-of records. If the records of a batch contradict its header, only a consumer finds this error. The broker reads each
+of records. If the header of a batch has a wrong number of records, only a consumer notices this. The broker reads each
 record in three cases:
 - The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
 - The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The response names
@@ -65,8 +65,8 @@ WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
 class InvalidRecords(KafkaError):
     """Some records of a batch cannot be appended, so the whole batch is refused.
 
-    `errors` contains an error message for each of the first MOST_ERRORS wrong records. Its keys are the records'
-    indexes in the batch.
+    `errors` maps the index of a wrong record in the batch to an error message. It contains at most the first
+    MOST_ERRORS wrong records.
     """
 
     def __init__(self, code: ErrorCode, errors: Mapping[int, str]) -> None:

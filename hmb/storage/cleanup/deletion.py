@@ -54,11 +54,11 @@ def delete_records(log: Log, before_offset: int) -> int:
 
 
 def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
-    """Delete expired segments, and segments with only records below `before_offset`. Return their number.
+    """Delete expired segments, and segments with only records below `before_offset`. Return how many.
 
     A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a deleted
-    segment, so the broker removes the files after `file.delete.delay.ms`. If `at_once` is set, it removes the files
-    immediately. Raises OSError, KAFKA_STORAGE_ERROR.
+    segment, so the broker removes the files after `file.delete.delay.ms`. If `at_once` is True, the broker removes the
+    files immediately. Raises OSError, KAFKA_STORAGE_ERROR.
     """
     if not log.cleanup_lock.acquire(blocking=False):
         return 0  # A compaction or a repair is in progress. A later call deletes the segments.
@@ -87,10 +87,10 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
 
 
 def roll(log: Log) -> None:
-    """Roll the log before its active segment is full, so that the old segment can be deleted or repaired.
+    """Start a new active segment before the old one is full, so that the old segment can be deleted or repaired.
 
-    The caller holds the cleanup lock. If the disk is full, the log does not roll, and the broker logs a warning.
-    Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
+    The caller holds the cleanup lock. If the disk is full, the log keeps its active segment, and the broker logs a
+    warning. Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
     """
     log.flush()
     with log.lock:

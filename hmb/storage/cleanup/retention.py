@@ -5,7 +5,8 @@ The broker may delete a segment in each of these cases:
 - The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the time of the
   last write to the file counts.
 - The log is so large that it has at least `retention.bytes` bytes without the segment.
-- All offsets of the segment are below the log start offset, because DeleteRecords has moved it.
+- All offsets of the segment are below the log start offset, because a DeleteRecords request has moved the log start
+  offset.
 
 The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
 limit. If no producer writes to a topic any more, the last records of the topic must also expire. These records are in

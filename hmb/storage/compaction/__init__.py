@@ -8,7 +8,8 @@ has the same key. Compaction copies only the records that are still needed to a 
     new segment     offset                   3    4    5        the records keep their offsets
                     key                      c    b    a
 
-In a swap, the new segment replaces the old segments. A crash may interrupt the swap at any step without harm.
+The last step of a compaction is the *swap*: the new segment replaces the old segments. If a crash interrupts the swap,
+no record is lost or duplicated.
 
 Read in this order:
 - `rule`      which records stay

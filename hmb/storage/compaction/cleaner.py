@@ -14,9 +14,9 @@ or after the first open transaction.
 The cleaner compacts a log in two cases. Either the dirty part is large enough: its share of the bytes that can be
 compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than `max.compaction.lag.ms`.
 
-For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000,
-so the cleaner does not compact the log: `min.cleanable.dirty.ratio` is 0.5. When the dirty part has grown to 600 MB,
-the share is 600 / 1200, and the cleaner compacts the log.
+For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000
+= 0.4. This is less than `min.cleanable.dirty.ratio` (0.5), so the cleaner does not compact the log. When the dirty part
+has grown to 600 MB, the share is 600 / 1200 = 0.5, and the cleaner compacts the log.
 
 Compaction writes new batches with new CRCs. If a batch were damaged, the new CRC would hide the damage. So the cleaner
 first checks the CRC of every batch. If a batch is damaged, the cleaner logs an error, keeps the segment, and compacts
@@ -110,7 +110,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log in one round, and return its new first dirty offset.
 
-    Raises OSError, KafkaError and Stopped. After an error, all records still exist.
+    Raises OSError, KafkaError and Stopped. An error loses no record.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, the log may already be closed. Then this raises Stopped.
@@ -343,8 +343,8 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # The broker could not rename some files of the log, and renames them at its next start. Until that
-                # start, it must not compact this log again.
+                # The broker could not rename some files of the log. It renames these files at its next start, and must
+                # not compact the log before.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:
@@ -354,10 +354,7 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs and their first dirty offsets. A new log may get the name of a deleted log.
-
-        If the cleaner kept a reference to a deleted log, the log's files would stay open and use space on the disk.
-        """
+        """Forget deleted logs, so that the broker closes their files. A new log may get the name of a deleted log."""
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}
         gone = [name for name, log in seen.items() if self._seen.get(name) is not log]

@@ -2,9 +2,9 @@
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
 from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
-so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. After the first
-compaction of a tombstone, it stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of
-this time is the *delete horizon*. The header of the batch contains the delete horizon.
+so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. After its first
+compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of this
+time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
 
 Compaction drops a record in these cases, in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
@@ -95,13 +95,16 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the offsets in `batch` whose record is the last record with its key, in ascending order."""
+        """Return, in ascending order, the offset of each record in `batch` that is the last record with its key."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Return whether the record at `offset` is the last one with its key. The caller has added its batch before."""
+        """Return whether the record at `offset` is the last one with its key.
+
+        The caller has already added the record's batch.
+        """
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
 
@@ -176,8 +179,8 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is True. Raises
-        KafkaError if the batch cannot be read.
+        Messages v0 and v1 have no delete horizon. The tombstones among these messages are dropped if
+        `drop_old_tombstones` is True. Raises KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -214,8 +217,8 @@ class Compaction:
         """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
         `is_needed` is True while the log has batches of the transaction. After that, the marker gets a delete horizon.
-        After the delete horizon, compaction drops the marker. But the last batch of a producer always stays. If it is
-        the marker's batch, compaction drops only the record in it, and keeps the empty batch.
+        After the delete horizon, compaction drops the marker. But the last batch of a producer always stays. If the
+        batch of the marker is the producer's last batch, compaction drops only the record, and keeps the empty batch.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view

@@ -155,8 +155,8 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
-                    # Compaction may have removed all records of a batch. The header still has their greatest timestamp.
-                    # Kafka's tool wrongly reports a mismatch in this case.
+                    # Compaction may have removed all records of a batch. The header still has the greatest timestamp of
+                    # the removed records. Kafka's tool wrongly reports a mismatch in this case.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)

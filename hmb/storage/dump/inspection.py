@@ -48,7 +48,10 @@ class Summary:
     greatest: int = 0
 
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
-        """Return a summary with one more entry. `covered` is the number of bytes or offsets before this entry."""
+        """Return a summary with one more entry.
+
+        `covered` is the sum of all distances up to this entry (bytes or offsets).
+        """
         return replace(
             self,
             entries=self.entries + 1,
@@ -145,7 +148,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The steps of a binary search, and the entry that the search has found, or None if no entry matches."""
+    """The steps of a binary search, and the entry that it has found. The entry is None if no entry matches."""
 
     path: Path
     entries: int

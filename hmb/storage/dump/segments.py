@@ -8,7 +8,7 @@ in these cases:
 - The last batch is incomplete. This happens if the broker crashes during an append.
 - Offsets do not grow.
 
-Only one batch is in memory at a time.
+A dump of a log file holds only one batch in memory at a time.
 """
 
 from __future__ import annotations

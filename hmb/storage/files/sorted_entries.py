@@ -11,9 +11,10 @@ index reads this block from the file, and a binary search in the block finds the
 stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A
 look-up reads one block of 4,096 bytes.
 
-With a memory map of the file, the index would not have to read blocks. But if another process truncates the file and
-the broker uses the map after the new end, the kernel kills the broker (SIGBUS). A read of a truncated file only returns
-fewer bytes. In this case, the look-up starts at an earlier entry, and the broker logs the damage.
+With a memory map of the file, the index would not have to read blocks. But another process may truncate the file. If
+the broker then reads the map at a position after the new end, the kernel kills the broker (SIGBUS). A normal read of a
+truncated file only returns fewer bytes. In this case, the scan of the log starts at an earlier entry, and the broker
+logs the damage.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class IndexFile:
         return self.file.path
 
     def is_sane(self) -> bool:
-        """Return whether the file had only whole entries, and no zeros at its end, when the broker opened it."""
+        """Return whether the file had only whole entries when the broker opened it, and no zeros at its end."""
         if self._found is None or self._found.size % self.ENTRY.size:
             return False
         return self._found.last is None or self._is_sane_entry(self._found.last)
@@ -104,7 +105,7 @@ class IndexFile:
         return self.entries * self.ENTRY.size
 
     def make(self) -> None:
-        """Create the file if it does not exist. At its start, the broker would report a missing file as lost."""
+        """Create the file if it does not exist. If it were missing, the broker would report it as lost."""
         if not self.file.exists:
             self.file.open()
 

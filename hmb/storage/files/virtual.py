@@ -6,8 +6,9 @@ does not keep its files open. The segment has a `VirtualFile` for each file. A `
 broker uses it. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file
 that was not used recently.
 
-The clock algorithm chooses which file to close. The open files form a circle. Each use of a file sets the file's mark.
-A *hand* moves around the circle from file to file. It removes the file's mark, or closes a file that has no mark:
+The clock algorithm chooses which file to close. The open files form a circle. When a thread uses a file, it sets the
+file's mark. A *hand* moves around the circle from file to file. It removes the file's mark, or closes a file that has
+no mark:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
@@ -287,8 +288,8 @@ def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> 
 class OpenFiles:
     """The files that are open in this process, at most `limit`. Thread-safe, although it has no lock.
 
-    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. So each
-    thread may add one open file above `limit`.
+    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. So the
+    process may have more than `limit` open files: at most one more for each such thread.
     """
 
     def __init__(self, limit: int) -> None:

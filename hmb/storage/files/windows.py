@@ -1,8 +1,9 @@
 """Reading a large file through a window: only a part of the file is in memory.
 
 Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map is
-also not possible: if another process cuts the file and the broker reads the map after the new end, the kernel kills the
-broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next window:
+also not possible: another process may cut the file. If the broker then reads the map at a position after the new end,
+the kernel kills the broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next
+window:
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it

@@ -57,8 +57,8 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """Return the batch at `position`. Raises KafkaError if the bytes are not an intact batch, and OSError.
 
     A gigabyte may contain a million small batches. To be fast, this function checks a batch v2 without creating a
-    `RecordBatch`. Only for messages (v0, v1) and for damaged bytes, it creates an object and calls `check`, which
-    raises the exact error.
+    `RecordBatch`. If the bytes are a message (v0, v1) or damaged, the function creates an object and calls its method
+    `check`, which raises the exact error.
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
@@ -160,7 +160,7 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
 
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
-    """Return the first intact batch at or after `position`, with its position. It ends at or after the offset `lowest`.
+    """Return the first intact batch at or after `position`, with its position. The batch ends at or after `lowest`.
 
     The search looks for bytes that could be a header, and then checks the CRC. Return None if it finds no intact batch.
     Raises OSError.

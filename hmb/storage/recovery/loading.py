@@ -3,8 +3,8 @@
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
 manifest shows whether another process has changed a file after the stop (manifest.py). After a kill or a power cut, the
 broker also checks all batches of the active segment (checking.py) and rebuilds its indexes, because the manifest does
-not contain the final size of this segment. If the directory has no manifest, because Kafka wrote it, the broker checks
-each segment that ends after the recovery point.
+not contain the final size of this segment. If Kafka wrote the directory, it has no manifest. In this case, the broker
+checks each segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
@@ -17,10 +17,10 @@ If the broker finds damaged bytes, it distinguishes two cases:
   at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to
   `<base offset>.log.<position>.cut`.
 
-There may be a gap between the offsets of two segments, because compaction has removed the last records of the first
+The offsets of two neighboring segments may have a gap, because compaction has removed the last records of the first
 segment. But a gap may also mean that a segment file is lost. To distinguish these cases, the manifest stores for each
-segment the base offset of the next segment. If the next file has a greater base offset than the manifest contains, a
-segment is lost.
+segment the base offset of the next segment. For example, the manifest stores 200 as the next base offset, but the next
+file is segment 300. So segment 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220. The process is
 killed. If the broker finds damage at offset 50 or 210, it repairs the damage. If it finds damage at offset 230, the log
@@ -245,7 +245,7 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append an empty batch to the segment before lost segments, so that clients can read past the gap."""
+        """Append an empty batch to the segment before a gap, so that clients can read past the lost segments."""
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip

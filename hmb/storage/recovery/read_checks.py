@@ -46,7 +46,10 @@ class RepeatedReads:
 
 
 def check_begin(segment: Segment, region: FileRegion) -> None:
-    """Raise DamagedSegment if the file ends before `region` ends, or if its first batch is damaged. Raises OSError."""
+    """Raise DamagedSegment if the file is too short for `region`, or if the region's first batch is damaged.
+
+    Raises OSError.
+    """
     end = region.position + region.size
     length = os.fstat(region.file.open().fileno()).st_size
     if length < end:

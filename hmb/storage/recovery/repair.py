@@ -12,7 +12,7 @@ The broker tries three replacements in this order, and takes the first that is p
    values, the batch is restored, and no record is lost.
 2. *A transaction's marker.* If the marker were lost, its transaction would stay open, or end with the marker of the
    producer's next transaction. A marker is short. So the broker flips one bit after another, until the CRC is correct.
-   If this fails, the transaction index shows which ABORT markers were in the hole.
+   If no flip succeeds, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
 
 If the hole is at the end of the file, the broker cuts the hole off and appends the replacement. If the hole is in the
@@ -191,7 +191,7 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # end offset of the repaired part so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes at or after `position`. The batch with `next_offset` should begin there. Raises OSError."""
+        """Return the holes at or after `position`, where the batch with `next_offset` should begin. Raises OSError."""
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []

@@ -37,7 +37,10 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The leader epochs of one log, at least one. Immutable. Epochs grow, and start offsets never decrease."""
+    """The leader epochs of one log, at least one.
+
+    Immutable. Each epoch is greater than the epoch before it, and start offsets never decrease.
+    """
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
         """Create the object from pairs `(epoch, start offset)`. Raises ValueError if their order is wrong."""
@@ -53,7 +56,10 @@ class LeaderEpochs:
         return self.starts[-1].epoch
 
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
-        """Return the epochs with records at or after the log start offset. The first epoch starts at this offset."""
+        """Return the epochs with records at or after the log start offset.
+
+        The first of these epochs starts at this offset.
+        """
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 

@@ -4,8 +4,8 @@ A line is `name=value`, `name: value` or `name value`. If a line contains only a
     # a comment                            # or ! at the beginning of a line begins a comment
     listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
               SSL://:2
-    a\=b\ c = \u00e9\t                     a backslash takes the meaning of =, : and blanks away, and gives one to
-                                           t, n, r, f and four hexadecimal digits after u
+    a\=b\ c = \u00e9\t                     the name is `a=b c`: after a backslash, =, : and blanks belong to
+                                           the name or value; \t \n \r \f and \uXXXX as in Java
 
 If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
 points. HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only
