@@ -41,7 +41,7 @@ Read in this order:
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append; a tour in the documentation explains `validation`
+- `batches/`           checks and changes of batches before the append; a tour of the docs explains `validation`
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `index_rebuild`      the rebuild of damaged indexes while clients read the segment
 - `cleanup/`           deletion and replacement of segments

@@ -11,7 +11,7 @@ Readers and producers continue during the rebuild. The reader that has found the
 start. If a producer appends batches during the rebuild, the new indexes may contain no entries for these batches. A
 missing entry only makes a later scan longer.
 
-Source: Kafka's `LogSegment.recover`, which rebuilds indexes at a start only.
+Source: Kafka's `LogSegment.recover`, which rebuilds indexes only when a broker starts.
 """
 
 from __future__ import annotations
@@ -46,6 +46,6 @@ def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
         fresh.time_index.file.rename(segment.time_index.path)
         segment.offset_index, segment.time_index = fresh.offset_index, fresh.time_index
     except OSError as error:
-        LOGGER.error("%s: %s; look-ups read the log until the next start", index.path, error)
+        LOGGER.error("%s: %s; look-ups scan the log until the broker's next start", index.path, error)
     finally:
         segment.rebuilding.release()

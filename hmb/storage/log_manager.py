@@ -82,8 +82,7 @@ class LogManager:
 
     Invariants:
     - Each log has a directory `<topic>-<partition>/`, and no two brokers use the data directory at the same time.
-    - The checkpoint on disk contains no recovery point above the synced end of a log. So after a crash, the broker
-      checks all records that may not be on disk.
+    - In the checkpoint on disk, each log's recovery point is at or below the offset up to which the log is synced.
     - All partitions of a topic have the same topic id, and `_topic_ids` contains it.
     - After `close`, the manager changes no file.
     """
@@ -97,10 +96,7 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the directory if it is missing, and lock it.
-
-        When `stop` is set, `load` ends early. Raises DataDirectoryError.
-        """
+        """Create the directory if needed, and lock it. Setting `stop` ends `load` early. Raises DataDirectoryError."""
         self._clock = clock
         self.events = EventLog(clock)
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
@@ -384,7 +380,7 @@ class LogManager:
             return
         entries: dict[str, list[SegmentEntry]] = {}
         for name, log in self._logs.items():
-            with isolated(LOGGER, name, "not closed; the next start checks it"):
+            with isolated(LOGGER, name, "not closed; the broker checks it at its next start"):
                 log.close()
                 entries[str(name)] = log.log_segments.entries_at_stop(log.log_end_offset)
         try:
@@ -395,8 +391,8 @@ class LogManager:
                 replace_file(self.directory / CLEAN_SHUTDOWN, CLEAN_CONTENT)
         except OSError as error:
             LOGGER.error(
-                "cannot write the checkpoints in %s: %s; the next start will check the logs", self.directory, error
-            )
+                "cannot write the checkpoints in %s: %s; the broker will check the logs at its next start",
+                self.directory, error)  # fmt: skip
 
     def _path(self, name: TopicPartition) -> Path:
         return self.directory / str(name)

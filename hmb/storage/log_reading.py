@@ -93,7 +93,7 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
         header = parse_batch(segment.file.read(HEADER_PEEK, entry.position))
     except KafkaError:  # The index entry is damaged.
         return None
-    return header.last_offset if header.last_offset == entry.offset else None  # If not equal, the entry is damaged.
+    return header.last_offset if header.last_offset == entry.offset else None  # If they differ, the entry is damaged.
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:

@@ -52,8 +52,7 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that contains `offset`, and all later segments; all segments if `offset` is below the log.
-        """
+        """Return the segment that contains `offset`, and all later segments. Below the log, return all segments."""
         active = self._segments[-1]
         if offset >= active.base_offset:  # Consumers without lag read here: no search is needed.
             return [active]
@@ -129,7 +128,7 @@ class LogSegments:
             return
         try:
             self._manifest.record({self._partition: [entry_of(segment, next_offset)]}, sync=sync)
-        except OSError as error:  # The disk is full. The manifest writes this entry together with its next ones.
+        except OSError as error:  # The disk is full. The manifest writes this entry together with its next entries.
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def forget(self, segments: Sequence[Segment]) -> None:
@@ -168,7 +167,7 @@ def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
     """
     found = segment.path.stat() if segment.path.exists() else None
     size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-    modified = 0 if segment.changes.found else modified  # 0: the next start checks the file.
+    modified = 0 if segment.changes.found else modified  # 0: at its next start, the broker checks the file.
     aborted = segment.transaction_index
     sizes = (segment.offset_index.size, segment.time_index.size, aborted.size)
     return SegmentEntry(segment.base_offset, next_offset, size, modified, *sizes, aborted.checksum)

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from hmb.protocol.enums import INT32_MAX
 from hmb.storage.files.sorted_entries import IndexFile
 
-MAX_RELATIVE_OFFSET = INT32_MAX  # a segment ends before the offset of a batch exceeds this
+MAX_RELATIVE_OFFSET = INT32_MAX  # greatest distance of an offset from the base offset of its segment
 MAX_POSITION = INT32_MAX  # the highest position (bytes) that fits into an entry
 
 
@@ -51,7 +51,7 @@ class OffsetIndex(IndexFile):
     """
 
     SUFFIX = ".index"
-    ENTRY = struct.Struct(">iI")  # A flipped sign bit yields a huge position, and a read notices it.
+    ENTRY = struct.Struct(">iI")  # Position is unsigned: if its highest bit flips, a read notices the huge number.
     KEY = struct.Struct(">i")  # The key is the relative offset.
 
     def __init__(self, path: Path, base_offset: int) -> None:

@@ -101,7 +101,7 @@ def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of the batch at or after both `timestamp` (ms) and `first_offset`, or None."""
+    """Return the first record of the batch that is not older than `timestamp` (ms), at `first_offset` or later."""
     try:
         check_readable(batch)
         with SEARCHING:

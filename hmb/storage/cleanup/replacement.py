@@ -32,8 +32,8 @@ REPAIR_PATIENCE = 10.0  # seconds; a repair waits this long for a running compac
 def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
     """Replace neighboring segments of the log by `new`, whose files have the suffix `.cleaned`.
 
-    The caller holds the cleanup lock. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap
-    if the log already uses the new segment, but some of its files could not be renamed.
+    The caller holds the cleanup lock. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap if
+    the log already uses the new segment, but some files of the new segment could not be renamed.
     """
     next_offset = log.log_segments.next_offset(old[-1], log.log_end_offset)
     log.log_segments.begin_replacement(old, next_offset)

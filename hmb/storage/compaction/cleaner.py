@@ -113,7 +113,7 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
     Raises OSError, KafkaError and Stopped. An error loses no record.
     """
     with log.cleanup_lock:
-        throttle.spend(0)  # If the broker stops, the log may already be closed. Then this raises Stopped.
+        throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.
         return _clean(log, work, max_memory, now, throttle)
 
 
@@ -316,7 +316,7 @@ class Cleaner:
             return {}
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact every log for which `select` returns segments. By default, it selects the logs that need it."""
+        """Compact each log for which `select` returns segments. By default, these are the logs that need it."""
         now = self._clock()
         work = []
         self._forget_deleted()
@@ -336,7 +336,7 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Report an error of the `with` block. After an error, the cleaner skips this log for a while."""
+        """Log an error that the `with` block raises. After an error, the cleaner skips this log for a while."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield

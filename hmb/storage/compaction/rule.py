@@ -16,8 +16,8 @@ The marker of a transaction stays as long as the log has a batch of this transac
 more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
 *Dirty* records are records that were not compacted yet. A round of compaction has two passes. In the first pass, the
-round reads the dirty records backwards. So the first record that it finds with a key is the last record with this key
-in the log. The round stores a set of the keys, and a list of the offsets of the last records. In the second pass, the
+round reads the dirty records backwards. So the first record with key K that the round finds is the log's last record
+with key K. The round stores a set of the keys, and a list of the offsets of the last records. In the second pass, the
 round copies the dirty records at these offsets, and does not read their keys again. All clean records have lower
 offsets than the dirty records. So the round drops each clean record whose key is in the set.
 
@@ -112,14 +112,14 @@ class OffsetMap:
 class Transactions:
     """Decides for each batch of a log whether its records belong to an aborted transaction.
 
-    The caller passes the batches in the order of their offsets. Before the first batch of each segment it calls
-    `enter`, which looks up the aborted transactions in the transaction indexes.
+    The caller passes the batches in the order of their offsets. Before the first batch of each segment, the caller
+    calls `enter`, which looks up the aborted transactions in the transaction indexes.
     """
 
     def __init__(self) -> None:
         self._known_to = 0  # transactions that begin below this offset were looked up
-        self._coming: deque[AbortedTransaction] = deque()  # aborted transactions not yet begun, by first offset
-        self._aborted: dict[int, AbortedTransaction] = {}  # aborted transactions before their marker; by producer id
+        self._coming: deque[AbortedTransaction] = deque()  # aborted transactions whose first batch was not yet read
+        self._aborted: dict[int, AbortedTransaction] = {}  # aborted, and the marker was not yet read; by producer id
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:

@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class FileHeading(Entry):
-    """The line that introduces a file in the dump."""
+    """The options of a dump: the options of DumpLogSegments, `verify` (show only damage), and the view of the files."""
 
     kind: ClassVar[str] = "file"
     file: Path

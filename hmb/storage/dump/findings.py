@@ -61,7 +61,7 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # as in Kafka, reversed
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka reverses these pairs
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:
             lines.append(f"  and {self.more} more")

@@ -70,7 +70,10 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file, and the dump's entry for it. A report of damage may have no line: `data` is empty."""
+    """A line of a state file, and the dump's entry for it.
+
+    If the entry reports that lines are missing, `data` is empty.
+    """
 
     position: int
     data: bytes

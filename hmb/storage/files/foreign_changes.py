@@ -64,7 +64,7 @@ class ForeignChanges:
         has_changed = seen and (now != seen.excerpts or (seen.size == size and seen.modified != found.st_mtime_ns))
         if has_changed and not self.found:
             self.found = True
-            LOGGER.error("%s was changed by another process; the next start checks it", path)
+            LOGGER.error("%s was changed by another process; the broker checks it at its next start", path)
         self._seen = Seen(size, found.st_mtime_ns, last_position, self._excerpts(last_position, size))
 
     def _excerpts(self, position: int, end: int) -> bytes:

@@ -158,7 +158,7 @@ class IndexFile:
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
-                         "until the next start builds the index again", self.path)  # fmt: skip
+                         "until the broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
         """Return the number of entries below `key`, and the fields of the last such entry, or None.
@@ -171,7 +171,7 @@ class IndexFile:
             block_keys = self._extend_block_keys()
         for block in range(bisect(block_keys, key) - 1, -1, -1):
             _, keys, data = self._block(block)
-            if keys:  # Without keys, the block was cut off, and the loop tries the block before.
+            if keys:  # A block that was cut off has no keys. Then the loop tries the block before it.
                 found = bisect(keys, key)
                 fields = self.ENTRY.unpack_from(data, (found - 1) * self.ENTRY.size) if found else None
                 return block * BLOCK + found, fields

@@ -246,7 +246,7 @@ class DurableFile(VirtualFile):
             if self._failure is not None:
                 raise self._failed()
             file = self.open()
-            self._is_unsynced = False  # This sync may miss a write after this line.
+            self._is_unsynced = False  # If a write follows during this sync, the write sets the flag again.
             try:
                 os.fdatasync(file.fileno())
             except OSError as error:
@@ -294,7 +294,7 @@ class OpenFiles:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.descriptors: set[int] = set()  # of all open files; `add` and `discard` of a set are atomic
+        self.descriptors: set[int] = set()  # descriptors of all open files; `add` and `discard` of a set are atomic
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:
@@ -316,7 +316,7 @@ class OpenFiles:
     def close_one(self) -> bool:
         """Close the first file in the queue that was not used recently. Return False if this is not possible."""
         for may_sync in (False, True):
-            for _ in range(2 * len(self._clock)):  # The first pass removes marks, the second closes.
+            for _ in range(2 * len(self._clock)):  # The first pass removes marks, and the second pass closes a file.
                 try:
                     file = self._clock.popitem(last=False)[0]()
                 except KeyError:  # Another thread has removed the last file.

@@ -55,7 +55,8 @@ def checked_batches(
 
     `following` is the base offset of the next segment, or None if it is unknown. The check begins at `start`, which is
     the position and the offset of a batch. If `start` is None, the check begins at the file's first batch. If
-    `may_go_on` is False, a batch after a gap is damaged if it contains offsets at or above `following`. Raises OSError.
+    `may_go_on` is False, a batch after a gap must have offsets below `following`: otherwise it counts as damaged.
+    Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_go_on or following is None else following

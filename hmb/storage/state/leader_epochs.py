@@ -79,5 +79,5 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        found = starts[following - 1].epoch if following else epoch  # or else all epochs of the log are newer
+        found = starts[following - 1].epoch if following else epoch  # 0: all epochs of the log are newer
         return EpochEnd(found, starts[following].start_offset)

@@ -141,24 +141,24 @@ class Manifest:
             content = self.path.read_bytes()
         except FileNotFoundError:
             if (self._directory / TOPICS_FILE).exists():
-                LOGGER.warning("%s is missing: the start accepts all files as they are", self.path)
+                LOGGER.warning("%s is missing: the broker accepts all files as they are", self.path)
             return False
         header, *lines = [*filter(None, content.split(b"\n"))] or [b""]
         intact = [line for line in lines if _is_intact(line)]
         torn = len(lines) - len(intact)
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
-            LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
+            LOGGER.error("%s is damaged; the broker starts without it, and accepts all files as they are", self.path)
             return False
         if torn:  # A power cut interrupted the write of these lines. The broker had not yet changed the files.
             LOGGER.warning("%s: its last lines are incomplete, and are cut off", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
-                LOGGER.error("%s was written by a newer HMB: %s", self.path, line)
+                LOGGER.error("%s was written by a newer version of HMB: %s", self.path, line)
                 return False
         return True
 
     def _take(self, entry: list[str]) -> bool:
-        """Apply the entry with the fields of one line. Return False if the fields are not a valid entry."""
+        """Apply one line of the manifest, divided into fields. Return False if the fields are not a valid entry."""
         match entry:
             case ["opened" | "closed" as state]:
                 self._is_closed = state == "closed"
@@ -184,7 +184,7 @@ class Manifest:
         except FileNotFoundError:
             if self._is_closed:
                 LOGGER.warning("%s is missing, though this broker stopped properly: another broker has started since, "
-                               "or the file was removed; the start accepts all files as they are",
+                               "or the file was removed; the broker accepts all files as they are",
                                self._directory / CLEAN_SHUTDOWN)  # fmt: skip
             return not self._is_closed
         if content != CLEAN_CONTENT.encode():
@@ -323,7 +323,10 @@ class Manifest:
             self._end = end
 
     def _is_as_written(self) -> bool:
-        """Return whether the file still exists and has its size. Another process may have cut or removed it."""
+        """Return whether the file still exists and has its expected size.
+
+        Another process may have cut or removed it.
+        """
         return self.path.is_file() and self.path.stat().st_size == self._size
 
     def _write_anew(self) -> None:

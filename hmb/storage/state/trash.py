@@ -46,7 +46,7 @@ def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
 
 
 def shortened(name: TopicPartition) -> str:
-    """Return `<topic>-<partition>`, with at most LONGEST characters of the topic's name."""
+    """Return `<topic>-<partition>`. If the topic's name has more than LONGEST characters, it is cut."""
     return f"{name.topic[:LONGEST]}-{name.partition}"
 
 
