@@ -54,7 +54,7 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """Yield the lines of a batch. The batch begins at `position` of its file.
+    """Yield the lines of a batch. `position` is the position of the batch in its file.
 
     Each line comes with a bool, which is True if the line shows decompressed bytes.
     """

@@ -5,8 +5,8 @@ For example, a frame of 214 bytes that contains a batch is shown as:
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-The module `protocol.annotate` yields the lines of a message. All records of a partition are only one line there. This
-module replaces that line by several lines: `records.annotate` yields the lines of each record batch.
+The module `protocol.annotate` yields the lines of a message. Among these lines, one line shows all records of a
+partition. This module replaces that line by several lines, which `records.annotate` yields for each record batch.
 
 Every byte belongs to exactly one line, even if the frame is damaged. If bytes cannot be decoded, their line has the
 name `unreadable`. If more bytes follow after the end of the message, their line has the name `left`. For each problem,
@@ -53,7 +53,7 @@ def annotate_records(
 ) -> Lines:
     """Yield the lines of all batches and messages in a buffer.
 
-    The buffer begins at `position` of its frame or file.
+    `position` is the position of the buffer in its frame or file.
     """
     start = number = 0
     while start < len(buffer):

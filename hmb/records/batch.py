@@ -205,7 +205,7 @@ class RecordBatch(NamedTuple):
         """Return a copy of the batch with other records. All other fields of the header keep their values.
 
         `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
-        (ms), the copy stores this time as its delete horizon.
+        (ms), this time becomes the delete horizon: compaction may remove the tombstones after it.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
@@ -299,7 +299,7 @@ def _corrupt(why: str) -> KafkaError:
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return `sequence` plus `increment`, which may be negative, as a sequence number.
+    """Add `increment`, which may be negative, to a sequence number, and return the new sequence number.
 
     Sequence numbers end at 2^31 - 1 and then begin at 0 again. To be fast, `RecordBatch.last_sequence` does not call
     this function.

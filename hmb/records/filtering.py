@@ -5,10 +5,10 @@ remaining records keep their offsets. In a record batch (v2), a record contains 
 the base timestamp of the batch. These two numbers do not change, so the new batch contains the same bytes of the
 remaining records.
 
-If a batch contains tombstones (records without a value), filtering cannot copy the bytes of the records. The new batch
-gets a *delete horizon*: the time after which compaction may remove the tombstones. The header stores the delete horizon
-in the field of the base timestamp (KIP-534). So filtering encodes each record of the batch again, with another
-timestamp delta.
+If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
+compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).
+So the timestamp deltas of all records change. Filtering cannot copy the bytes of the records, and encodes each record
+again.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta
@@ -39,7 +39,7 @@ from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, is a tombstone) -> whether to keep the record
 _ANY_DELTA_FITS = 1 << 62  # ms; the sum of a smaller timestamp and a delta fits into an int64
-MOST_RECORDS = 1 << 17  # in a batch; filtering takes some 200 bytes and 2 us for each record
+MOST_RECORDS = 1 << 17  # greatest number of records in a batch; filtering takes about 200 bytes and 2 us for each
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:

@@ -28,7 +28,7 @@ from hmb.records.varint import read_varint
 # position of the length. For a missing key or a key of more than 63 bytes, the table contains a very large number. The
 # decoder then computes an end after the end of the record, and so notices that the record is not plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
-_MAX_RECORDS = 1 << 13  # in a plain batch; so an offset delta has at most two bytes
+_MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # _FIRST_BYTES contains the first byte of the varint for each offset delta. This byte contains the six lowest bits of
 # the offset delta. From 64 on, the bit 0x80 is also set, because a second byte follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))

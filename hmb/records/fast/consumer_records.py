@@ -6,7 +6,7 @@ varint. It also creates a `Record` for each record, and the consumer would have 
 creates only the `ConsumerRecord`, which is a tuple.
 
 The decoder's local variables contain numbers in the zigzag form of varints. For example, 40 stands for 20, and 1 stands
-for -1. An even number is twice its value, and an odd number stands for a negative value.
+for -1. An even number n stands for n / 2, and an odd number stands for a negative value.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
 returned records and the errors are always the same as those of `decode_records`.

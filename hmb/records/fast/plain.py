@@ -1,7 +1,8 @@
 """Tables with the ends of records, and an exception, for all fast decoders.
 
 A record begins with its length, which is a varint. A length of 0 to 63 takes one byte, and a length of 64 to 8191 takes
-two bytes. To look up the first byte in a table is faster than to decode the varint.
+two bytes. To find the end of a record, the decoders look up the first byte in a table. This is faster than decoding the
+varint.
 
 For example, the length 20 is encoded as the byte 0x28, which is 40, because the zigzag rule doubles the number.
 `END_AFTER_ONE[0x28]` is 21: the length itself has 1 byte, and 20 bytes follow.

@@ -68,7 +68,7 @@ class _Run(NamedTuple):
 
     position: int
     view: memoryview
-    is_old: bool  # True: messages that are sent unchanged
+    is_old: bool  # whether the run is messages that are sent unchanged
 
 
 class DownConversion:
@@ -214,7 +214,7 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs in `view`, which begins at `position` of the file. Stop before an incomplete batch."""
+    """Yield the runs in `view`, whose first byte is at `position` of the file. Stop before an incomplete batch."""
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
         if view[end + MAGIC_POSITION] > magic:

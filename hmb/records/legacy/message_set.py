@@ -12,8 +12,8 @@ compressed message set. `assign_offsets` distinguishes three cases:
   offsets, and compresses the wrapper again.
 
 It takes time to write the offsets into a message set. So a thread does this work before it acquires the log's lock. The
-first message gets the log end offset. But before this thread has the lock, another thread may append records, so that
-the log end offset grows. In this case, `move_to` adds the difference to each offset of the set.
+first message gets the log end offset. But another thread may append records before this thread has the lock. The log
+end offset then grows. In this case, `move_to` adds the difference to each offset of the set.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
@@ -54,7 +54,7 @@ class AssignedMessages:
     data: bytearray | memoryview
     last_offset: int
     max_timestamp: int  # -1 for messages v0
-    offset_of_max_timestamp: int  # of the first message or wrapper with this timestamp
+    offset_of_max_timestamp: int  # offset of the first message or wrapper with this timestamp
     count: int  # the number of records, also of those inside wrappers
     is_movable: bool = True  # False if the set has a v0 wrapper
     is_changed: bool = field(default=False, compare=False)  # whether the producer's offsets were replaced
