@@ -11,8 +11,8 @@ The plan of a version (see `schema`) lists the fields of a message in the order 
 module go through the list, and yield a `Line` for each field. If a field is malformed, the functions first yield the
 lines of all fields before it, and then raise ProtocolError.
 
-A line also contains the type of its field, for example `int16`, under the name that Kafka's protocol guide uses. The
-type `compact_length` is the length plus one, as an unsigned varint.
+A line also contains the type of its field, for example `int16`, with its name in Kafka's protocol guide. The type
+`compact_length` is the length plus one, as an unsigned varint.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
 NO_LEADER_EPOCH = -1
-NO_OFFSET = -1  # for example in an OffsetFetch response, if the group has committed no offset
+NO_OFFSET = -1  # no offset: for example, a group has committed no offset
 # The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
 # idempotent producer therefore has at most five batches of a partition in flight.
 MAX_IN_FLIGHT = 5

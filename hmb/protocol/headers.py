@@ -8,8 +8,8 @@ The two headers contain these fields:
     string  client_id (may be null)
     tagged fields (version 2)
 
-A header has its own version, which is not written in its bytes. The API and the version of the message determine the
-header's version (see `header_version` in the classes of messages).
+A header has its own version, but the bytes of the header do not contain this version. The API and the version of the
+message determine the header's version (see `header_version` in the classes of messages).
 
 The client gives each request a number, the correlation id. The response contains the same correlation id. For example,
 a Metadata request (key 3) in version 1 with the correlation id 7 and the client id "ab" has the header

@@ -61,7 +61,7 @@ class RecordsInFile(Protocol):
 Part: TypeAlias = bytes | memoryview | RecordsInFile  # several consecutive bytes of an encoded message
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # for a wrong type or a wrong range of a value
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # errors: a value has a wrong type or size
 LONGEST_STRING = 2**15 - 1  # bytes
 
 
@@ -365,8 +365,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The codecs by type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types whose
-# values begin with a length. The functions in SIZED get the codec of the length, and return the codec of the type.
+# The codecs by the name of their type. The keys are the names of the types in Kafka's message definitions. SIZED
+# contains the types whose values begin with a length. The functions in SIZED get the codec of the length, and return
+# the codec of the type.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

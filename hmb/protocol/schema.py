@@ -7,7 +7,7 @@ A message class declares the fields of all versions of a message, with one line 
 encode or decode a message, short loops go through this list. This module implements three rules for all messages:
 - If a version does not have a field, the decoded message contains the field's default value. If a sender has set such a
   field to another value, the encoder raises an error, because the receiver would not get the value. Fields with
-  `ignorable=True` are an exception: the encoder omits the field without an error, because the receiver can work without
+  `ignorable=True` are an exception: the encoder omits the field without an error, because the receiver does not need
   the value.
 - In the versions that `flexible` declares, lengths have the compact form, and every struct ends with tagged fields
   (KIP-482, see `tagged_fields`).

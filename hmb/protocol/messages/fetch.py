@@ -30,9 +30,10 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     (KIP-392).
 
     Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last record that the client has
-    fetched. With this epoch, the broker finds out whether the client's log and the broker's log differ. Version 13
-    replaces topic names by topic ids. Version 15 replaces `replica_id` by `replica_state` (KIP-903). Versions 17 and 18
-    add fields for followers. Versions 6, 8, 14 and 16 each have the same layout as the version before.
+    fetched. With this epoch, the broker finds out whether the client has read records that the broker's log does not
+    contain. Version 13 replaces topic names by topic ids. Version 15 replaces `replica_id` by `replica_state`
+    (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8, 14 and 16 each have the same layout as the
+    version before.
     """
 
     @staticmethod
@@ -72,7 +73,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     max_bytes:             int                  = t.int32("3+", default=2**31 - 1, ignorable=True)
     isolation_level:       int                  = t.int8("4+", ignorable=True)  # 0: read_uncommitted, 1: read_committed
     session_id:            int                  = t.int32("7+", ignorable=True)
-    session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: without a session
+    session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: no session
     topics:                list[FetchTopic]     = t.array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # partitions to remove from the session
     rack_id:               str                  = t.string("11+", ignorable=True)
@@ -84,9 +85,9 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
     the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds the
     id of a replica near the client. The client should read from this replica. Version 12 uses the flexible encoding
-    (KIP-482). It adds the current leader of a partition, and the offset up to which the client's log and the broker's
-    log are equal. Version 13 replaces topic names by topic ids. Version 16 adds the leader's address (KIP-951). Each
-    version that is not named here has the same layout as the version before it.
+    (KIP-482). It adds the current leader of a partition, and the offset up to which the client has read the same
+    records as in the broker's log. Version 13 replaces topic names by topic ids. Version 16 adds the leader's address
+    (KIP-951). Each version that is not named here has the same layout as the version before it.
     """
 
     class FetchableTopicResponse(Struct):
