@@ -9,8 +9,8 @@ Hailstorm solves this problem in two parts. First, each state is a *commutative 
 neither the order nor the grouping of merges matters. Second, the offsets of the topics form a *clock*, which holds one
 offset for each partition. A snapshot at clock C contains exactly the tuples that were made from records below C, on
 every processor, although the processors never stop together. After a crash, all processors go back to the newest clock
-at which each of them has a snapshot, and the spouts replay all records above this clock. Each record then counts
-exactly once, without a transaction for each step.
+at which each of them has a snapshot, and the spouts, which read the topics, send all records above this clock again.
+Each record then counts exactly once, without a transaction for each step.
 
 The parts of a topology, and the path of its tuples from left to right:
     topic hashtags                                                  snapshot store

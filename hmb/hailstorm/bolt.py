@@ -28,8 +28,8 @@ one run, a tuple of partition 0 raises the count of #love to 101, and in the nex
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
 receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
 kinds of states have this property: the newest value by version (`Newest`), and the maximum of a value that only grows
-(`TopN`, `Max`). Sums, counts and means of running values do not have it, nor does the top n by a running mean. The
-function `hailstorm.check` finds and names bolts without this property.
+(`TopN`, `Max`). Sums, counts and means of running values do not have this property. The top n by a running mean does
+not have it either. The function `hailstorm.check` finds and names bolts without this property.
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
@@ -76,7 +76,8 @@ class Bolt:
     """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
 
     `key` returns the key of a tuple in the bolt's state. It is None if the bolt was not declared with a key. `mistake`
-    describes a mistake in the declaration, or is None. The topology raises it together with the name of the bolt.
+    describes a mistake in the declaration, or is None. The topology raises an error with this text and the name of the
+    bolt.
 
     Invariants: `monoid` obeys the laws of a commutative monoid. `event_time` is set if and only if the monoid drops old
     windows. `combining` is set only if `monoid` is a map of states.
@@ -165,7 +166,7 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return the mistake that windows over (key, value) pairs have no map from keys to states, or None.
+    """Return an error message if windows over (key, value) pairs have no map from keys to states; otherwise None.
 
     A bolt with its own `transform` may have other states, for example the n largest values of each window (`TopN`).
     """

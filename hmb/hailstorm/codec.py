@@ -25,7 +25,7 @@ therefore writes the whole column in one call of `struct` or `join`:
                                  d        floats of 8 bytes
                                  s        column of lengths in characters, then length, bytes: the strings in UTF-8
                                  y        column of lengths in bytes, then length, bytes: the byte strings
-                                 t        arity, then as many columns: tuples of one arity, item i in column i
+                                 t        number of items n, then n columns: tuples of n items, item i in column i
                                  v        values, each with its tag: everything else
 
 For example, the dict {"sun": 2, "fog": 1} has 18 bytes. This is their content, with numbers in decimal:
@@ -330,7 +330,7 @@ def _decode_strings(
         values.append(text[begin : begin + length])
         begin += length
     if begin != len(text) or min(lengths) < 0:
-        raise CodecError(f"the lengths of a column add up to {begin}, its content has {len(text)}")
+        raise CodecError(f"the lengths of a column add up to {begin}, but its content has {len(text)}")
     return values, at
 
 

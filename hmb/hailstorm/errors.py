@@ -3,7 +3,7 @@
 A user's mistake, a lost record and an internal error have different exception classes, so that a runner can react
 differently to each of them:
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
-- `UserCodeError`: a function of the user raised an exception. It would raise again, so the topology stops.
+- `UserCodeError`: a function of the user raised an exception. The function would raise again, so the topology stops.
 - `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
 - `StaleEpochError`: a processor of an older epoch tried to write. The store refuses the write, and the processor ends.
 """

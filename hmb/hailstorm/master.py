@@ -6,9 +6,9 @@ node `living/<name>`, and the negotiator watches the reports. The master state a
 reader that missed earlier values therefore needs only the newest value.
 
 A report answers one master state, and names the number of this master state. The negotiator counts the answer only if
-this number is the number of the current master state. Without this rule, a slow spout would cause wrong results. Its
-report of the previous pause would count as an answer to the current pause, although the spout may still read some
-records before it pauses again.
+this number is the number of the current master state. Without this rule, a slow spout would cause wrong results. The
+negotiator would take the spout's report of the previous pause as an answer to the current pause. But the spout may
+still read some records before it pauses again.
 
 Each side writes the values that the other side reads:
     negotiator   writes  master             reads   living/*
@@ -22,7 +22,7 @@ This example shows how the values change in one round of the snapshot protocol. 
     Flowing(C)                     position None        stored C
     Flowing(None), completed C
 
-Every value contains the epoch in which it was written. Its readers ignore a value of an older epoch.
+Every value contains the epoch in which it was written. A reader ignores a value of an older epoch.
 
 Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
 """

@@ -291,7 +291,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send the payloads that a processor has put out, begin the save that it requests, and publish its report."""
+        """Send the payloads in a processor's outbox, begin the save that it requests, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:

@@ -42,7 +42,7 @@ class FrameSocket:
         self._socket.settimeout(seconds)
 
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
-        """Send a value, and wait while the receiver reads too slowly.
+        """Send a value. While the receiver reads too slowly, wait.
 
         If the receiver reads too slowly, the socket cannot accept more bytes. After each timeout, `send` calls
         `gives_up`, and tries again while `gives_up` returns False. When `gives_up` returns True, `send` raises

@@ -22,8 +22,8 @@ the end of the window, and the moment of a snapshot differs from run to run. The
 in all runs. For each run, the check therefore collects the content of every window: the content at the moment when the
 bolt dropped the window, or the content at the end if the window is still open. The check compares these contents.
 
-The partitions of the simulation are never idle. A bolt then drops a late tuple only if its function `time` returns an
-earlier time than the spout's `event_time`. The check reports such a bolt.
+The partitions of the simulation are never idle. So a bolt drops a late tuple only if the bolt's function `time` returns
+an earlier time than the spout's `event_time`. The check reports such a bolt.
 
 An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
 

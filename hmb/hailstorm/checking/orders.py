@@ -75,7 +75,10 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 
 
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
-    """Return the key of a tuple in the bolt's state. The list is empty if the state has no keys, or no known ones."""
+    """Return the key of a tuple in the bolt's state.
+
+    The list is empty if the state has no keys, or if the check does not know them.
+    """
     if bolt.key is not None:
         return [bolt.key(item)]
     if type(bolt.monoid) in (MapOf, FunctionMonoid):

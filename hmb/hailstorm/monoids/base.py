@@ -7,8 +7,8 @@ results:
     absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 
-A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. It then
-calls `view` to read A and B as one state.
+A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. To read
+A and B as one state, the bolt calls `view`.
 
 A snapshot stores `to_value(state)`. A monoid whose states are plain values (numbers, strings, lists, dicts ...) needs
 no conversion, so it does not define `to_value`.
@@ -72,8 +72,9 @@ class Monoid(Generic[S]):
     def describe(self) -> str:
         """Return the kind of the states as text, for example "MapOf(Sum())".
 
-        A snapshot store keeps this text, and refuses a topology with another one. Two monoids have the same text only
-        if each of them can read the states of the other one. A monoid with parameters therefore overrides this method.
+        A snapshot store keeps this text, and refuses a topology with another text. Two monoids have the same text only
+        if each monoid can read the states of the other monoid. A monoid with parameters therefore overrides this
+        method.
         """
         return f"{type(self).__name__}()"
 

@@ -6,7 +6,7 @@ of the map are usually the keys by which the topology groups tuples. Each instan
 keys, and all these maps together contain every key once.
 
 While a bolt takes a snapshot, its state is split into two maps. `MapOf.view` then returns a `MergedMap`, which copies
-nothing. When a bolt reads a key, the `MergedMap` looks up this key in both maps.
+neither map. When a bolt reads a key, the `MergedMap` looks up this key in both maps.
 """
 
 from __future__ import annotations

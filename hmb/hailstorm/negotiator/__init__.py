@@ -8,7 +8,7 @@ the snapshot. Then data flows again. When every processor has saved its state at
 The paper's round has an error, and one additional step corrects it. In the paper, the spouts resume as soon as the
 negotiator has chosen the clock, but a bolt may learn of the clock later. A tuple above the clock can therefore reach a
 bolt that has not split its state yet. The bolt merges this tuple into the state that it saves as its snapshot. After a
-crash, the replay counts the tuple a second time. In this implementation the spouts stay paused in the phase
+crash, the replay counts the tuple a second time. In this implementation, the spouts stay paused in the phase
 SpoutsPaused(clock) until every processor that saves snapshots has reported that it has split its state at this clock.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors

@@ -56,7 +56,7 @@ class Situation:
     savers: Iterable[str]  # the names of the processors that save snapshots
     everyone: Iterable[str]  # the names of all processors
     since: float  # the time (s) at which the present phase began
-    stale: str | None = None  # the reason why the snapshot store refused this epoch; None if it accepts it
+    stale: str | None = None  # why the snapshot store refused this epoch; None if the store accepts the epoch
 
     def report(self, name: str) -> Report:
         """Return the processor's report of the present epoch.
@@ -121,8 +121,9 @@ class Situation:
 def _age(clock: Clock) -> tuple[int, int]:
     """Return a sort key that is larger for a newer common clock.
 
-    The common clocks of one topology can always be sorted, because each start continues from the newest common clock.
-    Later clocks can only have more partitions and higher offsets.
+    A common clock is a clock at which every processor has a snapshot. The common clocks of one topology can always be
+    sorted, because each start continues from the newest common clock. Later clocks can only have more partitions and
+    higher offsets.
     """
     return len(clock), sum(clock.values())
 

@@ -43,7 +43,7 @@ class EpochStore(Protocol):
 class Negotiator:
     """Leads one topology from phase to phase: starts the processors, takes snapshots, and recovers after a crash.
 
-    `snapshots` counts the complete snapshots. `why` is the reason for which the present epoch began.
+    `snapshots` counts the complete snapshots. `why` is the reason why the present epoch began.
     """
 
     steps = STEPS
@@ -55,7 +55,7 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
-        self._stale: str | None = None  # the reason why the store refused the present epoch; None if it accepts it
+        self._stale: str | None = None  # why the store refused the present epoch; None if the store accepts the epoch
 
     def step(self, view: RegistryView) -> MasterState | None:
         """Take at most one step of the negotiator's table, and return the new master state.

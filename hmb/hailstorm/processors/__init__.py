@@ -4,8 +4,8 @@ Each state machine of this folder does the work of one processor in one epoch. A
 master state changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the fields
 of the state machine which payloads to send, which state to save, and what to report. A state machine never waits, reads
 the time or opens a file. The runners drive the state machines with threads and sockets. The module
-`hmb.hailstorm.simulation` drives them with a seeded random order of events. The left side shows the methods of a state
-machine, the right side its fields:
+`hmb.hailstorm.simulation` drives them with a seeded random order of events. In this table, the left side shows the
+methods of a state machine, and the right side shows its fields:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
@@ -18,10 +18,10 @@ S to A, and adds an empty state B. Each tuple from partition p at offset o enter
     low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
     saved                      S = merge(A, B)
 
-During a snapshot at clock C, a bolt has a state A (tuples at or below C) and a state B (tuples above C). The Hailstorm
-paper computes the outputs of all tuples from merge(A, B). In this implementation, the outputs of tuples at or below C
-are computed from A alone. The next bolt merges these outputs into its own state A, which it saves as its snapshot at C.
-If an output were computed from merge(A, B), this snapshot would contain tuples above C.
+During a snapshot at clock C, a bolt has a state A (tuples at or below C) and a state B (tuples above C). In the
+Hailstorm paper, a bolt computes the outputs of all tuples from merge(A, B). In this implementation, a bolt computes the
+outputs of tuples at or below C from A alone. The next bolt merges these outputs into its own state A, which it saves as
+its snapshot at C. If the first bolt computed an output from merge(A, B), this snapshot would contain tuples above C.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the

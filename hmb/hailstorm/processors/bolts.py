@@ -42,12 +42,12 @@ class BoltMachine:
         self.state = SplitState(self.bolt)
         upstreams = processors.upstreams[processor.name]
         self.marks, self.watermark = LowWaterMarks(upstreams, start), Watermark(upstreams)
-        self.received = self.refused = 0  # numbers of tuples; refused: because of an older epoch
+        self.received = self.refused = 0  # numbers of tuples; `refused` counts tuples of an older epoch
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
         self._desired: Clock | None = None  # the clock of a snapshot that cannot begin until an older save has ended
-        self._waits_at: Clock | None = None  # tuples above this clock wait until the state to save is complete
+        self._waits_at: Clock | None = None  # tuples above this clock wait until the state for the snapshot is complete
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)
 

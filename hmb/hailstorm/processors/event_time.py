@@ -1,7 +1,7 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
 A low water mark is a clock of offsets, but a window closes at a time. The spout computes times from offsets, because
-only the spout sees all records of its partition, in order. It uses these definitions:
+only the spout sees all records of its partition, in order. The spout uses these definitions:
     newest(p, o)       the largest event time of the records of partition p below offset o
     late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
                        late records, counts them, and logs a warning.
@@ -17,10 +17,10 @@ never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
-record of this partition can then be before the watermark. Some windows of this record may be closed already, and the
-bolt does not count the record in the closed windows. Whether a partition is idle depends on the time of the run, so a
-replay may decide differently. The bolt therefore saves its watermark with its state. A replay from this snapshot then
-begins with the same closed windows.
+record of this partition can then be before the watermark. If a window of this record is already closed, the bolt does
+not count the record in this window. Whether a partition is idle depends on the time of the run, so a replay may decide
+differently. The bolt therefore saves its watermark with its state. A replay from this snapshot then begins with the
+same closed windows.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time

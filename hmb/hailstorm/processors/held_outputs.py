@@ -1,10 +1,10 @@
 """Outputs that a sink holds back until no replay can produce them again.
 
 A snapshot at clock C is *complete* when every processor has saved its state at C. No later recovery goes back below C,
-so no replay produces the outputs below C again. A sink that holds outputs back writes an output to the outside when a
-complete snapshot includes the output's origin. Until then, the sink saves the output in its own snapshots. The saved
-outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink lost these
-outputs in a crash, no processor would have them.
+so no replay produces the outputs below C again. A sink that holds outputs back writes an output to the outside when the
+output's origin is below the clock of a complete snapshot. Until then, the sink saves the output in its own snapshots.
+The saved outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink
+lost these outputs in a crash, no processor would have them.
 
 In this example, the outputs t (origin below C) and u (origin above C) arrive at the sink:
     arrives        held                     snapshot at C saved with       C complete

@@ -10,9 +10,9 @@ them in order:
     ["beat"]                                      (no answer)
                                                   ["changed", path, value or None], at any time
 
-When a connection breaks, the server ends its session immediately. If a process hangs or its machine fails, its
-connection stays open but is silent. The server closes a connection that is silent for the session timeout. In both
-cases, the server reports to all watching sessions that the nodes of the ended session have disappeared.
+When a connection breaks, the server ends the session of this connection immediately. If a process hangs or its machine
+fails, the connection stays open but is silent. The server closes a connection that is silent for the session timeout.
+In both cases, the server reports to all watching sessions that the nodes of the ended session have disappeared.
 
 The server is meant for the processes of one user. By default it listens only on the loopback interface, so only
 processes of the same machine can connect. The server does not check the identity of its clients.
@@ -117,7 +117,7 @@ class RegistryConnection(threading.Thread):
     def _send(self, value: Any) -> None:
         """Add an answer or a change to the queue.
 
-        If the queue is full, the client does not read its answers. Then end the session.
+        If the queue is full, the client does not read its answers, so the method ends the session.
         """
         try:
             self._outgoing.put_nowait(value)

@@ -119,7 +119,7 @@ class Runner:
     def has_ended(self) -> bool:
         """Return whether the topology has ended: the negotiator has ended, and no processor runs any more.
 
-        A processor that starts while the negotiator ends never receives the last master state, and does not end. The
+        If a processor starts while the negotiator ends, it never receives the last master state, and does not end. The
         method therefore also returns True when END_TIMEOUT seconds have passed since the negotiator ended.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():

@@ -6,10 +6,10 @@ Every pass through the loop has four steps:
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 
-If the user's code raises an exception, the processor publishes it as the `failure` in its report. It does the same with
-every other error that a restart does not repair. The negotiator then ends the topology. Any other exception ends the
-thread and its session. The processor's node then disappears from the registry, the negotiator begins a new epoch, and
-the runner starts the processor again.
+If the user's code raises an exception, the processor publishes it as the `failure` in its report. The processor does
+the same with every other error that a restart does not repair. The negotiator then ends the topology. Any other
+exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator begins
+a new epoch, and the runner starts the processor again.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ class ProcessorThread(threading.Thread):
             self.has_ended = True
             if master.error is None and machine is None and isinstance(self._processor.node.runs, HOLDING):
                 self.error = HailstormError(
-                    f"{self._processor.name} crashed after the last snapshot: the next start writes its last outputs"
+                    f"{self._processor.name} crashed after the last snapshot: "
+                    "the topology writes the last outputs at its next start"
                 )
 
     def _receive(self, payloads: Payloads) -> None:
@@ -160,7 +161,8 @@ class ProcessorThread(threading.Thread):
     def _read(self) -> None:
         """Pass new records to the spout's state machine.
 
-        Also report to it when the partition is idle, and when a bounded topic has been read to its end.
+        Also inform the state machine when the partition is idle, and when the spout has read a bounded topic to its
+        end.
         """
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None

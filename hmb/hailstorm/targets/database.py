@@ -3,8 +3,8 @@
 Besides the user's tables, the database contains the table `hailstorm_clock`, with one row for each sink:
     sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
 
-When a sink starts, `open` writes the epoch of this start to the row of the sink. Later `write` updates the clock in
-this row, in the same transaction as the outputs, if the row still has the epoch of this start. If a newer start has
+When a sink starts, `open` writes the epoch of this start to the row of the sink. If the row still has the epoch of this
+start, `write` later updates the clock in this row, in the same transaction as the outputs. If a newer start has
 replaced the epoch, the older sink rolls its transaction back and ends.
 """
 
