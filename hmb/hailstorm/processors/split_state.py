@@ -61,8 +61,8 @@ class SplitState:
         """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
 
         At this moment all spouts are paused at `clock`, so the watermark comes only from tuples at or below `clock`.
-        Later in the snapshot, the watermark also comes from tuples above `clock`. If it dropped a window, a replay from
-        `clock` could contain tuples of this window that are not late.
+        Later in the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window
+        because of such a watermark, a replay from `clock` could contain tuples of this window that are not late.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

@@ -101,7 +101,7 @@ def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of the batch that is not older than `timestamp` (ms), at `first_offset` or later."""
+    """Return the first record of the batch that is not older than `timestamp` (ms), at or after `first_offset`."""
     try:
         check_readable(batch)
         with SEARCHING:
