@@ -13,9 +13,8 @@ STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, 
 class Throttle:
     """Limits compaction to `rate` bytes per second on average.
 
-    The throttle also makes the compacting thread sleep for 0.1 ms after each 5 ms of work. Without the sleep, this
-    thread would hold the interpreter's lock most of the time, because it only computes. The threads that serve clients
-    would have to wait.
+    The throttle also makes the compacting thread sleep for 0.1 ms after each 5 ms of work. Without this pause, the
+    thread would hold the interpreter's lock most of the time, and the threads that serve clients would wait.
     """
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
