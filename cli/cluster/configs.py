@@ -54,7 +54,7 @@ def command() -> None:
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name an entity to a command. `resource_of` reads these options."""
+    """Extend a command with the options that name an entity. `resource_of` reads these options."""
     for option in reversed(
         (
             click.option("--entity-type", type=click.Choice(list(TYPES)), help="The type of the entity."),

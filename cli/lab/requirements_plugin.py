@@ -196,7 +196,10 @@ def load(path: Path, events: Events) -> ModuleType:
 
 
 def limit_processor_time() -> None:
-    """Let the process use PROCESSOR_TIME seconds from now on. A timer cannot interrupt `sum(itertools.repeat(1))`."""
+    """Let the system end this process after PROCESSOR_TIME more seconds of processor time.
+
+    A timer is not enough, because it cannot interrupt a single call such as `sum(itertools.repeat(1))`.
+    """
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + PROCESSOR_TIME, most))

@@ -17,7 +17,7 @@ def shown_columns(view: str) -> list[str]:
 
 
 class Rates:
-    """The newest state of a broker, and the state before it."""
+    """The two newest states of a broker. The rates are computed from both."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -27,10 +27,10 @@ class Rates:
         self._before, self.state = self.state, state
 
     def rows(self, view: str) -> list[dict[str, Any]]:
-        """Return the rows of a view. `rate` is the growth of the view's counter, in units a second.
+        """Return the rows of a view. The column `rate` shows by how much the view's counter grows per second.
 
-        A row that is new has no rate yet. If a counter is smaller than before, the broker has restarted or the topic
-        was created again: then the rate is None as well.
+        The rate of a new row is None. The rate is also None if the counter has become smaller, because the broker has
+        restarted or the topic was created again.
         """
         keys, counter = VIEWS[view].keys, VIEWS[view].counter
         seconds = (self.state["time"] - self._before["time"]) / MS

@@ -1,4 +1,4 @@
-"""Where `hmb state` and `hmb top` get the state of a broker from: an address, or a file in a data directory."""
+"""The source of a broker's state for `hmb state` and `hmb top`: an address, or a file in a data directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerStat
 
 
 def source_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name a broker's state. They become the argument `url`."""
+    """Add the options that name a broker's state.
+
+    The command receives the address of the state as the argument `url`.
+    """
     for option in (
         click.option(
             "--state-url", envvar="HMB_STATE_URL", help="The address that the broker printed, with its token."

@@ -58,7 +58,10 @@ class Screen:
             self.filter += key
 
     def rows(self, rates: Rates) -> list[dict[str, Any]]:
-        """Return the rows of the view that match the filter, sorted: numbers with the greatest first, texts from a."""
+        """Return the sorted rows that match the filter.
+
+        Numbers are in descending order, texts in alphabetical order.
+        """
         rows = [row for row in rates.rows(self.view) if self.filter.lower() in " ".join(map(str, row.values())).lower()]
         values = [row[self.sorted_by] for row in rows]
         if any(isinstance(value, str) for value in values):
@@ -105,7 +108,7 @@ def _print_once(screen: Screen, rates: Rates, as_json: bool) -> None:
 
 
 def _follow(screen: Screen, rates: Rates, url: str, interval: float) -> None:
-    """Draw the screen until the user presses q. If the broker is away, say so and try again."""
+    """Draw the screen until the user presses q. If the broker does not answer, show this and try again."""
     from rich.live import Live
 
     problem: str | None = None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .source import State
 
 Row = dict[str, Any]
-MS = 1000  # per second
+MS = 1000  # ms per second
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -40,7 +40,7 @@ def partitions(state: State) -> list[Row]:
 
 
 def groups(state: State) -> list[Row]:
-    """Return one row for each group. Its lag is the sum of all partitions, and its age is the greatest of them."""
+    """Return one row for each group, with the sum of its partitions' lags and the greatest age of its partitions."""
     return [
         {
             "group": group["group_id"],

@@ -257,7 +257,10 @@ class FormatParser:
         plain: dict[str, Callable[[Any], bytes]],
         with_argument: dict[str, Callable[[str], Callable[[Any], bytes]]],
     ) -> Callable[[Any], bytes]:
-        """Parse a modifier and the `}` after it. Some have an argument in brackets, for example `unpack[>I]}`."""
+        """Parse a modifier and the `}` after it.
+
+        Some modifiers have an argument in brackets, for example `unpack[>I]}`.
+        """
         start = self._position
         for name, parse in with_argument.items():
             if self._text.startswith(name, start):

@@ -38,7 +38,7 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 
 
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
-    """Return the settings, with each value that has a unit converted to a number, for example `1h` to `3600000`.
+    """Return the settings. A value with a unit becomes a number: for example, `1h` becomes `3600000` (ms).
 
     Raises CliError for a wrong value. The message contains the setting's name, and `origin`: where the setting comes
     from.

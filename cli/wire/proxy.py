@@ -47,7 +47,7 @@ class Link(NamedTuple):
 class Observer(NamedTuple):
     """The functions that the threads of the proxy call with frames and notes.
 
-    If one of them raises an error, the proxy ends.
+    If one of these functions raises an error, the proxy ends.
     """
 
     on_frame: Callable[[Link, SeenFrame], None]

@@ -298,7 +298,10 @@ class Connection:
             self._versions = VERSIONS_OF_08
 
     def _request_versions(self) -> None:
-        """Request the versions that the broker supports. Every broker that knows ApiVersions supports its version 0."""
+        """Send an ApiVersions request, and store the versions in the response.
+
+        Version 0 of the request works with each broker since Kafka 0.10.
+        """
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
         response: ApiVersionsResponse = self._read()
         if response.error_code:

@@ -148,7 +148,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps in the ListOffsets requests that are necessary to find an offset."""
+    """Return the timestamps that the client must send in ListOffsets requests to find an offset."""
     match offset:
         case "earliest":
             return (EARLIEST,)

@@ -73,8 +73,8 @@ class BatchReader(DataSourceReader):
 class FilteringReader(BatchReader):
     """The reader of a batch query with the option pushFilters.
 
-    It is a class of its own, because Spark raises an error if a reader has the method `pushFilters` and the setting
-    `spark.sql.python.filterPushdown.enabled` is off.
+    Only this class has the method `pushFilters`. If a reader has this method, but the setting
+    `spark.sql.python.filterPushdown.enabled` is off, Spark raises an error.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

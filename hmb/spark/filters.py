@@ -7,8 +7,9 @@ Idea: Spark passes simple filters to the reader (*pushed-down filters*, from Spa
 for the offsets at which the hour begins and ends, and reads only the records between them. Spark still evaluates every
 filter on the rows that it receives. The ranges may therefore be too large, but they must never be too small.
 
-The option `pushFilters=true` turns this on. It needs the setting `spark.sql.python.filterPushdown.enabled=true`, which
-`hmb.spark.session()` sets. These comparisons of a column with a value help:
+The option `pushFilters=true` turns pushed-down filters on. It needs the setting
+`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. These comparisons of a column with a
+value help:
     topic, partition    =, IN, <, <=, >, >=     the query does not read the other partitions
     offset              =, IN, <, <=, >, >=     the query reads these offsets only
     timestamp           =, IN, >, >=            the query begins at the first record at or after this time
@@ -18,17 +19,19 @@ Example: partition `weather-0` contains the offsets 0 to 719,999, one record for
 '2026-01-31 23:00'` matches the records of the last hour. ListOffsets returns offset 716,400 for this time, and the
 query reads 3,600 records.
 
-Why an end needs the option: producers set the timestamps, so a record with an old timestamp can follow at any later
-offset. Only the user knows how late records can be. With `maxLateness=10m`, the reader ends at the first record that is
-at least ten minutes newer than the end of the filter. If the broker sets the timestamps (the topic's setting
-`message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
+Why the end of a query needs the option `maxLateness`: producers set the timestamps, so a record with an old timestamp
+can follow at any later offset. Only the user knows how late records can be. With `maxLateness=10m`, the reader ends at
+the first record that is at least ten minutes newer than the end of the filter. If the broker sets the timestamps (the
+topic's setting `message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
 
-Why the option is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has returned,
-and uses them for later queries of this DataFrame. In this program, the second query returns 1 instead of 100:
+Why `pushFilters` is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has
+returned, and uses them for later queries of this DataFrame. In this program, the second query returns 1 instead of 100:
     records = spark.read.format("hmb").option("pushFilters", "true")....load()     # 100 records
     records.where("offset = 7").count()
     records.count()
-With `pushFilters=true`, each query must therefore call `load()` itself, and also each part of a union or a join.
+
+With `pushFilters=true`, each query must therefore call `load()` itself. Each part of a union or a join must also call
+it.
 
 A filter on the key does not help, because the reader does not know which partitioner the producers used.
 """
@@ -162,5 +165,5 @@ def _microseconds(value: object) -> int | None:
 
 
 def _milliseconds(microseconds: int) -> int:
-    """Round up to whole ms, because a timestamp of a record is a whole number of ms."""
+    """Convert us to ms. The result is rounded up, because a record's timestamp is a whole number of ms."""
     return -(-microseconds // 1000)

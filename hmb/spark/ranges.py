@@ -71,7 +71,7 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
 
 
 def _pieces(sizes: list[int], wanted: int) -> list[int]:
-    """Return into how many pieces each range is divided, in proportion to its size. The sum is about `wanted`."""
+    """Return the number of pieces for each range, in proportion to its size. The sum is about `wanted`."""
     total = sum(sizes)
     return [max(1, min(size, math.floor(size * wanted / total + 0.5))) for size in sizes]
 

@@ -245,7 +245,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Return whether the trigger must not read yet, because the backlog is below minOffsetsPerTrigger."""
+        """Return whether the trigger must wait, because the backlog is below minOffsetsPerTrigger."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False

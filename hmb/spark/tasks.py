@@ -4,7 +4,8 @@ The columns are the same as in Spark's Kafka connector, in the same order. In th
 its name:
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
-The option `columns` selects some of these columns. The task does not decode the values of the other columns.
+
+The option `columns` selects some of the columns. The task does not decode the values of the other columns.
 
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
 the same.
@@ -188,7 +189,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if name == "timestamp":
         return _timestamps(column)
     if name == "headers":
-        # Spark's Kafka connector returns null, and not an empty list, if a record has no headers.
+        # If a record has no headers, the value is null, and not an empty list, as in Spark's Kafka connector.
         has_none = pc.equal(pc.list_value_length(column), 0)
         return pc.if_else(has_none, pa.scalar(None, HEADERS), column.cast(HEADERS))
     return column

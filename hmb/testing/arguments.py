@@ -43,7 +43,7 @@ def as_bytes(name: str, value: bytes | str | None) -> bytes | None:
 
 
 def check_headers(headers: object) -> None:
-    """Raise TypeError if the headers of a record are not pairs of a text and a value, which is bytes or None."""
+    """Raise TypeError if a header is not a pair of a name (a text) and a value (bytes or None)."""
     for each in headers if isinstance(headers, (tuple, list)) else [headers]:
         match each:
             case (str(), bytes() | None):

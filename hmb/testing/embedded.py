@@ -164,7 +164,7 @@ class Broker:
 
     @property
     def clock(self) -> ManualClock | None:
-        """The clock that a test moves forward. None if the broker has been created without one."""
+        """The clock that a test moves forward. None if the broker was created without the argument `clock`."""
         return self._clock
 
     @property

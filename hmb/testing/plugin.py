@@ -72,7 +72,7 @@ def _add_to_summary(config: pytest.Config, *lines: str) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receive the lines of a worker of pytest-xdist that ends. A crashed worker has sent nothing."""
+    """Receive the lines that a worker of pytest-xdist sends at its end. A crashed worker has sent nothing."""
     _add_to_summary(node.config, *getattr(node, "workeroutput", {}).get("hmb", []))
 
 

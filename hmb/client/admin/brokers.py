@@ -43,7 +43,7 @@ TEMPORARY = {
 
 
 class Brokers:
-    """Connects an `Admin` to the brokers of a cluster. Only one thread may use it. Times are in seconds."""
+    """Connects an `Admin` to the brokers of a cluster. Only one thread may use this object. Times are in seconds."""
 
     def __init__(self, bootstrap_servers: str | Iterable[str], client_id: str, request_timeout: float) -> None:
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)

@@ -93,7 +93,7 @@ def delete_group_offsets(
 ) -> dict[TopicPartition, KafkaError | None]:
     """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
 
-    If a member of the group reads the partition's topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
+    If a member of the group reads the topic, the partition's error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
     """
     request = OffsetDeleteRequest(group_id=group)
     partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition

@@ -42,7 +42,7 @@ class GroupListing(NamedTuple):
 
     The state is "" if the broker is older than Kafka 2.6. The type is "" if the broker is older than Kafka 3.8.
 
-    `protocol_type` is "consumer" if the members are consumers. If the group has never had members, it is "".
+    `protocol_type` is "consumer" if the members are consumers, and "" if the group has never had members.
     """
 
     group_id: str

@@ -93,7 +93,7 @@ class FetchInFlight:
 
 
 class Fetcher:
-    """Fetches batches of all partitions. After each batch, sets the position's `fetched` to the next offset."""
+    """Fetches batches of all partitions. After each batch, `fetched` of the position is the offset after the batch."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
@@ -198,9 +198,9 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait until a response begins to arrive, or until its deadline. Return the leader that sends this response.
+        """Wait for responses. Return a leader whose response begins to arrive, or whose deadline has passed.
 
-        Return None after `timeout` seconds.
+        Return None if this happens for no leader within `timeout` seconds.
         """
         now = time.monotonic()
         if not self._in_flight:

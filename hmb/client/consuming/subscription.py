@@ -116,7 +116,7 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # Set the time of the next refresh now. If the present refresh fails, the next one then comes soon.
+        # If the request below fails, the next refresh takes place at this time.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

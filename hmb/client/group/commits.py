@@ -60,8 +60,8 @@ PARTITION_ERRORS = frozenset(
     }
 )
 HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
-# STALE_MEMBER_EPOCH means that the member sent an old epoch. The response to its next heartbeat contains the new epoch.
-# So a later attempt to commit will succeed.
+# STALE_MEMBER_EPOCH means that the member sent an old epoch. The response to the member's next heartbeat contains the
+# new epoch. So a later attempt to commit will succeed.
 TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 

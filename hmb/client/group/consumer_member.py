@@ -180,8 +180,8 @@ class ConsumerGroupMember:
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
         if isinstance(response, TopicLookupResult):
             self._target.looked_up(response.names, now + self._interval)
-        # Ignore the response if the member's epoch has changed while the request was in flight. Then the member was
-        # removed from the group, or has left it.
+        # Ignore the response if the member's epoch has changed while the request was in flight. In this case, the
+        # member was removed from the group, or has left the group.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
         self._backoff.response_received(now)

@@ -156,8 +156,8 @@ class GroupMembership:
     def _next_call(self, deadline: float) -> ListenerCall | None:
         """Return the next call of the rebalance listener.
 
-        If no call is necessary yet during a rebalance, wait for it, at most until `deadline`. Return None if no call is
-        necessary then.
+        During a rebalance, wait until a call is necessary, at most until `deadline`. Return None if no call is
+        necessary.
         """
         with self._changed:
             while True:

@@ -29,7 +29,7 @@ class OwnedPartitions:
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
     def take_over(self, target: Owned) -> ListenerCall:
-        """Return the call that adds the partitions in `target` that the member does not own yet."""
+        """Return the call `on_assigned` for the partitions in `target` that the member does not own yet."""
         return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self.partitions)
 
     def call_finished(self, call: ListenerCall) -> None:

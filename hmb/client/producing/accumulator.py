@@ -263,7 +263,7 @@ class Accumulator:
             self._memory.release(0)
 
     def abandon(self, error: Exception) -> None:
-        """Complete all remaining batches with this error. The caller must call `close` before."""
+        """Complete all remaining batches with this error. The caller must have called `close`."""
         with self._lock:
             batches = self._queues.batches()
             for queue in self._queues:

@@ -204,8 +204,8 @@ class BatchCompletion:
     def _can_renumber(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new sequence numbers.
 
-        New numbers would write the batch twice if a copy with the old numbers is in the log or on its way to the
-        broker. A batch of a transaction never gets new numbers.
+        If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not
+        allowed: the broker would write the batch twice. A batch of a transaction never gets new numbers.
         """
         return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 

@@ -18,7 +18,8 @@ A program can choose one of three partitioners by name:
 A program can also pass its own function as the partitioner. The function takes the key and the number of partitions. It
 returns a partition, or None if the producer may choose any partition.
 
-For example, the default partitioner chooses partition 1 of 2 for the key b"Seattle", in HMB as in Kafka.
+For example, a topic has two partitions. For the key b"Seattle", the default partitioner chooses partition 1, in HMB as
+in Kafka.
 """
 
 from __future__ import annotations

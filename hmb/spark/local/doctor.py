@@ -30,7 +30,10 @@ def examine() -> list[Finding]:
 
 
 def _source() -> Finding:
-    """Check whether a plain session finds the data source. Run the Python that such a session runs."""
+    """Check whether a Spark session that another program starts can find the data source.
+
+    Run the Python interpreter that this session would run.
+    """
     if find_spec("pyspark_hmb") is None:
         return Finding(
             "source", "", "the module pyspark_hmb, through which PySpark finds format('hmb'), is missing", INSTALL
