@@ -2,8 +2,8 @@
 
 A decoded message takes more memory than its bytes on the wire. For example, an array item of one byte becomes an object
 of some hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
-take several gigabytes. To prevent this, a decoder *pays* for a value: before it allocates memory for the value, it
-reports a number of bytes, the cost. The costs are:
+take several gigabytes of memory. To prevent this, a decoder reports the *cost* of a value, a number of bytes, before it
+allocates memory for the value. The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
@@ -30,11 +30,11 @@ Spend = Callable[[int], None]  # The argument is a number of bytes. The function
 
 
 def pay_nothing(size: int) -> None:
-    """Do nothing, and so allow any amount of memory."""
+    """Do nothing, so that a message can take any amount of memory."""
 
 
 class _Allowance(threading.local):
-    """Stores one function for each thread. The thread's decoders call the function before they allocate memory."""
+    """Stores one function `spend` for each thread. The decoders of the thread call it before they allocate memory."""
 
     spend: Spend = staticmethod(pay_nothing)
 

@@ -7,9 +7,9 @@ For example, a Metadata request for the topic `test` is shown as:
     000013  00 00 00 01                                      topics.count = 1
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
-The plan of a version (see `schema`) lists the fields of a message in the order of their bytes. The functions of this
-module go through the list, and yield a `Line` for each field. If a field is malformed, the functions first yield the
-lines of all fields before it, and then raise ProtocolError.
+The plan of a version (see `schema`) is a list of the fields of a message, in the order of their bytes. The functions of
+this module go through this list and yield one `Line` for each field. If a field is malformed, the functions first yield
+the lines of all fields before it, and then raise ProtocolError.
 
 A line also contains the type of its field, for example `int16`, with its name in Kafka's protocol guide. The type
 `compact_length` is the length plus one, as an unsigned varint.

@@ -1,13 +1,13 @@
 """The two ends of a connection, without a socket: they convert frames to messages, and messages to frames.
 
-The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So the tests of the classes
-need only bytes, and other code can use the classes with any kind of transport. The classes implement three rules of the
-protocol:
+The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So the tests need only bytes,
+and other code can use the classes with sockets, files or pipes. The classes implement three rules of the protocol:
 - Each message begins with a header.
 - Responses arrive in the order of the requests.
 - A response has the same version as its request.
 
-Two special rules apply to ApiVersions, because a client sends this request before it knows the broker's versions:
+Two special rules apply to ApiVersions, because a client sends this request before it knows which versions the broker
+supports:
 - The header of an ApiVersions response always has version 0 (see `header="none"` in messages/api_versions.py).
 - If a broker does not support the version of an ApiVersions request, it responds with UNSUPPORTED_VERSION, in version 0
   of the response.
@@ -99,7 +99,7 @@ class ServerConnection:
         """Return the frame of a response, as a list of parts.
 
         `header` is the header of the request. The response has the version of the request, unless the caller passes
-        another `version`. The caller does so for the error UNSUPPORTED_VERSION.
+        another `version`. A response with the error UNSUPPORTED_VERSION has another version than its request.
         """
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)

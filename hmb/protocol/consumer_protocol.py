@@ -9,11 +9,11 @@ SyncGroup, and each member receives its own assignment. Subscriptions and assign
 A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
 can also decode version 4: it decodes the fields of version 3, and ignores the bytes after them.
 
-A subscription contains user data. An *assignor* is a strategy that assigns the partitions. Each assignor defines the
-layout of its user data. The sticky assignor's user data lists the partitions that the member owned before the
-rebalance. This user data has two layouts and contains no version. So a reader first tries to decode the newer layout,
-and then the older layout. The cooperative assignor's user data contains only the generation (an int32). A reader needs
-this generation only in versions 0 and 1 of the subscription, because version 2 has its own field for the generation.
+A subscription contains user data, whose layout depends on the *assignor*, the strategy that assigns the partitions. The
+sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
+layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout. The
+cooperative assignor's user data contains only the generation (an int32). Version 2 of the subscription has its own
+field for the generation, so a reader needs this user data only in versions 0 and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).

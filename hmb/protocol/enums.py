@@ -18,9 +18,9 @@ NO_OFFSET = -1  # no offset: for example, a group has committed no offset
 # The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
 # idempotent producer therefore has at most five batches of a partition in flight.
 MAX_IN_FLIGHT = 5
-# Special values of the member epoch in a ConsumerGroupHeartbeat request (KIP-848). With 0, the member joins the group.
-# With -1, it leaves. With -2, a static member leaves and will join again. After a member has joined, its epoch is above
-# 0.
+# Special values of the member epoch in a ConsumerGroupHeartbeat request (KIP-848). With 0, a member joins the group.
+# With -1, a member leaves the group. With -2, a static member leaves and will join again. After a member has joined,
+# its epoch is above 0.
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
@@ -62,7 +62,7 @@ class GroupState(StrEnum):
 
 
 class Acks(IntEnum):
-    """The replicas that must have stored the records before the broker responds to a Produce request."""
+    """The replicas that must store the records before the broker responds: none, the leader or all replicas."""
 
     NONE = 0
     LEADER = 1

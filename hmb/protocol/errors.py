@@ -9,7 +9,7 @@ A broker distinguishes three kinds of failure by the type of the exception:
 
 An error is *retriable* if the same request can succeed later. For example, a request fails because a partition has no
 leader yet. Kafka's clients repeat a request after a retriable error, and report every other error to the application.
-So a broker must send the right code. After a wrong code, a client gives up too early, or repeats a request that can
+So a broker must send the right code. After a wrong code, a client can give up too early, or repeat a request that can
 never succeed.
 
 Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable). The messages are HMB's own.
@@ -191,11 +191,11 @@ class KafkaError(HmbError):
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        """Store the code and the message. Without a `message`, the error has the standard message of its code.
+        """Store the code and the message. If `message` is None, the error has the standard message of its code.
 
-        If `message` has more than LONGEST_MESSAGE characters, only its start and its end are kept. A message can quote
-        a name from the request, and such a name may have 32,767 bytes. The message would not fit into the response,
-        because strings in a response also have at most 32,767 bytes.
+        If `message` has more than LONGEST_MESSAGE characters, the error keeps only the start and the end of the
+        message. A message can quote a name of 32,767 bytes from the request. Such a message would not fit into the
+        response, because a string in a response has at most 32,767 bytes, too.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)
@@ -210,7 +210,7 @@ def _shortened(message: str) -> str:
 
 
 class ProtocolError(Exception):
-    """The client or the broker at the other end sent malformed bytes.
+    """The error for malformed bytes from the other end of the connection.
 
-    The message describes what is wrong, and where.
+    The message contains the problem and its position.
     """

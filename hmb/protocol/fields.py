@@ -4,11 +4,11 @@ A line contains Kafka's type of the field, the versions that have the field, and
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)
     topic_data: list[TopicProduceData] = t.array(TopicProduceData)
 
-The first line declares a string that exists from version 3 on. It may be null, and null is its default value. The
-second line declares an array of structs, which all versions have. Each function of this module returns a `Field`. For
-one version of the message, `Field.codec` returns the functions that encode and decode the field's value. For example,
-the codec of `t.int16()` encodes the value 5 as `00 05` in all versions. The codec of `t.string()` encodes "a" as
-`00 01 61`, and in flexible versions as `02 61`, because a compact length is the length + 1.
+In a Produce request, `transactional_id` is a string that exists from version 3 on. The string may be null, and null is
+its default value. `topic_data` is an array of structs, which all versions have. Each function of this module returns a
+`Field`. For one version of the message, `Field.codec` returns the functions that encode and decode the field's value.
+For example, the codec of `t.int16()` encodes the value 5 as `00 05` in all versions. The codec of `t.string()` encodes
+"a" as `00 01 61`, and in flexible versions as `02 61`, because a compact length is the length + 1.
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md).
 """
@@ -72,8 +72,8 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The following functions declare a field, for example t.string("3+", nullable="3+", default=None). They return a Field.
-# Their return type is Any, so a type checker accepts `name: str = t.string()`.
+# The following functions declare a field, for example t.string("3+", nullable="3+", default=None). Each function
+# returns a Field, but its declared return type is Any. So a type checker accepts `name: str = t.string()`.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)

@@ -7,9 +7,9 @@ A frame has two parts:
 TCP transports a stream of bytes, and does not show where a message begins or ends. So the sender writes the length of
 each message before the message. For example, the frame `00 00 00 02 | 61 62` contains a message of two bytes, "ab".
 
-An attacker can send a false length: four bytes are enough to announce a message of 2 GB. So a reader compares the
-length with a limit (Kafka's `socket.request.max.bytes`). The reader also allocates memory only for bytes that have
-arrived.
+An attacker can send a frame with a false length: the four bytes of the length are enough to announce a message of 2 GB.
+So a reader compares the length with a limit (Kafka's `socket.request.max.bytes`). The reader also allocates memory only
+for bytes that have arrived.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
@@ -89,9 +89,9 @@ def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing) ->
 def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
     """Read a large message into memory from the operating system (mmap).
 
-    The operating system allocates each page of this memory when the reader first writes to the page. It frees all pages
-    when the last memoryview of the message is deleted. A `bytearray` would be worse for two reasons. Python copies a
-    `bytearray` when it grows. The C library does not return all memory of a deleted `bytearray` to the operating
+    The operating system allocates each page of this memory when the reader first writes to the page. All pages become
+    free when the last memoryview of the message is deleted. A `bytearray` would be worse for two reasons. Python copies
+    a `bytearray` when it grows. The C library does not return all memory of a deleted `bytearray` to the operating
     system.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0

@@ -1,9 +1,9 @@
 """The primitive types of Kafka's protocol: numbers, strings, byte strings and arrays.
 
-The fields of all messages have these types. Numbers are big-endian, and there are no unused bytes between fields. The
-bytes do not contain the types or the names of fields. So a reader must know the layout of a message's version to decode
-the bytes. Each type has a `FieldCodec`, which contains one function that encodes a value and one function that decodes
-a value. The types have these encodings:
+The fields of all messages have a few primitive types. Numbers are big-endian, and there are no unused bytes between
+fields. The bytes do not contain the types or the names of fields. So a reader must know the layout of a message's
+version to decode the bytes. Each type has a `FieldCodec`, which contains one function that encodes a value and one
+function that decodes a value. The types have these encodings:
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
     float64                          8 bytes, IEEE 754

@@ -1,9 +1,9 @@
 """The range assignment, and the order of members: the part of an assignor that clients and coordinators share.
 
 In the classic protocol, a client computes the assignment of a group. In the protocol of KIP-848, the coordinator
-computes it. Both have a range assignor, so that both protocols divide a topic in the same way. For example, a topic has
-five partitions, and two members read it. The first member gets the partitions 0 to 2, and the second member gets 3 and
-4.
+computes the assignment. Both protocols have a range assignor, which divides a topic in the same way. For example, a
+topic has five partitions, and two members read it. The first member gets the partitions 0 to 2, and the second member
+gets 3 and 4.
 
 Source: the Kafka 0.7 design, "Consumer rebalancing algorithm"; Kafka's `RangeAssignor` (clients and group-coordinator).
 """
@@ -24,7 +24,7 @@ def member_order(member_id: str, instance_id: str | None) -> tuple[bool, str]:
 def divide_into_ranges(count: int, readers: Sequence[Reader]) -> Iterator[tuple[Reader, range]]:
     """Divide the partitions 0 to `count` - 1 of a topic among the readers in the given order.
 
-    Yield one range for each reader. If the division leaves a remainder r, the first r readers get one more partition.
+    Yield one range for each reader. For example, if 7 partitions have 3 readers, the ranges have 3, 2 and 2 partitions.
     """
     first = 0
     for rank, reader in enumerate(readers):

@@ -10,8 +10,8 @@ structs have no tagged fields, and end with a single zero byte. For example, an 
 `finalized_features_epoch` (tag 1) set to 5 ends with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the
 value 5.
 
-If the decoder does not know a tag, it stores the field's bytes in the struct's `unknown_tagged_fields`. When the struct
-is encoded again, the encoder writes these bytes unchanged.
+If the decoder does not know the tag of a field, it stores the field's bytes in the struct's `unknown_tagged_fields`.
+When the struct is encoded again, the encoder writes these bytes unchanged.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ For example, a batch with the base offset 7 is shown as:
     00003e  00                                               records[0].attributes = 0
 
 The functions yield objects of the class `Line`, which `protocol.annotate` defines. The modules `batch`, `record` and
-`legacy.message` describe the formats. Compressed records appear twice. First, one line shows the compressed bytes as
-one field. Then, more lines show the decompressed bytes, with positions that count from the first decompressed byte.
-With each line, the functions yield a bool. It is True for the lines of decompressed bytes.
+`legacy.message` describe the formats. Compressed records appear twice: first as one line with all compressed bytes, and
+then as many lines with the decompressed bytes. The positions of decompressed bytes count from the first decompressed
+byte. With each line, the functions yield a bool, which is True for decompressed bytes.
 
 If a field is malformed, the functions first yield the lines of all fields before it, and then raise KafkaError.
 """

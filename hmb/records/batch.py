@@ -124,8 +124,8 @@ class RecordBatch(NamedTuple):
     def is_control(self) -> bool:
         """Whether this is a control batch.
 
-        The record in a control batch is a marker that the broker has written. Applications do not get it (see
-        `control`).
+        The record in a control batch is a marker that the broker has written. A consumer does not return this record to
+        the application (see `control`).
         """
         return bool(self.attributes & CONTROL_BIT)
 
@@ -240,8 +240,8 @@ def encode_batch(
 ) -> bytes:
     """Encode one or more records as a batch.
 
-    The records get the offsets base_offset, base_offset + 1, and so on. If `keep_offsets` is true, each record keeps
-    the offset that it already has.
+    If `keep_offsets` is true, each record keeps the offset that it already has. Otherwise the records get the offsets
+    base_offset, base_offset + 1, and so on.
     """
     base_timestamp = records[0].timestamp
     if keep_offsets:
@@ -301,7 +301,7 @@ def _corrupt(why: str) -> KafkaError:
 def increment_sequence(sequence: int, increment: int) -> int:
     """Add `increment`, which may be negative, to a sequence number, and return the new sequence number.
 
-    Sequence numbers end at 2^31 - 1 and then begin at 0 again. To be fast, `RecordBatch.last_sequence` does not call
-    this function.
+    Sequence numbers end at 2^31 - 1 and then begin at 0 again. `RecordBatch.last_sequence` contains the same
+    computation, because a call of this function would take longer.
     """
     return (sequence + increment) & INT32_MAX

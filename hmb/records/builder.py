@@ -17,7 +17,7 @@ from hmb.records.record import Header, append_record
 
 
 class RecordsBuilder:
-    """The encoded, uncompressed records of one batch. Their offset deltas are 0, 1, 2 and so on."""
+    """The encoded, uncompressed records of one batch. The records have the offset deltas 0, 1, 2 and so on."""
 
     __slots__ = ("base_timestamp", "count", "data", "max_timestamp", "runs")
 

@@ -1,4 +1,4 @@
-"""The record that a consumer returns to its application."""
+"""The class of the records that a consumer returns to its application."""
 
 from __future__ import annotations
 

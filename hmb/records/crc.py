@@ -1,14 +1,14 @@
 """The two kinds of checksums (CRC) in Kafka's record formats.
 
-The producer computes a checksum of the bytes that the broker must not change, and writes it into the batch. The broker
-compares the checksum with the bytes before it appends the batch. The consumer does the same before it decodes the
-records. The checksum does not include the offset and the leader epoch. So when the broker changes these two fields, it
-need not compute a new checksum.
+The producer computes a checksum of the bytes that the broker must not change, and writes the checksum into the batch.
+The broker compares the checksum with the bytes before it appends the batch, and the consumer compares them before it
+decodes the records. The checksum does not include the offset and the leader epoch, so the broker can change these two
+fields without computing a new checksum.
 
 The two kinds of checksums are:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.
-- Record batches (v2) use CRC-32C (Castagnoli, KIP-98), with one checksum for each batch. Both kinds of checksums detect
-  the same kinds of errors. But processors have an instruction for CRC-32C, so CRC-32C is faster: some 10 GB/s.
+- Record batches (v2) use CRC-32C (Castagnoli, KIP-98), with one checksum for each batch. CRC-32C detects the same kinds
+  of errors as CRC-32, but is faster (some 10 GB/s), because processors have an instruction for it.
 
 The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, and do not copy these bytes.
 

@@ -1,4 +1,4 @@
-"""Partial records: the offset and the timestamp of a record, and whether the record has a key.
+"""Partial records: only the offset and the timestamp of a record, and whether the record has a key.
 
 A broker usually stores batches without decoding their records. There are two exceptions. First, some settings of a
 topic require a check of each record (storage/batches/validation.py). Second, the broker may have to search for a

@@ -7,9 +7,9 @@ that this module returns:
     byte 16 = 2       RecordBatch   (`batch`)
 
 A broker sends at most as many bytes as the client requested, so a Fetch response may end in the middle of a batch. For
-example, a client requests 1,000 bytes, and each batch has 300 bytes. It receives three batches and 100 bytes of the
-fourth. `iter_batches` stops before this incomplete batch, without an error. The client requests the batch again in its
-next Fetch request.
+example, a client requests 1,000 bytes, and each batch has 300 bytes. The client receives three batches and 100 bytes of
+the fourth. `iter_batches` stops before this incomplete batch, without an error. The client requests the batch again in
+its next Fetch request.
 """
 
 from __future__ import annotations

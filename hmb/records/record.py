@@ -17,8 +17,8 @@ bytes:
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 
-The folder `legacy` describes the layouts of messages v0 and v1. The decoders of messages also return objects of the
-class `Record`.
+The folder `legacy` describes the layouts of messages v0 and v1, which are older than record batches. The decoders of
+messages also return objects of the class `Record`.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def decode_records(
 ) -> Iterator[Record]:
     """Decode the records of a batch. `data` contains the uncompressed records, and `count` is their number.
 
-    If `log_append_time` (ms) is not None, all records get this timestamp. Raises INVALID_RECORD if `data` is not
-    exactly `count` records, or if a length or an offset delta in a record is wrong.
+    If `log_append_time` (ms) is not None, all records get this timestamp. Raises INVALID_RECORD if `data` does not
+    contain exactly `count` records, or if a length or an offset delta in a record is wrong.
     """
     if base_offset + last_offset_delta > INT64_MAX:
         raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")

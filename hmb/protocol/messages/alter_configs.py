@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all settings of a resource.
 
-If the request does not name a setting, AlterConfigs resets this setting to its default value.
+AlterConfigs resets every setting that the request does not contain to its default value.
 """
 
 from hmb.protocol import fields as t

@@ -1,6 +1,7 @@
 """OffsetCommit (8): store the position of a consumer group in each partition.
 
-If another member of the group takes over a partition, this member starts to read at the committed offset.
+A committed offset is the position at which another member of the group starts to read, if this member takes over the
+partition.
 """
 
 from typing import ClassVar

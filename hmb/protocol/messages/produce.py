@@ -1,8 +1,8 @@
 """Produce (0): append records to partitions.
 
-The format of `records` depends on the version. Versions 0 and 1 contain message sets in format 0, and version 2
-contains message sets in format 1. From version 3 on, each partition has one record batch (format 2). If `acks` is 0,
-the broker sends no response.
+The format of `records` in a Produce request depends on the version of the request. Versions 0 and 1 contain message
+sets in format 0, and version 2 contains message sets in format 1. From version 3 on, each partition has one record
+batch (format 2). If `acks` is 0, the broker sends no response.
 """
 
 from typing import ClassVar

@@ -1,6 +1,7 @@
 """TxnOffsetCommit (28): commit offsets of a consumer group as a part of a transaction (KIP-98, KIP-447).
 
-When the transaction commits, the offsets take effect. When the transaction aborts, the broker discards the offsets.
+The offsets in a TxnOffsetCommit request take effect when the transaction commits. When the transaction aborts, the
+broker discards the offsets.
 """
 
 from typing import ClassVar

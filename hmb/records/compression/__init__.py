@@ -7,10 +7,9 @@ bits of a batch's attributes contain the number of its codec:
 
 An attacker can send a few kilobytes that decompress to gigabytes, so that the receiver has no memory left
 (CVE-2023-34455). So the caller of `decompress` passes a limit in bytes. Before `decompress` allocates memory, it
-computes the *bound* from the compressed bytes: the decompressed data cannot be larger than the bound. Then it allocates
-one buffer and decompresses into this buffer. The size of the buffer is the bound or the limit, whichever is smaller.
-For example, 3 blocks of zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for
-these blocks.
+computes a *bound* from the compressed bytes: the decompressed data cannot be larger than the bound. Then `decompress`
+allocates one buffer, which has the size of the bound or of the limit, whichever is smaller. For example, 3 blocks of
+zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for these blocks.
 
 Read in this order:
 - `codecs`          the functions `compress` and `decompress`, for all codecs

@@ -86,10 +86,7 @@ def decompress_writable(
 
 
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
-    """Return the decompressed data in a BytesIO.
-
-    The BytesIO's methods `getbuffer` and `getvalue` return the bytes without copying them.
-    """
+    """Return the decompressed data as a BytesIO, whose methods `getbuffer` and `getvalue` do not copy the bytes."""
     bound = 0
     try:
         if codec is Codec.NONE:
@@ -103,8 +100,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The buffer has only `limit` bytes, so it may be too small. In this case, each codec raises a different class
-        # of error. So any error may mean that the data has more than `limit` bytes.
+        # The buffer has only `limit` bytes, so it may be too small. Each codec reports this with a different class of
+        # error. So any error can mean that the data has more than `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error

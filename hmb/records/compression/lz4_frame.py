@@ -14,7 +14,7 @@ header before the first block, and a length before each block. A frame has this 
 
 Kafka's use of LZ4 has three difficulties:
 - Clients before 0.10 computed a wrong header checksum (HC): they included the magic (KAFKA-3160). Message sets v0 must
-  still have this wrong checksum, because old clients expect it. HMB does not check HC when it reads message sets v0.
+  still have this wrong checksum, because old clients expect it. When HMB reads message sets v0, it does not check HC.
 - LZ4 libraries by default write frames with linked blocks (FLG bit 5 is 0). Kafka's Java client rejects such frames. So
   this module compresses each block with the library, and writes the frame around the blocks itself.
 - A frame need not contain the size of the decompressed data. So `decompressed_bound` computes an upper bound from the

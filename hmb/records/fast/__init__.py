@@ -21,14 +21,14 @@ module               purpose                                    fast     readabl
 `value_runs`         encoding values of one call                0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
-The module `raw_records` is only a little faster than `hmb.records.record`. But it saves memory, because it does not
+The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 
 All fast decoders work in the same way. A fast decoder can decode only *plain* records: records without unusual lengths
 or numbers. Nearly all batches contain only plain records. When the fast decoder finds a record that is not plain, it
 stops. The readable decoder then decodes the whole batch again. A fast decoder also treats damaged records as not plain.
-So only the readable decoder needs error messages. Tests compare the results of each fast module and the readable
-module, for valid and for damaged bytes.
+So only the readable decoder needs error messages. Tests compare the results of each fast module with the results of the
+readable module, for valid and for damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders

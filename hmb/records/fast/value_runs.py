@@ -9,8 +9,8 @@ describes the layout. For example, this template is for values of 3 bytes:
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
-batches, so the producer must convert the records to messages. For each run, the producer stores where the run begins.
-So it finds the values without decoding each record.
+batches, so the producer must convert the records to messages. For each run, the producer stores the position at which
+the run begins. So the producer later finds the values without decoding each record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hmb.records.varint import VARINTS
 class ValueRun(NamedTuple):
     """Consecutive records with the same timestamp, and with values of the same length.
 
-    They have no keys and no headers.
+    The records have no keys and no headers.
     """
 
     start: int  # the position of the first record among the encoded records
@@ -78,7 +78,7 @@ def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic
 
 @lru_cache(maxsize=1024)
 def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:
-    """Return an encoded record, in which `%b` replaces the offset delta, and another `%b` replaces the value."""
+    """Return an encoded record with two placeholders `%b`: one for the offset delta, and one for the value."""
     attributes, no_key, no_headers = b"\x00", VARINTS[-1], VARINTS[0]
     value_size = VARINTS[value_length]
     size = 1 + len(timestamp_delta) + offset_delta_size + 1 + len(value_size) + value_length + 1
@@ -87,7 +87,7 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 
 
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
-    """Divide `count` offset deltas, from `first` on, into ranges. Yield the ranges.
+    """Yield ranges that together contain `count` offset deltas, from `first` on.
 
     All deltas in one range have the same number of bytes when they are encoded as varints.
     """

@@ -11,9 +11,9 @@ compressed message set. `assign_offsets` distinguishes three cases:
 - A v0 wrapper: its inner messages must have absolute offsets. So the broker decompresses the wrapper, writes the
   offsets, and compresses the wrapper again.
 
-It takes time to write the offsets into a message set. So a thread does this work before it acquires the log's lock. The
-first message gets the log end offset. But another thread may append records before this thread has the lock. The log
-end offset then grows. In this case, `move_to` adds the difference to each offset of the set.
+A thread writes the offsets into a message set before it acquires the log's lock, because this work takes time. The
+first message gets the log end offset. But before the thread has the lock, another thread may append records, so that
+the log end offset grows. In this case, `move_to` adds the difference to each offset of the set.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
@@ -71,8 +71,8 @@ class AssignedMessages:
     def move_to(self, first_offset: int) -> bool:
         """Change the offsets of the messages to `first_offset`, `first_offset + 1`, and so on.
 
-        The CRCs stay valid, because a message's CRC does not include its offset. If the set has a v0 wrapper, the
-        method cannot change the offsets inside it. In this case the method changes nothing and returns False.
+        The CRCs stay valid, because a message's CRC does not include its offset. The method cannot change the offsets
+        inside a v0 wrapper. If the set has a v0 wrapper, the method changes nothing and returns False.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -135,8 +135,8 @@ def assign_offsets(
 ) -> AssignedMessages:
     """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
-    If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1. The function enters the context
-    manager `opening` before it decompresses a wrapper, and leaves it when it has processed the wrapper.
+    If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1. While the function decompresses
+    and processes a wrapper, it is inside a `with opening` block.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong, and INVALID_RECORD if a producer must not send such a message.
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
@@ -167,9 +167,10 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check messages v0 and write their offsets, until a message has a key or another size than the first message.
+    """Check messages v0 and write their offsets.
 
-    Return the position of the first message that differs or is damaged.
+    Stop at a message that has a key, or not the size of the first message. Return the position of the first message
+    that differs or is damaged.
 
     The messages of a Kafka 0.8 producer usually have no key and the same size. This function takes 0.37 us for each
     such message, and `_assign_plain` takes 0.76 us. The bytes from the magic to the value's length are the same in all
