@@ -141,7 +141,7 @@ def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: st
         name = "size" if field.item is None else "count"
         yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
         if field.item is None and (left := buffer[position:]) and length > len(left):
-            yield Line(position, left, path, left, "records")  # The next call raises, because bytes are missing.
+            yield Line(position, left, path, left, "records")  # The next call raises ProtocolError: bytes are missing.
         p.check_length(length, len(buffer) - position, nullable)
         if field.item is not None:
             for index in range(length):

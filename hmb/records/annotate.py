@@ -40,7 +40,7 @@ Walk = Generator[Line, None, int]  # yields lines, and returns the position afte
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
-_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # by the letters of the struct module
+_KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # keys: letters of the struct module
 
 
 class AnnotatedNumber(NamedTuple):

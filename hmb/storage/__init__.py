@@ -6,7 +6,7 @@ the same bytes from the disk to consumers, and does not read the records. So an 
 fetch needs one call of `sendfile`, with which the kernel sends bytes of a file to the network.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
-record. This drawing shows the files. The right columns name the class and the module for each file:
+record. This drawing shows the files. The columns on the right name the class and the module for each file:
     data directory                       LogManager      log_manager.py
       events-0/                          Log             log.py
         00000000000000000000.log         Segment         segment.py
@@ -18,10 +18,10 @@ record. This drawing shows the files. The right columns name the class and the m
         00000000000000008021.snapshot    ProducerState   producer_state.py
       topics.json, checkpoints, ...                      state/
 
-Example: a consumer asks for offset 8,100. The log chooses segment 8021, because this is the last segment and its
-records begin at offset 8,021. The segment's offset index contains the position of a batch a little before offset 8,100.
-The broker scans the file from this position until it finds the batch that contains offset 8,100. The kernel then sends
-the bytes of the file from this batch on.
+Example: a consumer asks for offset 8,100. The log chooses segment 8021, the last segment, because its records begin at
+offset 8,021. The segment's offset index contains the position of a batch a little before offset 8,100. The broker scans
+the file from this position until it finds the batch that contains offset 8,100. The kernel then sends the bytes of the
+file from this batch on.
 
 Three rules keep the records safe:
 - The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. All records

@@ -1,13 +1,13 @@
 """The clock of a broker: the two functions from which the broker reads the time.
 
 A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
-(hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. When the broker
-creates a part, for example a log, it passes one of the clock's two functions to this part. Unless a test replaces the
-clock, these functions are as fast as `time.time_ns`.
+(hmb/testing/clock.py). To make this possible, the parts of a broker, such as its logs, do not read the system's clock.
+When the broker creates a log, for example, it passes one of the two functions of its clock to the log. Unless a test
+replaces the clock, these functions are as fast as `time.time_ns`.
 
-If a test moves the clock, records, idempotent producers or group members expire at another time. But the time for which
-threads wait stays the same: otherwise the test would disconnect clients. This table shows which function the broker
-uses for each purpose:
+If a test moves the clock forward, records, idempotent producers and group members expire. But threads do not wait for a
+shorter time, because clients would then lose their connections. This table shows which function the broker uses for
+each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
                        committed offsets, KIP-848 assignment intervals

@@ -63,7 +63,7 @@ class LogConfig:
     flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
     max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one batch after decompression; the broker's setting
-    # Each append reads the next two fields, so they are computed only once.
+    # Each append reads the next two fields, so the object computes them only once.
     max_segment_ms: int         = field(init=False)  # segment.ms; in a compacted log at most max.compaction.lag.ms
     looks_at_records: bool      = field(init=False)  # whether each append must read the records of a batch
     # fmt: on
@@ -92,7 +92,7 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms). The log subtracts it from `segment.ms`.
+        """Return a random time (ms), which the log subtracts from `segment.ms`.
 
         Without this random time, logs that were created together would all roll at the same moment.
         """

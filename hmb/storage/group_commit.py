@@ -2,9 +2,9 @@
 
 A sync writes the data of a file from the kernel's memory to the disk. A sync of a hundred batches takes as long as a
 sync of one batch, so a separate sync for each batch would waste time. Only one sync of a log runs at a time. A producer
-that arrives during a sync waits for the next sync, because its batch may have been written too late for the current
-sync. Each sync covers every batch that was written before the sync starts. In this drawing, the batches b, c and d
-share the second sync:
+that has written a batch during a sync waits for the next sync, because the batch may be too late for the current sync.
+Each sync covers every batch that was written before the sync starts. In this drawing, the batches b, c and d share the
+second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     responses           a          b c d
@@ -79,7 +79,7 @@ class GroupCommit:
         self._lock = threading.Lock()  # held during a sync; the thread that holds it also takes the log's lock
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
-        """Write all records at offsets below `end_offset` to the disk, and return after that.
+        """Write all records at offsets below `end_offset` to the disk, and wait until they are there.
 
         `begin` gets the recovery point, and returns the files that contain records at or above this offset. `clock`
         returns the time in ms. Raises KAFKA_STORAGE_ERROR.

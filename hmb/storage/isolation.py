@@ -5,8 +5,8 @@ logs, all groups or all transactions. If an error in one log ended the whole rou
 the compaction of all topics. So an error ends only the work on one log, group or transaction. The broker logs the
 error, and repeats this work in the next round.
 
-A check of a log or a compaction may take long. When the broker stops, it must end this work early. So it sets an event.
-The threads that do the work look at this event often, and raise `Stopped` when it is set.
+A check of a log or a compaction can take long, and the broker must end this work early when it stops. So the broker
+sets an event. The threads that do the work look at this event often, and raise `Stopped` when the event is set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_STOP = threading.Event()  # an event that is never set, for callers that need
 
 
 class Stopped(Exception):
-    """A check or a compaction ends early, because the broker stops.
+    """The error that ends a check or a compaction early, because the broker stops.
 
     The broker repeats this work after its next start.
     """

@@ -1,8 +1,8 @@
 """The log of one partition: appends at its end, reads from any offset.
 
 A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset at the
-append, and the offset never changes. The log stores records in the producer's batches. It stores batches in segments
-(segment.py). The last segment is the active segment. Appends go only to this segment:
+append, and the offset never changes. The log stores the records in the batches of the producer, and the batches in
+segments (segment.py). The last segment is the active segment. Appends go only to this segment:
     log start offset                                    log end offset = high watermark
     |                                                    |
     [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment
@@ -203,8 +203,8 @@ class Log:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
 
         If the log has to roll but is not synced, write nothing and return False. The caller then releases the lock,
-        syncs the log and tries again. So all segments before the active segment are on disk, and a power cut leaves no
-        gap in the log.
+        syncs the log and calls this method again. So all segments before the active segment are always on disk, and a
+        power cut leaves no gap in the log.
         """
         if self.refusal is not None:
             raise self.refusal

@@ -1,7 +1,7 @@
 """The log manager opens all logs of a data directory when the broker starts, and creates, deletes and closes logs.
 
 The data directory has Kafka's layout. It contains a directory `<topic>-<partition>/` for each log, and the state files
-of state/checkpoints.py. Because of a lock, only one broker can use the directory (state/directory_lock.py).
+of state/checkpoints.py. The broker locks the directory, so that no other broker can use it (state/directory_lock.py).
 
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
 the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks the active
@@ -65,7 +65,7 @@ LOGGER = logging.getLogger(__name__)
 class Deletion(NamedTuple):
     """The result of `LogManager.delete`."""
 
-    left: list[Path]  # renamed directories of deleted logs, not yet removed
+    left: list[Path]  # the renamed directories of deleted logs, which must still be removed
     kept: dict[str, OSError]  # for each topic that could not be deleted: the error
 
 
@@ -178,7 +178,7 @@ class LogManager:
         return sorted(self._logs.copy().items(), key=lambda item: item[0])
 
     def highest_producer_id(self) -> int:
-        """Return the greatest producer id that a log remembers; -1 if no log remembers one."""
+        """Return the greatest producer id that any log remembers, or -1 if no log remembers a producer."""
         return max((log.producers.highest_id for _, log in self.items()), default=-1)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
@@ -196,8 +196,8 @@ class LogManager:
         """
         with self._lock:
             self._raise_if_closed()
-            # The checkpoints may still contain offsets of a deleted topic with the same name. So these offsets are set
-            # to 0.
+            # The checkpoints can still contain offsets of a deleted topic with the same name. So the broker writes the
+            # offset 0 for each new log.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             for path in paths:
@@ -282,7 +282,7 @@ class LogManager:
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
         """Write the recovery points and log start offsets of `logs`, or of all logs if `logs` is None.
 
-        For a log that is None, both offsets are 0. Raises OSError.
+        If a value in `logs` is None, both offsets of this log become 0. Raises OSError.
         """
         with self._checkpoint_lock:
             if not self._is_closed:

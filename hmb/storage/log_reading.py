@@ -3,7 +3,7 @@
 A thread that reads holds the log's lock only while it copies the log's offsets and the list of segments. The functions
 of this module then read without the lock. During the read, another thread may delete or compact a segment. The read can
 continue, because the old files of this segment still exist under other names. A read takes the records and the aborted
-transactions from the same old files, so that both match.
+transactions from the same old files, so the transactions match the records.
 
 A reader of committed records gets only records below the last stable offset (producer_state.py). The response also
 lists the aborted transactions of these records (transaction_index.py), and the reader skips the records of aborted
@@ -51,7 +51,7 @@ def read(
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
-        # After compaction or damage, a segment may have no batch at or after the offset. Then the loop tries the next
+        # After compaction or damage, a segment can have no batch at or after the offset. The loop then tries the next
         # segment.
         if max(offset, segment.base_offset) >= end_offset:
             break
@@ -82,7 +82,7 @@ def _aborted_in(
 
 
 def _indexed_offset(segment: Segment, position: int) -> int | None:
-    """Return the last offset of the first batch at or after `position` that has an index entry.
+    """Find the first batch at or after `position` that has an index entry. Return the last offset of this batch.
 
     Return None if the index has no such entry, or if the entry is damaged.
     """

@@ -52,7 +52,10 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that contains `offset`, and all later segments. Below the log, return all segments."""
+        """Return the segment that contains `offset`, and all later segments.
+
+        If `offset` is below the first segment, return all segments.
+        """
         active = self._segments[-1]
         if offset >= active.base_offset:  # Consumers without lag read here: no search is needed.
             return [active]
@@ -68,8 +71,8 @@ class LogSegments:
         lost. If `sync` is True, the name survives a power cut.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest does not sync this entry, so a power cut may lose the entry. It then also loses the entry of the
-        # new segment, so the broker checks the closed segment at its next start.
+        # The manifest does not sync this entry, so a power cut may lose the entry, and also the entry of the new
+        # segment. At its next start, the broker checks the closed segment if its entry is missing.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
@@ -109,8 +112,8 @@ class LogSegments:
 
         The manifest already has an entry for each segment before the active segment. The method returns this entry with
         the current sizes of the indexes, because the broker may have rebuilt a damaged index. The size of the log file
-        stays as in the old entry. So if another process has changed this file, the broker finds the difference at its
-        next start.
+        is copied from the old entry. So if another process has changed the log file, the broker finds the difference at
+        its next start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [

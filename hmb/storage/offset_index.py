@@ -6,16 +6,17 @@ log:
     relative offset   int32   the last offset of a batch, minus the segment's base offset
     position          int32   the byte in the .log file at which this batch starts
 
-Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has an entry for about every 4,096 bytes:
+Example: segment 8021 has batches of 10 records and 1,000 bytes. The offset index has an entry for about every 4,096
+bytes:
     relative offset   position      look-up of offset 8100: the wanted relative offset is 79
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
                 109      10000
                 159      15000
 
-A look-up uses binary search to find the greatest entry at or below the wanted offset. The broker then scans the log
-from the position in this entry until it finds the batch. Because of this scan, the index need not contain an entry for
-each batch. The broker can rebuild the index from the log. The file has no header and no checksum. Kafka first fills the
-file with zeros, and cuts the unused zeros off when it closes the segment.
+A look-up in the offset index uses binary search to find the greatest entry at or below the wanted offset. The broker
+then scans the log from the position in this entry until it finds the batch. Because of this scan, the index need not
+contain an entry for each batch. The broker can rebuild the index from the log. The file has no header and no checksum.
+Kafka first fills the file with zeros, and cuts the unused zeros off when it closes the segment.
 
 Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """

@@ -15,15 +15,15 @@ For example, producer 7 has appended two batches, with the sequence numbers 0 to
 19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
 because the batch that begins with 20 is missing.
 
-Sequence numbers run from 0 to 2^31 - 1. After 2^31 - 1, they begin at 0 again.
+The sequence numbers of a producer run from 0 to 2^31 - 1, and then begin at 0 again.
 
 The log forgets a producer 24 hours after its last append. In Kafka, `producer.id.expiration.ms` sets this time, and 24
 hours is its default. HMB has no such setting, because few users need another value. With a shorter time, a producer
 that pauses can write duplicates. With a longer time, a broker with many short-lived producers needs more memory. The
 log measures this time with the broker's clock. It does not use the timestamps in the batches, because a client may set
 them to any value, for example to last year. When a broker starts, it does not know when the batches on disk were
-appended. It uses the time of the start for all batches, so that it forgets no producer too early. (Kafka uses the
-timestamp of the producer's last batch instead.)
+appended. The broker uses the time of its start for all these batches, so that it forgets no producer too early. (Kafka
+uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
 has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are
@@ -31,9 +31,9 @@ has an open transaction. A marker (records/control.py) with the producer's id en
 offset* is the offset of the first unstable record, or the high watermark if no transaction is open. If a transaction
 aborts, the log adds an entry to the transaction index.
 
-After a crash, the broker can rebuild the state of the producers from the batches of the log. To read fewer batches, it
-begins with a snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
-`<offset>.snapshot` contains the state of all batches below `<offset>`:
+After a crash, the broker can rebuild the state of the producers from the batches of the log. The broker begins with a
+snapshot of this state, so that it has to read fewer batches. The log writes a snapshot when it rolls a segment and when
+it is closed. The file `<offset>.snapshot` contains the state of all batches below `<offset>`:
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
@@ -91,7 +91,7 @@ class ProducedBatch:
 class ProducerStateEntry:
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
-    timestamp: int = NO_TIMESTAMP  # timestamp (ms) of its last batch (set by the client) or marker
+    timestamp: int = NO_TIMESTAMP  # ms: of the producer's last batch (set by the client) or last marker
     coordinator_epoch: int = NO_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 
@@ -342,7 +342,7 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Delete all snapshots except the newest two. If the newest is damaged, the broker uses the older one."""
+    """Delete all snapshots except the two newest, because the broker needs the second one if the newest is damaged."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)
@@ -375,6 +375,6 @@ class LogProducers:
             return self._state.active(only)
 
     def expire(self, now: int) -> None:
-        """Forget the producers whose last append was EXPIRATION_MS ago, unless they have an open transaction."""
+        """Forget each producer whose last append was EXPIRATION_MS or more ago, unless it has an open transaction."""
         with self._lock:
             self._state.expire(now - EXPIRATION_MS)

@@ -13,8 +13,9 @@ To read from offset 8,100, the segment looks up this offset in its offset index 
 position 5,000). It scans the headers of the batches from position 5,000 on until it finds the batch. Then it returns
 the region of the file that begins at position 7,000.
 
-Appends go only to the last segment of a log, the active segment. `size` is the number of bytes of whole batches. The
-segment increases `size` only after a write has succeeded, so a reader never gets a batch that is only partly written.
+Appends go only to the last segment of a log, the active segment. The `size` of a segment is the number of bytes of its
+whole batches. The segment increases `size` only after a write has succeeded, so a reader never gets a batch that is
+only partly written.
 
 Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
@@ -195,9 +196,9 @@ class Segment:
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
         """Return `(position, batch)` for all batches from `offset` or a little earlier, up to position `end`.
 
-        The method looks up `offset` in the offset index. The scan begins at the position in the entry that it finds. If
-        the entry is damaged, the method rebuilds the indexes, and the scan begins at the start of the segment. Raises
-        KafkaError, OSError.
+        The method looks up `offset` in the offset index. The scan begins at the position in the entry that the look-up
+        finds. If the entry is damaged, the method rebuilds the indexes, and the scan begins at the start of the
+        segment. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)

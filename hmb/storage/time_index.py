@@ -1,8 +1,9 @@
 """The time index: it maps a timestamp to an offset.
 
 A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
-record before it. So a binary search in the log itself is not possible. In the time index, timestamps always grow, so a
-binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log:
+record before it. So a binary search in the log itself is not possible. In the time index, each timestamp is greater
+than the one before, so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order
+of the log:
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
@@ -43,7 +44,7 @@ class TimeIndex(IndexFile):
         self._last = self._entry(self._found.last if self._found else None)
 
     def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
-        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # no entry: the start of the segment
+        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # without an entry: the start of the segment
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     @property

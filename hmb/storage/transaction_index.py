@@ -2,10 +2,10 @@
 
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
 abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
-committed records (`isolation_level` 1) reads the records before it reads the marker. But this reader needs to know
-which transactions are aborted before it reads the records. So for each aborted transaction, the broker writes an entry
-into the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order
-of the markers:
+committed records (`isolation_level` 1) reads the records before it reads the marker. But before this reader reads the
+records, it must know which transactions are aborted. So for each aborted transaction, the broker writes an entry into
+the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order of
+the markers:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; it may be in an earlier segment
@@ -95,7 +95,7 @@ class TransactionIndex(IndexFile):
         return (AbortedTransaction._make(self._unpacked(each)[1:]) for each in range(number, entries))
 
     def between(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
-        """Return the transactions whose markers have offsets from `first_offset` up to `next_offset`.
+        """Return the transactions whose markers have offsets from `first_offset` up to `next_offset` - 1.
 
         If the index is incomplete, return an empty list.
         """

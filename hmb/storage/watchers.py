@@ -1,8 +1,8 @@
 """Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
-logs. A fetch first adds its watcher to these sets, then reads the logs, and then waits. If the fetch read the logs
-before it added its watcher, it could miss an append between these two steps.
+logs. A fetch first adds its watcher to the sets of its logs, then reads the logs, and then waits. In the opposite
+order, a fetch could miss an append between the read and the addition of its watcher.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        if self._watchers:  # Usually no thread waits, and then an append need not take the lock.
+        if self._watchers:  # Usually no thread waits, so an append does not have to take the lock.
             with self._lock:
                 for watcher in self._watchers:
                     watcher.wake()

@@ -124,7 +124,7 @@ def _columns_from_bytes(
     batch_fields = _batch_fields(batches)
     at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
     array, count = np.frombuffer(data, np.uint8), len(starts)
-    _, at = _varints(array, at)  # the length of the record, which is not needed any more
+    _, at = _varints(array, at)  # This decodes the length of the record, which is not needed any more.
     time_deltas, at = _varints(array, at + 1)  # + 1 skips the attributes.
     deltas, at = _varints(array, at)
     keys, at = _slices(array, at)

@@ -45,7 +45,7 @@ from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 
-BATCH_SIZE = 1 << 20  # bytes; the limit for the messages of one batch, except for a larger first message
+BATCH_SIZE = 1 << 20  # bytes; the limit for the messages of one batch. Only the first message can be larger.
 PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 

@@ -14,11 +14,11 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-SCAN_WINDOW = 8192  # bytes of one read. The index has an entry about every 4,096 bytes, so one read usually suffices.
+SCAN_WINDOW = 8192  # bytes of one read. The index has an entry for about 4,096 bytes, so one read is usually enough.
 
 
 def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-    """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.
+    """Yield `(position, batch)` for each batch from `position` up to `end`. The yielded batches contain only headers.
 
     Raises CORRUPT_MESSAGE if the bytes are not whole batches, and OSError if the file cannot be read.
     """

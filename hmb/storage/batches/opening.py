@@ -16,9 +16,9 @@ records from the disk, it checks the CRC. When the broker finds a damaged batch 
 the position and the offsets.
 
 *The memory.* To read the records of a compressed batch, a thread needs memory for the decompressed records, up to
-`max.decompressed.message.bytes`. So at most two threads may read records for the same purpose at the same time. For
-example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
-Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
+`max.decompressed.message.bytes`. So at most two threads can read records for the same purpose at the same time, and all
+other threads wait. For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB
+after decompression. Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ LOGGER = logging.getLogger(__name__)
 
 # A thread that waits for one of these semaphores needs no time limit, because each wait ends. A thread that holds a
 # semaphore decodes the records of one partition in one request. The size of these records is limited. The thread waits
-# for no client and for no other semaphore, and takes only the locks for opening a file. So it releases the semaphore
-# after some seconds at most.
+# for no client and for no other semaphore, and takes only the locks for opening a file. So the thread releases its
+# semaphore after a few seconds.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
 class DamageReports:
-    """Logs the damaged batches of one log file. Each damaged batch is logged once."""
+    """Logs the damaged batches of one log file, each of them only once."""
 
     def __init__(self, file: VirtualFile) -> None:
         self._file = file
@@ -63,7 +63,8 @@ class DamageReports:
         if position not in self._positions:
             self._positions.add(position)
             # A compressed message (v0, v1) contains several records. The offset of the first record is in the
-            # compressed bytes, which may be damaged. So for a message the log line names only the last offset.
+            # compressed bytes, which may be damaged. So for a compressed message the log line contains only the last
+            # offset.
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
             LOGGER.error(
                 "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message

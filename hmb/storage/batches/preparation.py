@@ -38,7 +38,7 @@ from hmb.storage.config import LogConfig
 def prepare(
     records: ProducedRecords, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
-    """Check and convert a producer's records, and return them ready to append. `now` is in ms. Raises KafkaError."""
+    """Check and convert a producer's records, so that the log can append them. `now` is in ms. Raises KafkaError."""
     if isinstance(records, RecordBatch):
         batch, length = records, len(records.view)
     elif len(records) <= MAGIC_POSITION:

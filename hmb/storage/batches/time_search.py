@@ -3,8 +3,8 @@
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
 batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.
 
-A batch may exceed the broker's limit for the decompressed size or the number of records. The search does not read the
-records of this batch, and returns the first offset of the batch. A reader that starts at this offset misses no record.
+The search does not read the records of a batch that exceeds the broker's limit for the decompressed size or for the
+number of records. It returns the first offset of this batch, so a reader that starts at this offset misses no record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """
@@ -83,8 +83,8 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
     """Return an offset below which all records of the segment are older than `timestamp` (ms).
 
-    The search begins at this offset, which comes from an entry of the time index. If the entry were damaged, the search
-    could begin too late and miss records. So the function first compares the entry with the log.
+    The search begins at this offset, which comes from an entry of the time index. A damaged entry could contain an
+    offset that is too great, and the search would miss records. So the function first compares the entry with the log.
     """
     entry = segment.time_index.lookup(timestamp)
     if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):

@@ -19,13 +19,13 @@ record in three cases:
 - The log has a limit for old records (`message.timestamp.before.max.ms`). A header does not contain the oldest
   timestamp of its batch, so the broker must read the timestamp of each record.
 
-The broker accepts records without a timestamp (-1). If the broker replaces the timestamps by its own time, it does not
-check the producer's timestamps.
+A producer can send records without a timestamp (-1), and the broker accepts them. If the broker replaces the timestamps
+by its own time, it does not check the producer's timestamps.
 
 A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
-the broker reads at most MOST_RECORDS records of a batch, and compaction has the same limit. If a batch has more records
-and the broker has to read them, it refuses the batch with MESSAGE_TOO_LARGE. After this error, Kafka's producer splits
-the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
+the broker reads at most MOST_RECORDS records of a batch, and compaction has the same limit. If the broker has to read
+the records of a batch with more records, it refuses this batch with MESSAGE_TOO_LARGE. After this error, Kafka's
+producer splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
 """
@@ -56,17 +56,17 @@ from hmb.storage.config import LogConfig
 ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of messages v0 or v1
 
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
-MOST_ERRORS = 10  # greatest number of wrong records that a response names, so that the response stays small
+MOST_ERRORS = 10  # a response names at most this number of invalid records, so that it stays small
 
 NO_KEY = "a record of a compacted topic needs a key"
 WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
 
 
 class InvalidRecords(KafkaError):
-    """Some records of a batch cannot be appended, so the whole batch is refused.
+    """The error for a batch that the log cannot append, because some of its records are invalid.
 
-    `errors` maps the index of a wrong record in the batch to an error message. It contains at most the first
-    MOST_ERRORS wrong records.
+    `errors` maps the index of an invalid record in the batch to an error message. It contains at most the first
+    MOST_ERRORS invalid records.
     """
 
     def __init__(self, code: ErrorCode, errors: Mapping[int, str]) -> None:
@@ -131,7 +131,7 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. The whole set may be larger."""
+    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. The message set can be larger."""
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)

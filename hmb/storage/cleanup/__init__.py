@@ -5,8 +5,8 @@ segments 0, 100 and 200, and all records of segment 0 are older than `retention.
 the log, and 100 becomes the log start offset.
 
 Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.
-When the cleanup deletes or replaces a segment, a reader may still read from this segment. So the cleanup renames the
-segment's files at once, and removes them after `file.delete.delay.ms`.
+When the cleanup deletes or replaces a segment, a reader may still be reading this segment. So the cleanup first only
+renames the files of the segment, and removes these files after `file.delete.delay.ms`.
 
 Read in this order:
 - `deletion`      deletes the oldest segments, and moves the log start offset (DeleteRecords)

@@ -23,7 +23,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return the log start offset after a deletion of all records below `before_offset`, but delete nothing.
+    """Return the log start offset that a deletion of all records below `before_offset` would cause. Delete nothing.
 
     The value -1 of `before_offset` stands for the log end offset.
 
@@ -54,7 +54,7 @@ def delete_records(log: Log, before_offset: int) -> int:
 
 
 def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
-    """Delete expired segments, and segments with only records below `before_offset`. Return how many.
+    """Delete expired segments, and segments whose records are all below `before_offset`. Return how many were deleted.
 
     A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a deleted
     segment, so the broker removes the files after `file.delete.delay.ms`. If `at_once` is True, the broker removes the

@@ -1,10 +1,11 @@
-"""Replacement: one new segment replaces neighboring segments of a log.
+"""Replacement: a new segment replaces one or several segments of a log that follow each other.
 
 Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts the new segment
-into the log, in place of old segments. A crash at any step neither loses nor duplicates a record (compaction/swap.py).
+into the log, and removes the old segments. A crash at any step neither loses nor duplicates a record
+(compaction/swap.py).
 
 For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment. The copy contains an
-empty batch instead of the damaged batch. Then the copy replaces segment 100, and the read begins again.
+empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread reads again.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """
@@ -51,7 +52,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
 def check(log: Log, offset: int, why: str) -> None:
     """Check the segment that contains `offset`, and repair it if it is damaged.
 
-    `why` is the reason for the check, for the broker's log. Raises KAFKA_STORAGE_ERROR if the repair fails.
+    `why` is the reason for the check, which the broker logs. Raises KAFKA_STORAGE_ERROR if the repair fails.
     """
     repair(log, DamagedSegment(log.log_segments.from_offset(offset)[0], why))
 

@@ -2,15 +2,16 @@
 
 The broker deletes whole segments, the oldest segment first. It does not matter whether a consumer has read the records.
 The broker may delete a segment in each of these cases:
-- The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the time of the
-  last write to the file counts.
-- The log is so large that it has at least `retention.bytes` bytes without the segment.
+- The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the broker uses
+  the time of the last write to the file.
+- Without the segment, the log still has at least `retention.bytes` bytes.
 - All offsets of the segment are below the log start offset, because a DeleteRecords request has moved the log start
   offset.
 
 The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
-limit. If no producer writes to a topic any more, the last records of the topic must also expire. These records are in
-the active segment. So the log rolls: it creates a new active segment, and the broker can delete the old one.
+limit. The last records of a topic must also expire, even if no producer writes to the topic any more. These records are
+in the active segment. So the log rolls: it creates a new active segment, and the broker can then delete the old active
+segment.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """
@@ -25,7 +26,7 @@ from hmb.storage.segment import Segment
 
 
 def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
-    """Return how many segments, counted from the oldest one, may be deleted at the time `now` (ms)."""
+    """Return the number of oldest segments that the broker can delete at the time `now` (ms)."""
     counts = [_below_start(segments, log_start_offset)]
     if config.deletes:
         counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]

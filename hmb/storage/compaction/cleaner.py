@@ -7,12 +7,13 @@ than the last compaction:
 
 A *round* is one compaction of one log. A round reads the log twice. In the first pass, it reads the dirty segments from
 the last batch to the first batch, and builds a map from each key to its last offset. In the second pass, it copies the
-segments without the records that the rule (rule.py) drops. If neighboring segments fit into one new segment, the round
-merges them. A round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments at
-or after the first open transaction.
+segments without the records that the rule (rule.py) drops. If several neighboring segments fit into one new segment,
+the round merges these segments. A round never compacts the active segment, segments younger than
+`min.compaction.lag.ms`, and segments at or after the first open transaction.
 
-The cleaner compacts a log in two cases. Either the dirty part is large enough: its share of the bytes that can be
-compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than `max.compaction.lag.ms`.
+The cleaner compacts a log in two cases. In the first case, the dirty part is large enough: its share of the bytes that
+can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, the dirty part has records older than
+`max.compaction.lag.ms`.
 
 For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000
 = 0.4. This is less than `min.cleanable.dirty.ratio` (0.5), so the cleaner does not compact the log. When the dirty part
@@ -93,7 +94,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # Compaction never touches the segment with the last batch of a log. If compaction dropped the last batch, a reader
+    # Compaction never changes the segment with the last batch of a log. If compaction dropped the last batch, a reader
     # could never reach the log's end: it would wait for records that do not exist any more.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
@@ -153,8 +154,8 @@ def _dirty_batches(
     """Yield the batches of a segment whose records belong in the map, from the last batch to the first batch.
 
     The map does not contain records of aborted transactions. To find these records, the function must read the segment
-    forwards. So it first reads and checks all batches, and stores their positions. Then it yields the batches
-    backwards.
+    from its start. So the function first reads and checks all batches, and stores their positions. Then it yields the
+    batches, the last batch first.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -174,7 +175,7 @@ def _dirty_batches(
 def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
 ) -> Iterator[tuple[int, Batch]]:
-    """Yield `(position, batch)` for every batch of a segment, after a check of its CRC. Raises KafkaError, OSError."""
+    """Check the CRC of every batch of a segment, and yield `(position, batch)`. Raises KafkaError, OSError."""
     _enter(segment, segments, transactions)
     for position, batch in _checked_batches(segment):
         yield position, batch
@@ -225,7 +226,7 @@ class _Rewriting:
         self._transactions = Transactions()
 
     def compact(self, group: Sequence[Segment]) -> None:
-        """Copy the records that stay into one new segment, and replace the segments of `group` by this segment."""
+        """Copy the records that the log keeps into a new segment, which replaces the segments of `group`."""
         log = self._log
         cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:
@@ -269,7 +270,7 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A failed compaction of a log: when to try again (`time.monotonic`), and the length of the pause (seconds)."""
+    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the last pause (seconds)."""
 
     next_try: float
     pause: float
@@ -307,7 +308,7 @@ class Cleaner:
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
         if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
-            return {}  # Kafka first creates an empty file.
+            return {}  # The file can be empty, because Kafka creates an empty file first.
         try:
             self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
@@ -316,7 +317,7 @@ class Cleaner:
             return {}
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact each log for which `select` returns segments. By default, these are the logs that need it."""
+        """Compact each log for which `select` returns segments. By default, these are the logs that need compaction."""
         now = self._clock()
         work = []
         self._forget_deleted()
@@ -343,8 +344,8 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # The broker could not rename some files of the log. It renames these files at its next start, and must
-                # not compact the log before.
+                # The broker could not rename some files of the log, and renames these files at its next start. Until
+                # then, the cleaner must not compact the log again.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:

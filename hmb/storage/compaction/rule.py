@@ -25,9 +25,9 @@ The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offs
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
 the next round.
 
-A batch may have a correct CRC but unreadable records. For example, a producer wrote wrong lengths, or more records than
-compaction can read (MOST_RECORDS), before the topic was compacted. Compaction copies such a batch unchanged, and
-continues.
+A batch can have a correct CRC, but records that compaction cannot read. For example, before the topic was compacted, a
+producer wrote records with wrong lengths, or more than MOST_RECORDS records. Compaction copies such a batch unchanged,
+and continues.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
 """
@@ -50,7 +50,7 @@ from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-ENTRY_OVERHEAD = 112  # bytes of memory for each key, besides its own bytes: slots of the set, Python object, offset
+ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own bytes: slots of the set, object, offset
 
 
 class OffsetMap:
@@ -165,8 +165,8 @@ class Compaction:
     """The rule that decides which records stay, and its data. The caller passes the batches in log order.
 
     Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain a value of
-    any key. If the rule dropped a later tombstone of this key, the deleted value would become valid again. So while
-    `is_blind` is True, the rule drops no tombstone.
+    any key. If the rule dropped a later tombstone of this key, the value in the unreadable batch would become valid
+    again. So while `is_blind` is True, the rule drops no tombstone.
     """
 
     map: OffsetMap

@@ -37,7 +37,10 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """The last steps of a swap have failed, so some files keep their old names until the broker's next start."""
+    """The error for a swap whose last steps have failed.
+
+    Some files keep their old names until the broker's next start.
+    """
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:

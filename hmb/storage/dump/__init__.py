@@ -1,7 +1,7 @@
 """Dumps: the files of a log as text, for `hmb dump-log` and `hmb index-inspect`.
 
 The commands `hmb dump-log` and `hmb index-inspect` read the files of a segment, but do not open the log as a broker
-does. So they also work if files are damaged, and while a broker runs. They print the same lines as Kafka's
+does. So the commands also work if files are damaged, and while a broker runs. They print the same lines as Kafka's
 DumpLogSegments, for example `offset: 8080 position: 5000` for an entry of an offset index. Two more views show each
 byte with its field, and the sizes of segments, batches and records.
 

@@ -109,7 +109,7 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFileEntry(Entry):
-    """A file that the dump did not read, because the files of a log have other names."""
+    """A file that the dump did not read, because its name is not the name of a file of a log."""
 
     kind: ClassVar[str] = "unknown_file"
     file: Path

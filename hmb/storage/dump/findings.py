@@ -1,7 +1,8 @@
 """Findings: contradictions between the files of a log, for example an index entry that does not match the log.
 
-The dump collects the findings and prints them after all files, ordered by kind, as Kafka's tool does. A gap between
-offsets is normal in a compacted log. Every other kind of finding means that an index is damaged.
+The dump collects all findings (contradictions between the files of a log). It prints them after all files, ordered by
+kind, as Kafka's tool does. A gap between offsets is normal in a compacted log. Every other kind of finding means that
+an index is damaged.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import ClassVar
 
 from hmb.storage.dump.entries import Entry
 
-MAX_FINDINGS = 1000  # findings kept of each kind and file; a compacted log may have millions of gaps
-FEW = 5  # findings kept with `verify`; if a log is cut, each index entry after the cut is a finding
+MAX_FINDINGS = 1000  # the most findings of one kind in one file; a compacted log may have millions of gaps
+FEW = 5  # the most findings with `verify`; if a log is cut, each index entry after the cut is a finding
 
 
 @dataclass(frozen=True, slots=True)

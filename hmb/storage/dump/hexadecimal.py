@@ -7,8 +7,8 @@ For example, the view of a log file with compressed records contains these lines
       000000  14                                               batches[0].records[0].length = 10
 
 Every byte of the file belongs to exactly one field. Bytes that cannot be decoded are shown as `unreadable`. The zeros
-at the end of a preallocated file are one line. After a compressed field, indented lines show the decompressed bytes. In
-the indented lines, positions begin at 0 again. `records.annotate` contains the formats of batches and messages.
+at the end of a preallocated file are one line. After a compressed field, indented lines show the decompressed bytes.
+The positions in the indented lines begin at 0 again. `records.annotate` contains the formats of batches and messages.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The dump of a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index only repeats facts of the log. So the dump compares each entry of an index with the log. If an entry of the
-offset index contains an offset and a position, the batch at this position must end at this offset. If an entry of the
-time index contains a timestamp and an offset, the batch that ends at this offset must have this timestamp. `Findings`
-collects the contradictions, and the dump shows them after all files, as Kafka's tool does.
+An index contains only facts that are also in the log, so the dump compares each entry of an index with the log. If an
+entry of the offset index contains an offset and a position, the batch at this position must end at this offset. If an
+entry of the time index contains a timestamp and an offset, the batch that ends at this offset must have this timestamp.
+`Findings` collects the contradictions, and the dump shows them after all files, as Kafka's tool does.
 
-While Kafka uses an index, the file is longer than its entries and ends with zeros. The dump stops at these zeros.
+While Kafka uses an index, the file has a fixed size, and zeros follow the last entry. The dump stops at these zeros.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Return the result of the check that a Kafka broker does for an index when the broker starts."""
+    """Return the result of the same check of an index that a Kafka broker does at its start."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")

@@ -1,15 +1,15 @@
 """Inspecting an index: `inspect` compares entries with the log, `search` and `scan` show the steps of a look-up.
 
-An index repeats some facts of the log. `inspect` reads the index and the log at the same time, and checks for each
-entry whether these rules hold:
+An index contains facts that are also in the log. `inspect` reads the index and the log at the same time, and checks
+these rules for each entry:
 - An entry of the offset index contains the position of a batch, and the last offset of this batch.
 - An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
   record has a greater timestamp.
 - Each entry has greater numbers than the entry before it.
 
-`search` and `scan` do the same as a broker that serves a fetch, but yield each step. `search` is a binary search for
-the last entry at or below the wanted offset. `scan` reads the log from the position in this entry until it finds the
-batch. If a client asks for a timestamp, the broker first searches the time index for an offset.
+`search` and `scan` find a batch as a broker does for a fetch, but yield each step. `search` is a binary search for the
+last entry at or below the wanted offset. `scan` reads the log from the position in this entry until it finds the batch.
+If a client asks for a timestamp, the broker first searches the time index for an offset.
 
 Source: the thesis, chapter 9.5.3, "Storage Format".
 """
@@ -137,7 +137,7 @@ class SearchStep:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """A batch that a scan of the log reads. If the log contains the wanted batch, the scan ends there."""
+    """A batch that a scan of the log reads. The scan ends at the batch that contains the wanted offset or timestamp."""
 
     position: int
     base_offset: int

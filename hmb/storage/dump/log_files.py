@@ -6,8 +6,8 @@
 - hex: each byte with its field (hexadecimal.py).
 - tree: segments, batches and records with their sizes (tree.py).
 
-If `verify` is set, the dump reads all bytes, but shows only damage and a summary. The dump then also shows each file
-that does not belong to a log.
+If `verify` is set, the dump reads all bytes, but shows only damage, a summary, and each file that does not belong to a
+log.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hmb.storage.transaction_index import TransactionIndex
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
 PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
-STATE = ""  # key of READERS for the files of STATE_FILES, which have no common suffix
+STATE = ""  # the key in READERS of the files in STATE_FILES, which have no common suffix
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
     OffsetIndex.SUFFIX: {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},

@@ -1,12 +1,12 @@
 """The dump of a `.log` file: its batches and, with `--deep-iteration`, their records, as in Kafka 4.3's tool.
 
-If the file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the position
-in these cases:
+If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump continues, and yields a DamageEntry with the
+position in these cases:
 - The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and all of its records that can be
   decoded. The dump continues at the next batch, because the header contains the length of the batch.
-- Bytes are not a batch. The dump of this file ends, because nothing shows where the next batch begins.
+- Some bytes are not a batch. The dump of this file ends here, because nothing shows where the next batch begins.
 - The last batch is incomplete. This happens if the broker crashes during an append.
-- Offsets do not grow.
+- The offset of a batch or record is not greater than the offset before it.
 
 A dump of a log file holds only one batch in memory at a time.
 """
@@ -97,7 +97,7 @@ def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch |
 
 
 class _Offsets:
-    """Checks that offsets grow. An offset that does not grow is damage. A gap is normal in a compacted log."""
+    """Checks that each offset is greater than the one before. Otherwise the file is damaged. Gaps are not damage."""
 
     def __init__(self, path: Path, findings: Findings) -> None:
         self._path, self._findings = path, findings

@@ -81,7 +81,7 @@ class StateLine(NamedTuple):
 
 
 class _Malformed(Exception):
-    """A line does not have the format of its file."""
+    """The error for a line that does not have the format of its file."""
 
 
 Lines = Iterator[tuple[int, bytes, str]]  # position, bytes, text without the newline

@@ -5,8 +5,8 @@ when it uses them. When the broker writes bytes to a file, the bytes are only in
 syncs the file. The name of a new file is on disk only after a sync of its directory. If the disk is full, the broker
 must still write a little, for example to delete records. So it reserves disk space for this case.
 
-For example, a broker has 1,000 partitions, each with two segments of three files. These are 6,000 files. If the process
-may have 1,024 files open, a broker that opened all of them could not even start.
+For example, a broker has 1,000 partitions, each with two segments of three files. Together, these are 6,000 files. If
+the process can have only 1,024 files open, a broker that keeps all its files open could not even start.
 
 Read in this order:
 - `virtual`           files that are open only while they are needed; syncs and their errors

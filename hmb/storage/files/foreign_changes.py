@@ -1,12 +1,12 @@
 """Changes that another process makes to a file while the broker appends to it.
 
-Only the broker may write to a log. If another process removes, replaces or cuts the active segment, acknowledged
-records are lost. The broker would not notice the loss, because its writes to the open file still succeed. So the broker
-checks the file before each sync, before a roll, and when the broker stops.
+Only the broker is allowed to write to a log. If another process removes, replaces or cuts the active segment,
+acknowledged records are lost. The broker would not notice the loss, because its writes to the open file still succeed.
+So the broker checks the file of the active segment before each sync, before each roll, and when it stops.
 
-A check compares the file with its state at the previous check: the inode, the size and the time of the last write. The
-check also compares the first and the last bytes of the last batch. A check needs two calls of `stat` and four short
-reads.
+A check compares the file of the active segment with the file's state at the previous check: the inode, the size and the
+time of the last write. The check also compares the first and the last bytes of the last batch. A check needs two calls
+of `stat` and four short reads.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ NO_KEYS = array("q")
 
 
 class FoundIndex(NamedTuple):
-    """An index file when the broker opened it: the size (bytes), and the last entry (None: no entry)."""
+    """The state of an index file when the broker opened it: its size (bytes), and its last entry or None."""
 
     size: int
     last: tuple[int, ...] | None
@@ -61,7 +61,7 @@ class IndexFile:
         self._block_keys = NO_KEYS  # first key of each block; replaced by a longer array
         self._last_block = NO_BLOCK  # the block that the last search has read
         self._unwritten: bytearray | None = None
-        self._is_cut = False  # whether the log already has a message about lost entries
+        self._is_cut = False  # whether an error about lost entries was already logged
 
     def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
         return VirtualFile(path, exists=exists)  # An index needs no sync: the broker can rebuild it.
@@ -105,7 +105,10 @@ class IndexFile:
         return self.entries * self.ENTRY.size
 
     def make(self) -> None:
-        """Create the file if it does not exist. If it were missing, the broker would report it as lost."""
+        """Create the file if it does not exist.
+
+        If it were missing at the next start, the broker would report a loss.
+        """
         if not self.file.exists:
             self.file.open()
 
@@ -161,7 +164,7 @@ class IndexFile:
                          "until the broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of entries below `key`, and the fields of the last such entry, or None.
+        """Return the number of entries below `key`, and the fields of the last entry below `key`, or None.
 
         If `bisect` is `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count.
         The search takes O(log n) steps for n entries.

@@ -2,9 +2,9 @@
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
-does not keep its files open. The segment has a `VirtualFile` for each file. A `VirtualFile` opens its file when the
-broker uses it. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file
-that was not used recently.
+does not keep its files open. It has a `VirtualFile` for each file, which opens the file when the broker uses it.
+`OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used
+recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. When a thread uses a file, it sets the
 file's mark. A *hand* moves around the circle from file to file. It removes the file's mark, or closes a file that has
@@ -13,14 +13,15 @@ no mark:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-With the clock algorithm, the broker closes a file that nobody has used during one turn of the hand. (It could also move
-a file to the end of a list at each use, but setting a mark is faster.)
+With the clock algorithm (a circle of files and a hand that moves around it), the broker closes a file that was not used
+while the hand moved around the circle once. (The broker could also move a file to the end of a list at each use, but
+setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
   closes this file and opens a different file, which also gets the number 7. Thread A would then write into the wrong
-  file. So each thread holds a reference to the `SharedFile` while it works. The file closes when no thread holds a
-  reference any more.
+  file. So each thread holds a reference to the open file (`SharedFile`) while it works. The file closes when no thread
+  holds a reference any more.
 - *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
   write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
   failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
@@ -72,7 +73,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: another file may then get this number
+            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: after it, another file can get this number
             super().close()
 
     def __del__(self) -> None:
@@ -82,7 +83,7 @@ class SharedFile(FileIO):
 class VirtualFile:
     """A file that opens when it is used, and that `OPEN_FILES` may close between two uses. Thread-safe.
 
-    `path` is the current path of the file. It changes when the file is renamed.
+    `path` is the current path of the file. A rename of the file changes `path`.
     """
 
     __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
@@ -130,7 +131,7 @@ class VirtualFile:
         if file is None:
             file = self._open()
         else:
-            self._is_used = True  # `open` does the same, but calling it would slow each read.
+            self._is_used = True  # `open` does the same, but a call of it would slow down each read.
         data = os.pread(file.fileno(), size, position)
         if len(data) == size or not data:
             return data
@@ -146,7 +147,7 @@ class VirtualFile:
 
         After an error some of the bytes may be in the file.
         """
-        file = self._file or self._open()  # `open` does the same, but calling it would slow each append.
+        file = self._file or self._open()  # `open` does the same, but a call would slow down each append.
         self._is_used = True
         written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
         if written < size:
@@ -172,7 +173,8 @@ class VirtualFile:
     def close_if_idle(self, *, may_sync: bool) -> bool:
         """Close the file if it was not used after the previous call of this method. Return whether the file is closed.
 
-        If the file has unsynced bytes, it must be synced first. If `may_sync` is False, such a file stays open.
+        If the file has unsynced bytes, this method first syncs the file. But if `may_sync` is False, a file with
+        unsynced bytes stays open.
         """
         if self._is_used:
             self._is_used = False
@@ -239,8 +241,8 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Write all bytes of the file that are only in the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier sync has failed. Raises OSError if the file cannot be opened. In
-        this case the next call may succeed.
+        Raises SyncFailed if this sync or an earlier sync has failed. Raises OSError if the file cannot be opened. After
+        this error, the next call can succeed.
         """
         with self._syncing:
             if self._failure is not None:
@@ -279,7 +281,7 @@ class DurableFile(VirtualFile):
 
 
 def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
-    """Write the bytes of `parts` that remain after the first `written` bytes: one call of `pwritev` wrote too few."""
+    """Write the bytes of `parts` after the first `written` bytes, because the first call of `pwritev` wrote too few."""
     data = memoryview(b"".join(parts))
     while written < len(data):
         written += os.pwrite(file.fileno(), data[written:], position + written)

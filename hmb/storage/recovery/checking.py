@@ -1,16 +1,16 @@
 """Checking the batches of a log file, and the search for the next intact batch after a damaged one.
 
 A power cut may leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be
-incomplete. Or the file has a *nonsense block*: the file system has allocated this block of the file, but the data was
-never written to it. A disk error may change any byte of the file. To find damage, `checked_batch` checks whether the
-bytes after the length field match the length and the CRC of the batch.
+incomplete. Or the file has a *nonsense block*: the file system has allocated this block of the file, but has never
+written the data to the block. A disk error may change any byte of the file. To find damage, `checked_batch` checks
+whether the bytes after the length field match the length and the CRC of the batch.
 
 The CRC does not cover the offset of a batch (8 bytes). scanning.py checks that the offsets grow. The CRC does not cover
 the leader epoch (4 bytes) either, but no record depends on the leader epoch.
 
-`next_whole_batch` searches for an intact batch after a damaged batch. The search cannot look for a special byte,
-because batches do not begin with one. So it looks for bytes that could be a header. If the CRC also matches, the search
-has found a batch.
+`next_whole_batch` searches for an intact batch after a damaged batch. Batches do not begin with a special byte for
+which the function could search. So it looks for bytes that could be a header. If the CRC also matches, the search has
+found a batch.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < HEADER_SIZE or index < 0:  # To call `at` for each batch would take 10% more time.
+    if left < HEADER_SIZE or index < 0:  # A call of `at` for each batch would take 10% more time.
         view, index = windows.at(position, HEADER_SIZE)
         left = len(view) - index
     if left >= HEADER_SIZE:
@@ -105,7 +105,10 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Return the first offset of a batch. In a compressed message, it is in the compressed part. Raises KafkaError."""
+    """Return the first offset of a batch. In a compressed message, this offset is in the compressed part.
+
+    Raises KafkaError.
+    """
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
     # This call uses no limit for decompression. The limit at the time of the append may have been higher than the limit
@@ -174,7 +177,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
         if len(view) - index < MIN_HEADER:  # Another process has cut the file.
             break
         match = header.search(view, index, index + end - position)
-        if match is None:  # Search again from the last bytes of the view on.
+        if match is None:  # No header is in the view. Search again from its last bytes on.
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index

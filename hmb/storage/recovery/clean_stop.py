@@ -1,8 +1,8 @@
 """The start after a clean stop: the broker uses the indexes to find the end of a segment.
 
 When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker need not read
-the whole log. For each segment, it reads only the batches from the last index entry on, usually a few kilobytes, and
-compares these batches with the offset index and the time index.
+the whole log. The broker reads only the last batches of each segment, usually a few kilobytes: the batches after the
+last index entry. It compares these batches with the offset index and the time index.
 
 For example, the last entry of a segment's offset index is (offset 109, position 10000), and the log file has 12,000
 bytes. The broker reads the two batches after position 10,000, which have 1,000 bytes each. The first batch must end at

@@ -23,8 +23,8 @@ segment the base offset of the next segment. For example, the manifest stores 20
 file is segment 300. So segment 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220. The process is
-killed. If the broker finds damage at offset 50 or 210, it repairs the damage. If it finds damage at offset 230, the log
-ends at 230.
+killed. Damage at offset 50 or 210 is below the recovery point, so the broker repairs it. Damage at offset 230 is above
+the recovery point, so the log ends at 230.
 
 The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
 then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know which
@@ -166,7 +166,7 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after the last batch of a segment. Check the files first if they may have changed."""
+        """Return the offset after the last batch of a segment. If its files may have changed, check the files first."""
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
@@ -190,7 +190,7 @@ class _Loading:
         return end_offset
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
-        """Return whether the segment's files are as the broker has written them. Log each file that was changed."""
+        """Return whether the segment's files are unchanged since the broker wrote them. Log each changed file."""
         checkpoint, base_offset = self._checkpoint, segment.base_offset
         if base_offset in self._swapped:
             return False

@@ -1,8 +1,8 @@
 """Read checks: a running broker notices that a client cannot read past a damaged batch.
 
-In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. The client
-checks the CRC. So the broker does not know whether a batch is still intact. If the CRC is correct, the client continues
-at a later offset. If the CRC is wrong, the client fetches the same offset again and again.
+In a fetch, the kernel sends the records from the file to the client. The broker does not read the records, so it does
+not know whether a batch is still intact. The client checks the CRC of the batch. If the CRC is correct, the client
+continues at a later offset. If the CRC is wrong, the client fetches the same offset again and again.
 
 When a read begins at the same offset as an earlier read, a client may have found a damaged batch. So before the broker
 sends the first batch, it checks this batch. The broker also checks that the file is long enough for the read. If the
@@ -10,8 +10,8 @@ batch is damaged or the file is too short, the log repairs the segment (repair.p
 batches.
 
 If several consumers read the same log, they also read the same offsets, although nothing is damaged. To do less work,
-the broker checks only the second, the fourth and the eighth read of an offset, and so on. This is sufficient, because a
-client that finds a damaged batch repeats its read until the broker checks the batch.
+the broker checks only reads number 2, 4, 8, 16 and so on of an offset. This is sufficient, because a client that finds
+a damaged batch repeats its read until the broker checks the batch.
 """
 
 from __future__ import annotations

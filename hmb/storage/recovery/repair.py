@@ -1,8 +1,8 @@
 """Repairing a segment: the broker replaces damaged bytes, so that clients can read the intact batches after them.
 
-A client fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot read it
-and fetches the same offset forever. A *hole* consists of the damaged bytes between two intact batches. The broker
-replaces the bytes of a hole, as in this example:
+A client always fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot
+read this batch and fetches the same offset forever. A *hole* consists of the damaged bytes between two intact batches.
+The broker replaces the bytes of a hole, as in this example:
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
@@ -82,8 +82,8 @@ class SyncedOffsets(NamedTuple):
 
     All records below `synced_to` have been on disk. Damage at or after `synced_to` comes from a power cut, and the log
     ends at this damage. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown.
-    `may_go_on` is True for the last segment of a log, which may have batches after `synced_to`. If the segment ends
-    below `expected_end`, records at its end are lost.
+    `may_go_on` is True for the last segment of a log, because only this segment can have batches after `synced_to`. If
+    the segment ends below `expected_end`, records at its end are lost.
     """
 
     synced_to: int | None
@@ -110,7 +110,7 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
         holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
-    if not holes:  # No bytes are damaged. The check only found a gap at the end, which this search accepts.
+    if not holes:  # No bytes are damaged. The check found only a gap at the end, which this search accepts.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
@@ -128,8 +128,8 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
     """Return a repaired copy of a segment, or None if the segment is intact. The caller puts the copy into the log.
 
-    The segment gets no more appends, but readers may use the segment during the repair. The next segment begins at
-    `next_offset`. Raises OSError.
+    No thread appends to the segment any more, but readers can use the segment during the repair. The next segment
+    begins at `next_offset`. Raises OSError.
     """
     is_short = Windows.of(segment.file).end < segment.size
     search = HoleSearch(segment, SyncedOffsets(next_offset, False, next_offset if is_short else 0), segments)
@@ -188,7 +188,7 @@ class HoleSearch:
         self.synced = synced
         self._segments = segments
         self._leader_epoch = 0  # leader epoch of the last intact batch before a hole
-        self.end_offset = segment.base_offset  # end offset of the repaired part so far
+        self.end_offset = segment.base_offset  # the end offset of the part that is repaired so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes at or after `position`, where the batch with `next_offset` should begin. Raises OSError."""
@@ -236,8 +236,8 @@ class HoleSearch:
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
         """Return the next intact batch whose offset is correct, with its position.
 
-        No CRC covers the offset of a batch. If batch A is followed by a batch with a lower offset, the offset of batch
-        A is wrong. The search then ignores batch A and continues.
+        No CRC covers the offset of a batch, so the offset can be wrong. If batch A has a greater offset than the batch
+        after it, the offset of batch A is wrong. The search then ignores batch A and continues.
         """
         limit = self.synced.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
@@ -334,8 +334,8 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 def report(segment: Segment, hole: Hole) -> None:
     """Log the position and the offsets of a hole, and copy its bytes to a `.cut` file. Raises OSError.
 
-    If the log ends at the hole, the `.cut` file contains all bytes after the new end of the log. But if these bytes
-    contain no whole batch, the function does not copy them.
+    If the log ends at the hole, the `.cut` file contains all bytes after the new end of the log. If these bytes contain
+    no whole batch, the function does not copy them.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = Windows.of(segment.file), hole.first_offset, hole.next_offset - 1

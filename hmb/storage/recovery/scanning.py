@@ -11,10 +11,10 @@ repairs damage in the middle of the log (repair.py). The code in loading.py also
 the intact batches. Earlier segments need no check, because a log syncs each segment before it creates the next segment.
 After a clean stop, no segment needs a check (clean_stop.py).
 
-No CRC covers the offset of a batch. The offsets in a log must grow, and compaction may leave gaps. But a flipped bit in
-an offset also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The third offset is
-smaller than 84, so the offset 84 is damaged. If the batches began at 10, 84 and 94, the gap would be real. A batch
-after a gap must also have lower offsets than the next segment.
+No CRC covers the offset of a batch. The offsets in a log must grow, and compaction can leave gaps between them. But an
+offset with a flipped bit also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The
+third offset is smaller than 84, so the offset 84 is damaged. If the batches began at 10, 84 and 94, the gap would be
+real. A batch after a gap must also have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """

@@ -3,7 +3,7 @@
 Kafka's state files are text files without checksums. They contain offsets of each partition (checkpoints), the identity
 of the directory, and the id of each topic. The broker replaces a state file in one step. So after a crash the file has
 either its old or its new content. HMB also writes a checksum of each state file into an extra file, the manifest. When
-the broker starts, it compares each file with its checksum, and so notices if another process has changed a file.
+the broker starts, it compares each file with this checksum, and so notices if another process has changed the file.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. So all records of partition 0 of the
 topic `events` at offsets below 1,234 are on disk.

@@ -62,7 +62,7 @@ def leader_epochs_content(epochs: LeaderEpochs) -> str:
 
 
 def read_cluster_id(path: Path) -> str:
-    """Return the cluster id in meta.properties; "" if Kafka 0.9 or older wrote the file. Raises DamagedStateFile."""
+    """Return the cluster id in meta.properties, or "" if Kafka 0.9 or older wrote the file. Raises DamagedStateFile."""
     try:
         properties = read_properties(path)
     except PropertiesError as error:
@@ -74,7 +74,10 @@ def read_cluster_id(path: Path) -> str:
 
 
 def read_topic_id(directory: Path) -> uuid.UUID | None:
-    """Return the topic id in a partition's directory; None if the file is missing. Raises DamagedStateFile, OSError."""
+    """Return the topic id in a partition's directory, or None if the file is missing.
+
+    Raises DamagedStateFile, OSError.
+    """
     path = directory / TOPIC_ID
     if not path.exists():
         return None

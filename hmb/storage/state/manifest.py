@@ -25,13 +25,13 @@ Each kind of entry has its own fields:
 - `forget`: a segment that the broker is about to delete. Without a base offset, the broker deletes the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
-If two entries contradict each other, the later entry is valid. If an entry did not match its file, the broker would
-report damage that does not exist. So before the broker changes a file, it makes the file's entry invalid. After the
-change, it writes a new entry. The last segment of a partition grows with each append. So until a proper stop, this
-segment may be larger than its entry shows.
+If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the
+broker report damage that does not exist. So before the broker changes a file, it makes the file's entry invalid. After
+the change, the broker writes a new entry. The last segment of a partition grows with each append. So until a proper
+stop, this segment may be larger than its entry shows.
 
 Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
-notice this, HMB reads the file `.kafka_cleanshutdown`: HMB and Kafka write different contents into this file when they
+notice this, HMB reads the file `.kafka_cleanshutdown`, into which HMB and Kafka write different contents when they
 stop. If the manifest is missing or out of date, the broker accepts all files as they are. If the manifest is damaged,
 the broker logs the damage and also accepts all files.
 
@@ -62,7 +62,7 @@ BEING_REPLACED = UNKNOWN = -1
 
 
 class DamagedStateFile(Exception):
-    """A state file is damaged. The message contains its path and the error."""
+    """The error for a damaged state file. The message contains the path of the file and the damage."""
 
 
 class FileEntry(NamedTuple):
@@ -178,7 +178,7 @@ class Manifest:
         return True
 
     def _is_last_writer(self) -> bool:
-        """Return whether HMB, and no other broker, was the last to write to the directory."""
+        """Return whether HMB was the last broker that wrote to the directory."""
         try:
             content = (self._directory / CLEAN_SHUTDOWN).read_bytes()
         except FileNotFoundError:

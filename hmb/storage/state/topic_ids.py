@@ -1,8 +1,9 @@
 """The id of each topic. Each partition of the topic stores the id in a file `partition.metadata`.
 
 If a topic is deleted and created again with the same name, the new topic has another id. So a consumer can distinguish
-the new records from the old records. A group's committed offsets belong to a topic id, so a topic must keep its id. If
-a file `partition.metadata` is lost, the broker takes the id from the manifest or from another partition of the topic.
+the records of the new topic from the records of the old topic. A group's committed offsets belong to a topic id, so a
+topic must keep its id. If a file `partition.metadata` is lost, the broker takes the id from the manifest or from
+another partition of the topic.
 
 Source: KIP-516.
 """

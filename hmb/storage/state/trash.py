@@ -9,9 +9,9 @@ is full. So the broker begins with a rename, because a rename needs no disk spac
     3. topics.json is written without the topic
     4. the directories are removed
 
-If the broker is killed after step 1 has begun, it finds a name that ends with `-delete` at its next start. The name
-contains the topic id. The broker renames the other partitions with this topic id, and does the remaining steps. A new
-topic with the same name has another id, so the broker does not delete the new topic.
+If the broker is killed after it has renamed the first directory of a topic, it finds a name that ends with `-delete` at
+its next start. The name contains the topic id. The broker then renames the other partitions with this topic id, and
+completes the deletion. A new topic with the same name has another id, so the broker does not delete the new topic.
 
 Kafka also renames the directory of a deleted log, but uses a random id instead of the topic id.
 """
@@ -46,7 +46,7 @@ def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
 
 
 def shortened(name: TopicPartition) -> str:
-    """Return `<topic>-<partition>`. If the topic's name has more than LONGEST characters, it is cut."""
+    """Return `<topic>-<partition>`. The topic's name is cut after LONGEST characters."""
     return f"{name.topic[:LONGEST]}-{name.partition}"
 
 
