@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 # Finds the line with the name and the message of the exception in the traceback of a Spark worker.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
+# Finds the causes of a Java exception. The last one is the root cause: "IOException: No space left on device".
+JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 
 @click.group()
@@ -109,8 +111,11 @@ def _load(
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark.", "py4j.", "hmb.spark.")):
             raise
-        name, what = (CAUSE.findall(str(error)) or [(type(error).__name__, str(error).partition("\n")[0])])[-1]
-        raise CliError(what, UNREACHABLE if name == "ConnectionFailed" else ERROR) from error
+        if causes := CAUSE.findall(str(error)):
+            name, what = causes[-1]
+            raise CliError(what, UNREACHABLE if name == "ConnectionFailed" else ERROR) from error
+        what = [str(error).partition("\n")[0], *JAVA_CAUSE.findall(str(error))][-1]
+        raise CliError(f"Spark cannot load {topic} into {directory}: {what}") from error
 
 
 def _in_thread(work: Callable[[], T]) -> T:

@@ -10,6 +10,7 @@ class `BrokenSource`. Each query then fails with the reason.
 
 from __future__ import annotations
 
+from pyspark import __version__
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -23,7 +24,7 @@ DefaultSource: type[DataSource]
 try:
     from hmb.spark.source import HmbDataSource as DefaultSource
 except ImportError as error:
-    REASON = f"the data source hmb cannot be loaded: {error}; `hmb spark doctor` names what is missing"
+    REASON = f"the data source hmb cannot be loaded with PySpark {__version__}: {error}; see `hmb spark doctor`"
 
     class BrokenSource(DataSource):
         """A data source with the name `hmb` whose queries fail with the reason why `hmb.spark` cannot be imported."""

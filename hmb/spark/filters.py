@@ -119,7 +119,7 @@ def _end(ends: dict[TopicPartition, int], partition: TopicPartition) -> int:
     return INT64_MAX if ends[partition] == NOT_FOUND else ends[partition]
 
 
-def _of(filters: Iterable[Filter], column: str) -> Iterator[tuple[type[Filter], Any]]:
+def _of(filters: Iterable[Any], column: str) -> Iterator[tuple[type[Filter], Any]]:
     """Yield the kind and the value of each filter that compares this column with a value."""
     for each in filters:
         if type(each) in COMPARISONS and each.attribute == (column,) and each.value is not None:

@@ -127,9 +127,16 @@ def load(
             planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:
                 return commits
-            spark = spark or session(f"hmb load {topic}")
+            spark = spark or _session(topic)
             commits.append(_commit(root, _write(spark, root, planned, given)))
             on_commit(commits[-1], sum(target[it] - commits[-1].end[it] for it in target))
+
+
+def _session(topic: str) -> SparkSession:
+    """Start a session that logs nothing, because the load itself raises the error that Spark would log."""
+    spark = session(f"hmb load {topic}")
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
 
 
 def root_of(directory: str | Path) -> Path:

