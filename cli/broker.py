@@ -197,7 +197,7 @@ def run(
     None, the function also prints the address and the token of the control port. If `ports` is not None, it prints the
     addresses of state and metrics.
     """
-    from hmb.storage.isolation import Stopped
+    from hmb.storage.failure_isolation import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     use_one_arena()

@@ -41,12 +41,15 @@ together.
 14. `client/producing/sender.py` is a thread of a producer: the thread sends batches and handles the responses
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
-Eight more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
-classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log, and
-`recovery/checking.py` checks one batch. Under `coordinator/`, `shared_group.py` runs the steps of a group, and
-`classic/group.py` is the group of the classic protocol. Under `client/producing/`, `accumulator.py` collects records
-into batches, and `completion.py` handles the result of a batch. Most other files support older versions, handle faults,
-add speed or add conveniences. The docstring of each folder names its files in reading order.
+Nine more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
+classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log,
+`recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
+`coordinator/`, `shared_group.py` runs the steps of a group, and `classic/group.py` is the group of the classic
+protocol. Under `client/producing/`, `accumulator.py` collects records into batches, and `completion.py` handles the
+result of a batch. Three subjects come after them: topics (`broker/topics/`), retention and compaction
+(`storage/cleanup/`, `storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support
+older versions, handle faults, add speed or add conveniences. The docstring of each folder names its files in reading
+order.
 
 Each of the four tours below follows one kind of request through the code. Each line names a function. A request causes
 calls of these functions in this order. The test `tests/test_tours.py` compares the tours with the calls that real
@@ -93,12 +96,13 @@ Fetch, a tour of at most 9 files:
 7. `storage/segment.py` `Segment.batches_from` begins this scan at the position in an index entry
 8. `storage/offset_index.py` `OffsetIndex.lookup` returns this entry
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
-10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`
+10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
 Between steps 2 and 3, `_Fetch.collect` in the handler goes through the partitions. For each partition, it finds the log
-and calls `Log.read`, which calls `Log._read`. If too few bytes exist, the handler waits with a `Watcher`
-(`storage/watchers.py`) and collects again. In step 6, `headers` reads the headers (`storage/batches/headers.py`).
+(`FetchedPartition.log`, from `broker/topics/registry.py`) and calls `Log.read`, which calls `Log._read`. If too few
+bytes exist, the handler waits with a `Watcher` (`storage/watchers.py`) and collects again. In step 6, `headers` reads
+the headers (`storage/batches/headers.py`).
 
 The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
 the response. The function `records` in `protocol/primitives.py` puts the object into the frame as one part, and step 11
@@ -130,8 +134,11 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 22. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 A state machine only queues responses and records. At the end of each step, `SharedGroup._carry_out_effects` passes the
-responses to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new
-group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
+responses to the waiting threads, and adds the records to the queue of the journal. Three modules are between the steps.
+The state of the group, with these queues, is `coordinator/classic/state.py`. `coordinator/classic/members.py` elects
+the leader and selects the protocol. `coordinator/classic/initial_delay.py` sets the deadline of step 8. With the
+default settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
+`SharedGroup.wake`.
 
 Producer.send, a tour of at most 10 files:
 
@@ -148,6 +155,10 @@ Producer.send, a tour of at most 10 files:
 
 A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
 a thread waits: in `result` for this batch, in `flush`, or for memory.
+
+A new queue has no leader. When its first batch is due, the router seals the batch, looks up the leader in the metadata
+(`client/metadata.py`), and gives the queue to the leader's sender. From then on, this sender seals the batches. Before
+its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 
 A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the
 number of batches whose responses have not arrived. Its field `window` is the largest allowed value of this number.

@@ -21,6 +21,7 @@ from typing import Protocol
 from hmb.storage.clock import monotonic_ms
 
 LOGGER = logging.getLogger(__name__)
+LONGEST_WAIT = 60.0  # seconds; then the timer looks again, even if no thread has woken it
 
 
 class TimedGroup(Protocol):
@@ -100,7 +101,7 @@ class GroupTimer:
             while not self._stopped:
                 now = self._clock()
                 if not self._heap:
-                    self._changed.wait()  # needs no time limit: `schedule` and `stop` wake this thread
+                    self._changed.wait(LONGEST_WAIT)  # `schedule` and `stop` wake this thread earlier
                 elif self._heap[0][0] > now:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:

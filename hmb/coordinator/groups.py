@@ -56,7 +56,7 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import OFFSETS_TOPIC
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.events import EventLog
-from hmb.storage.isolation import isolated
+from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.isolation import isolated
+from hmb.storage.failure_isolation import isolated
 
 LOGGER = logging.getLogger(__name__)
 

@@ -25,6 +25,7 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
+LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
 CHUNK = 1 << 20  # bytes; a larger frame is read in chunks of this size
 Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 

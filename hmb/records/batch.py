@@ -38,14 +38,14 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, de
 from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
-LOG_OVERHEAD = 12  # bytes of the offset and the length, with which every batch and message begins
-RECORD_BATCH_OVERHEAD = 61
 MAGIC = 2
-
 HEADER = Struct(">qiibIhiqqqhii")
+RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
+OFFSET_AND_LENGTH = Struct(">qi")  # the fields with which every batch and every message begins
+LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
 _AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
-CRC_START = 21
+CRC_START = RECORD_BATCH_OVERHEAD - _AFTER_CRC.size  # 21: the CRC covers all bytes from here on
 _UINT32 = Struct(">I")
 
 CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x07, 0x08, 0x10, 0x20, 0x40

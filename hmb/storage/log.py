@@ -36,10 +36,10 @@ from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.cleanup import replacement
 from hmb.storage.config import LogConfig
 from hmb.storage.events import EventKind, EventLog
+from hmb.storage.failure_isolation import NO_STOP
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
-from hmb.storage.isolation import NO_STOP
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, LogProducers

@@ -44,10 +44,10 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.events import EventKind, EventLog
+from hmb.storage.failure_isolation import NO_STOP, isolated
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
 from hmb.storage.files.virtual import NAMES
-from hmb.storage.isolation import NO_STOP, isolated
 from hmb.storage.log import Log
 from hmb.storage.recovery.loading import newest_leader_epoch
 from hmb.storage.state import checkpoints, trash

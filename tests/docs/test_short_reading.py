@@ -49,12 +49,12 @@ def test_readme_repeats_the_short_reading() -> None:
 
 def test_the_files_that_come_next_exist() -> None:
     """The docstring names further files after the list, each below a folder that the sentence names first."""
-    _, _, after = part_on_the_page().partition("Eight more files")
-    folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|Most other)"
+    _, _, after = part_on_the_page().partition("Nine more files")
+    folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|Three subjects)"
     found = [
         f"{folder}/{file}"
         for folder, text in re.findall(folders, after.replace("\n", " "))
         for file in re.findall(r"`([\w/]+\.py)`", text)
     ]
-    assert len(found) == 8
+    assert len(found) == 9
     assert [file for file in found if not (ROOT / "hmb" / file).exists()] == []

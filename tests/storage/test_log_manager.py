@@ -13,8 +13,8 @@ from hmb.records import Record, encode_batch
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
+from hmb.storage.failure_isolation import Stopped
 from hmb.storage.files import together
-from hmb.storage.isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN

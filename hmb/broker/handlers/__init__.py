@@ -11,7 +11,8 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
 docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
-HMB does not have, and the effect on clients.
+HMB does not have, and the effect on clients. Two parts are missing in every API, so the docstrings do not repeat them:
+quotas (a fast client can slow down the others) and ACLs (every client may do everything).
 
 The module of a message declares in which versions the message changes. If a change concerns a field, the code derives
 the version from the declaration of the field (`first_version`). If a change concerns only the behavior, the message

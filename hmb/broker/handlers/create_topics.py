@@ -8,7 +8,7 @@ Behavior: each topic has its own error code and error message. If the number of 
     ..., and each partition must be assigned to this broker. If a topic has several errors, the response contains the
     first one in Kafka's order: name, settings, number of partitions, replicas.
 Version notes: the value -1 for defaults belongs to version 4 and later. HMB accepts it in all versions.
-Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
+Left out: `timeout_ms`, the time to wait for other brokers. HMB has no others, so a client loses nothing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Behavior: HMB has one broker, which is always the leader of all partitions. So e
     response then contains all topics, but no partitions, as in Kafka.
 Version notes: an unknown type of election (version 1) gets INVALID_REQUEST. Version 0 always elects the preferred
     replica.
-Left out: nothing. HMB supports the whole API.
+Left out: `timeout_ms`. An election on one broker needs no wait, so a client loses nothing.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ Version notes: clients that send versions below 4 do not know record batches. Th
     the broker checks the batches. If the first batch is damaged, the error is CORRUPT_MESSAGE. If the first batch has
     more than `max.decompressed.message.bytes` bytes after decompression, the error is MESSAGE_TOO_LARGE.
 Left out: fetches by followers and the choice of a replica near the client (racks), because HMB has one broker. A client
-    in another data center always reads from this broker, over a slower network. Quotas: a fast client can use all of
-    the broker's time and delay other clients.
+    in another data center always reads from this broker, over a slower network.
 """
 
 from __future__ import annotations

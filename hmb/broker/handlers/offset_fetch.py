@@ -9,7 +9,7 @@ Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In 
     committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
     partition. From version 7 on, a client can set `require_stable`: a partition then gets UNSTABLE_OFFSET_COMMIT while
     an open transaction has a pending offset for it.
-Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

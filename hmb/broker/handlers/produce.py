@@ -16,8 +16,7 @@ Version notes: the version determines the format of the records (`ProduceRequest
     transaction (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and
     TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to the transaction when the
     partition receives its first batch of the transaction.
-Left out: quotas. `throttle_time_ms` is always 0, and a fast client can use all of the broker's time and delay other
-    clients.
+Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so a client loses nothing.
 """
 
 from __future__ import annotations

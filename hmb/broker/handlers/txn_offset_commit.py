@@ -10,7 +10,7 @@ Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COOR
     generation, so the broker checks them from version 3 on. In versions 0 to 4, the producer must first send
     AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
     TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
-Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from typing import Any
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.network.request_memory import UNCOUNTED, Account
-from hmb.broker.network.requests import LENGTH_SIZE
 from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import LENGTH_SIZE
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages import api_name
 

@@ -17,12 +17,12 @@ from io import BufferedReader, FileIO
 from typing import Any, Self
 
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
-from hmb.protocol.framing import read_body, read_size
+from hmb.protocol.framing import LENGTH_SIZE, read_body, read_size
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
-LENGTH_SIZE, API_KEY_SIZE = 4, 2  # sizes in bytes of the first two fields of a frame
+API_KEY_SIZE = 2  # bytes
 COUNTED_FRAME = 1024  # bytes; smaller frames are not counted, because their values take at most 0.5 MB
 
 

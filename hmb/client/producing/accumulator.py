@@ -11,8 +11,7 @@ further record.
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
 
-The producer may choose any partition for a record without a key. It sends all records without a key to the same
-partition until a batch is full, and then chooses another partition (KIP-480, module `queues`).
+The module `queues` chooses the partition of a record without a key.
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
@@ -251,9 +250,9 @@ class Accumulator:
             return [batch.result for batch in self._queues.batches()]
 
     def check_open(self) -> None:
-        """Raise ValueError if the producer is closed."""
+        """Raise RuntimeError if the producer is closed."""
         if self._closed:
-            raise ValueError("the producer is closed")
+            raise RuntimeError("the producer is closed")
 
     def close(self) -> None:
         """Accept no further record. Seal all batches, so that the sender threads send them now."""

@@ -67,7 +67,7 @@ class BatchResult:
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
         # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
-        self._lock = threading.Lock()  # guards the three fields above
+        self._lock = threading.Lock()  # guards all fields above, except `partition`
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
     @property

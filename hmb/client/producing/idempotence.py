@@ -90,7 +90,7 @@ class AtLeastOnce:
     def new_epoch(self, queue: PartitionQueue) -> None:
         """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""
 
-    def join(self, partitions: Iterable[TopicPartition]) -> None:
+    def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:

@@ -135,7 +135,7 @@ class Sender(threading.Thread):
         has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
         identity = self._completion.guarantee.identity(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
-        self._completion.guarantee.join(batch.partition for batch in self._taken)
+        self._completion.guarantee.add_partitions(batch.partition for batch in self._taken)
         grouped = requests(self._taken, self._settings.max_request_size)
         if grouped:
             self._post(grouped, version)

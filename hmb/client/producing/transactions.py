@@ -114,7 +114,7 @@ class TransactionManager(AtLeastOnce):
                 self._needs_new_epoch = True
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
-    def join(self, partitions: Iterable[TopicPartition]) -> None:
+    def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Send a request to the coordinator, to add the partitions that are not in the transaction yet."""
         with self._asking:
             new = sorted(set(partitions) - self._partitions)

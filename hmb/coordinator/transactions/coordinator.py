@@ -48,7 +48,7 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.isolation import isolated
+from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
@@ -47,7 +47,7 @@ KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
 _BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length, for each magic
-_OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
+_OFFSET_SIZE_CRC = Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
 
@@ -295,7 +295,7 @@ def _last_offset(messages: memoryview) -> int:
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:
             raise _corrupt(f"{len(messages) - position} bytes are too few for a message")
-        offset, size = _OFFSET_SIZE.unpack_from(messages, position)
+        offset, size = OFFSET_AND_LENGTH.unpack_from(messages, position)
         if size < 0:
             raise _corrupt(f"a message claims {size} bytes")
         position += LOG_OVERHEAD + size

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from struct import Struct, iter_unpack, pack
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD
+from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
@@ -38,7 +38,6 @@ from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 # The index is the magic. A message of magic 0 has no timestamp, so its timestamp is empty bytes.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
-_OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
@@ -79,7 +78,7 @@ class AssignedMessages:
             return False
         position, end = 0, len(self.data) if shift else 0
         while position < end:
-            offset, size = _OFFSET_SIZE.unpack_from(self.data, position)
+            offset, size = OFFSET_AND_LENGTH.unpack_from(self.data, position)
             _INT64.pack_into(self.data, position, offset + shift)
             position += LOG_OVERHEAD + size
         self.last_offset += shift

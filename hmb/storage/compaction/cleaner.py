@@ -48,9 +48,9 @@ from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
 from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.events import EventKind
+from hmb.storage.failure_isolation import Stopped, isolated
 from hmb.storage.files import together
 from hmb.storage.files.windows import Windows
-from hmb.storage.isolation import Stopped, isolated
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from hmb.storage.isolation import Stopped
+from hmb.storage.failure_isolation import Stopped
 
 STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, then sleeps for REST
 

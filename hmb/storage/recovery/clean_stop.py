@@ -19,7 +19,10 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-MAX_UNINDEXED = 1 << 20  # greatest size (bytes) of one append, which adds at most one index entry
+# An append adds at most one index entry. So after a clean stop, at most one interval of the index and one append
+# follow the last entry. If more bytes follow, the start checks the whole segment. A larger append, which the setting
+# `max.message.bytes` may allow, only makes this start slower.
+MAX_UNINDEXED = 1 << 20
 
 
 def end_by_indexes(segment: Segment) -> int:

@@ -49,8 +49,8 @@ from hmb.records import RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.compaction.swap import finish_swaps
 from hmb.storage.config import LogConfig
+from hmb.storage.failure_isolation import NO_STOP, Stopped
 from hmb.storage.files import together
-from hmb.storage.isolation import NO_STOP, Stopped
 from hmb.storage.log_segments import entry_of
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
@@ -277,7 +277,9 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            return max(0, *(batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size)), 0)
+            # An old message has the leader epoch -1, but the leader epoch of a log is at least 0.
+            epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
+            return max(0, max(epochs, default=0))
     return 0
 
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import logging
 import os
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,7 +39,7 @@ from hmb.records import (
     iter_batches,
     parse_batch,
 )
-from hmb.records.batch import LOG_OVERHEAD, MAGIC, encode_empty_batch
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, OFFSET_AND_LENGTH, encode_empty_batch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
 from hmb.storage.files import together
@@ -59,7 +58,6 @@ from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
-OFFSET_AND_LENGTH = struct.Struct(">qi")
 LARGEST_MARKER = 100  # greatest size of a marker's batch, in bytes
 LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try to restore the batch
 

@@ -6,10 +6,11 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-`recover` only finds the end of the intact batches. Then the code in loading.py cuts off the bytes after this end, or
-repairs damage in the middle of the log (repair.py). The code in loading.py also reads the state of the producers from
-the intact batches. Earlier segments need no check, because a log syncs each segment before it creates the next segment.
-After a clean stop, no segment needs a check (clean_stop.py).
+`recover` only finds the end of the intact batches. The code in loading.py then decides, with the recovery point, what
+happens to the bytes after this end. The function `repair` (repair.py) cuts them off, or replaces them by an empty
+batch. The code in loading.py also reads the state of the producers from the intact batches. Earlier segments need no
+check, because a log syncs each segment before it creates the next segment. After a clean stop, no segment needs a check
+(clean_stop.py).
 
 No CRC covers the offset of a batch. The offsets in a log must grow, and compaction can leave gaps between them. But an
 offset with a flipped bit also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The
@@ -27,8 +28,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hmb.protocol.errors import KafkaError
+from hmb.storage.failure_isolation import NO_STOP, Stopped
 from hmb.storage.files.windows import Windows
-from hmb.storage.isolation import NO_STOP, Stopped
 from hmb.storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
 from hmb.storage.recovery.checking import CheckedBatch, Damage, ProducerBatches, checked_batch, corrupt
@@ -46,20 +47,20 @@ class Recovered(NamedTuple):
 def checked_batches(
     windows: Windows,
     base_offset: int,
-    following: int | None,
+    upper_limit: int | None,
     start: tuple[int, int] | None = None,
     *,
     may_go_on: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
     """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
-    `following` is the base offset of the next segment, or None if it is unknown. The check begins at `start`, which is
-    the position and the offset of a batch. If `start` is None, the check begins at the file's first batch. If
-    `may_go_on` is False, a batch after a gap must have offsets below `following`: otherwise it counts as damaged.
-    Raises OSError.
+    All offsets up to `upper_limit` are on disk: the limit is the base offset of the next segment, or the recovery point
+    in the last segment. None means that the limit is unknown. The check begins at `start`, which is the position and
+    the offset of a batch. If `start` is None, the check begins at the file's first batch. If `may_go_on` is False, a
+    batch after a gap is damaged if it contains offsets at or above `upper_limit`. Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
-    limit = sys.maxsize if may_go_on or following is None else following
+    limit = sys.maxsize if may_go_on or upper_limit is None else upper_limit
     max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
     unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
@@ -82,26 +83,26 @@ def checked_batches(
         position += checked.size
         next_offset = last + 1
     if unconfirmed:
-        if following is None or following < next_offset:
+        if upper_limit is None or upper_limit < next_offset:
             position, batch = unconfirmed
             raise Damage(position, f"offsets jump to {batch.first_offset}, and no later batch confirms this")
         yield unconfirmed
 
 
 def recover(
-    segment: Segment, following: int | None = None, stop: threading.Event = NO_STOP, *, may_go_on: bool = True
+    segment: Segment, upper_limit: int | None = None, stop: threading.Event = NO_STOP, *, may_go_on: bool = True
 ) -> Recovered:
     """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
 
     The function sets the segment's `size` to the length of the intact beginning. It cuts nothing off the file, except
-    the zeros at the end of a preallocated file. `checked_batches` explains `following` and `may_go_on`. Raises Stopped,
-    OSError.
+    the zeros at the end of a preallocated file. `checked_batches` explains `upper_limit` and `may_go_on`. Raises
+    Stopped, OSError.
     """
     with segment.indexes_made_anew():
         producers = ProducerBatches()
         segment.size, end_offset, is_damaged = 0, segment.base_offset, False
         try:
-            batches = checked_batches(Windows.of(segment.file), segment.base_offset, following, may_go_on=may_go_on)
+            batches = checked_batches(Windows.of(segment.file), segment.base_offset, upper_limit, may_go_on=may_go_on)
             for position, batch in batches:
                 segment.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
                 end_offset, segment.size = batch.last_offset + 1, position + batch.size

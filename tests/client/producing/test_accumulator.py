@@ -204,7 +204,7 @@ def test_after_close_all_batches_are_due_and_no_records_are_accepted() -> None:
     it = accumulator()
     append(it, b"1")
     it.close()
-    with pytest.raises(ValueError, match="the producer is closed"):
+    with pytest.raises(RuntimeError, match="the producer is closed"):
         append(it, b"2")
     (batch,) = take(it)
     it.done(batch)

@@ -74,6 +74,6 @@ def test_a_closed_producer_sends_no_requests() -> None:
         asked: list[object] = []
         broker.metadata = asked.append  # type: ignore[assignment]
         for topic in ("t", "new"):
-            with pytest.raises(ValueError, match="the producer is closed"):
+            with pytest.raises(RuntimeError, match="the producer is closed"):
                 producer.send(topic, b"x")
     assert not asked

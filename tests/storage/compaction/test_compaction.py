@@ -22,7 +22,7 @@ from hmb.storage.compaction import swap
 from hmb.storage.compaction.cleaner import Cleanable, Cleaner, clean, cleanable
 from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.config import LogConfig
-from hmb.storage.isolation import Stopped
+from hmb.storage.failure_isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from tests.storage.conftest import delete, read_all
