@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
 # In Python, only one thread runs at a time: the thread that holds the interpreter lock. When a thread has waited for
-# this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. This is rarely necessary in a broker:
-# a thread that serves a request makes a system call after about 0.1 ms, and releases the lock before the call. Python's
+# this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. In a broker, a thread rarely waits so
+# long: the running thread makes a system call after about 0.1 ms, and releases the lock before the call. Python's
 # default is 0.005 s. With this default, waiting threads ask for the lock so often that the broker serves only 1,512
 # requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a thousand connections, and 8,104
 # requests/s on a single connection (bench/scenarios/connections.py).

@@ -18,7 +18,7 @@ COUNT = 18_979
 
 
 class WeatherEvent(NamedTuple):
-    """A record to send. The fields have the same order as the arguments of `Producer.send` that follow the topic."""
+    """A record to send. The fields have the same order as the arguments of `Producer.send` after the topic."""
 
     key: bytes
     value: bytes

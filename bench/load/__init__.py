@@ -4,8 +4,8 @@ If the client of a benchmark is slower than the broker, the benchmark measures t
 therefore use different kinds of load:
 - *Performance clients* produce or consume as fast as they can and print one line of figures. Most benchmarks use the
   tools of Kafka. HMB's performance clients have the same options and print the same line.
-- *Client libraries* for Python are not a tool of the benchmark `clients`, but what it measures. They run one after
-  another with the same settings.
+- *Client libraries* for Python are compared by the benchmark `clients`. The libraries run one after another with the
+  same settings.
 - *Prepared requests* are the same bytes, which one thread sends again and again on many connections. The thread needs
   little CPU time, so the broker can use the rest of the machine to serve 1,000 connections.
 

@@ -7,7 +7,7 @@ These options choose the brokers:
     --versus CHECKOUT           HMB and the HMB of another checkout or of another Python
 
 Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
-create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run, and they
+create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run. These brokers
 serve all runs.
 """
 

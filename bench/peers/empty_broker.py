@@ -9,7 +9,8 @@ broker, except for Produce requests. It handles the first Produce request of a c
 response. Later Produce requests of the connection are not decoded. The empty broker answers each of them with the
 stored response, in which only the correlation id changes.
 
-The rate of the empty broker is a limit: HMB cannot become faster than this by doing less work for each request.
+The rate of the empty broker is a limit: even if HMB did less work for each request, it could not be faster than the
+empty broker.
 """
 
 from __future__ import annotations

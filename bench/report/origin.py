@@ -50,8 +50,8 @@ class Origin:
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return their samples by origin.
 
-    If two files have the same origin, the rounds of the second file get higher numbers than those of the first one. So
-    a ratio never compares runs of two files. Raises OSError, InvalidSamples.
+    If two files have the same origin, the rounds of the second file get higher numbers than the rounds of the first
+    file. So a ratio never compares runs of two files. Raises OSError, InvalidSamples.
     """
     groups: dict[Origin, list[Sample]] = {}
     for path in paths or newest_files():

@@ -293,8 +293,8 @@ def command(
 ) -> None:
     """Measure producers and consumers of Python: HMB's, confluent-kafka, aiokafka and kafka-python.
 
-    All clients run alternately, first with HMB's broker and then with Kafka 4.3.0. With --versus CHECKOUT only HMB's
-    clients run: those of this HMB and those of the other one, with the same brokers.
+    All clients run alternately, first with HMB's broker and then with Kafka 4.3.0. With --versus CHECKOUT, only HMB's
+    clients run: the clients of this HMB and the clients of CHECKOUT, with the same brokers.
     """
     settings = ClientSettings(acks, linger_ms, batch_size)
     other = versus if isinstance(versus, peers.Installation) else None

@@ -6,8 +6,9 @@ These commands are examples:
     hmb bench memory --of producer               # HMB's producer while it sends 10 GB
 
 Broker: HMB's producer sends one gigabyte of records of 1,000 B to a new topic. HMB's consumer reads the records, and
-the topic is deleted. This is repeated for each gigabyte. The broker has its default settings, except for
-`COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory of the broker directly after its start.
+the benchmark deletes the topic. For each further gigabyte, the benchmark repeats these steps with a new topic. The
+broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory of
+the broker directly after its start.
 
 Producer: HMB's performance producer sends records of 100 B as fast as it can. Its buffer (buffer.memory) has 32 MiB.
 "Idle" is the peak memory of a producer that sends only one record. The goal: the peak memory is at most 30 MB above the

@@ -1,8 +1,8 @@
 """A comparison of stream processors: Hailstorm and other programs count the same words.
 
 Each stream processor reads one topic and counts the words in it. After a crash, some processors count no word twice
-(exactly once). Others may count a word twice (at least once). The result of a run is accepted only if the processor has
-counted every record.
+(exactly once). Other processors may count a word twice (at least once). The result of a run is accepted only if the
+processor has counted every record.
 
 Read in this order:
 1. `word_count`    the word count, written for each processor in Python; `WordCount.java` is written for Kafka Streams

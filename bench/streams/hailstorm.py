@@ -121,7 +121,8 @@ def available(names: list[str]) -> Iterator[str]:
 def fill(servers: str, records: int, words: int) -> None:
     """Create the topic, and write `records` records. Key and value of a record are the same word, for example "word42".
 
-    There are `words` different words. Words with a small number are much more frequent than those with a large number.
+    There are `words` different words. Words with a small number, such as "word1", are much more frequent than words
+    with a large number.
     """
     with Admin(servers) as admin:
         admin.create_topics([NewTopic(word_count.TOPIC, PARTITIONS)])

@@ -19,7 +19,8 @@ name says otherwise:
     bytewax                             without recovery
     quixstreams                         at least once, with a changelog topic
 
-Hailstorm's spouts read up to 10,000 records at once. This is more than the default, because nobody needs early results.
+Hailstorm's spouts read up to 10,000 records at once. This number is larger than the default, because nobody needs early
+results.
 """
 
 from __future__ import annotations

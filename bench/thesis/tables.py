@@ -89,7 +89,7 @@ def costs(samples: Sequence[Sample]) -> Table:
 
 
 def goals(samples: Sequence[Sample]) -> list[Table]:
-    """Return a table that compares the goals with the measured ratios and with those of the thesis.
+    """Return a table that compares the goals with the measured ratios and with the ratios of the thesis.
 
     Leave out a goal if its scenario did not run. If no goal remains, return no table.
     """

@@ -118,7 +118,7 @@ def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpe
 
 
 def _explained(partition: TopicPartition, error: KafkaError) -> KafkaError:
-    """Return the broker's error. If the broker refuses because the topic is compacted, explain this in the message."""
+    """Return the broker's error. If the topic is compacted, the message explains why the broker refuses."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if error.code is not ErrorCode.POLICY_VIOLATION:

@@ -108,7 +108,7 @@ def _print_once(screen: Screen, rates: Rates, as_json: bool) -> None:
 
 
 def _follow(screen: Screen, rates: Rates, url: str, interval: float) -> None:
-    """Draw the screen until the user presses q. If the broker does not answer, show this and try again."""
+    """Draw the screen until the user presses q. If the broker does not answer, show a note and try again."""
     from rich.live import Live
 
     problem: str | None = None

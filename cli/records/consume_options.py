@@ -1,4 +1,4 @@
-"""The options of `hmb consume`. Their names are those of Kafka's tools. Their letters are those of kcat and rpk."""
+"""The options of `hmb consume`. They have the names that Kafka's tools use, and the letters that kcat and rpk use."""
 
 from __future__ import annotations
 

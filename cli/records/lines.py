@@ -38,7 +38,7 @@ class Lines:
         self.bytes_read = 0
 
     def stop(self) -> None:
-        """End the iteration before its next list, even while a thread waits for input. Any thread can call this."""
+        """End the iteration before its next list, even while a thread waits for input. Any thread may call `stop`."""
         with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")
 

@@ -1,4 +1,4 @@
-"""The options of `hmb produce`. Their names are those of Kafka's tools. Their letters are those of kcat."""
+"""The options of `hmb produce`. They have the names that Kafka's tools use, and the letters that kcat uses."""
 
 from __future__ import annotations
 

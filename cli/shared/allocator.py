@@ -23,7 +23,7 @@ LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery alloc
 
 
 def use_one_arena() -> None:
-    """Let this process use one arena, and return large blocks to the system. Without glibc, this has no effect."""
+    """Let this process use one arena, and return large blocks to the system. Without glibc, nothing changes."""
     with contextlib.suppress(AttributeError, OSError):  # A C library other than glibc may not have mallopt.
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_ARENA_MAX, 1)

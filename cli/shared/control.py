@@ -55,8 +55,9 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 def end_with_parent() -> None:
     """Send SIGTERM to this process when its parent process ends.
 
-    This process is a broker that a test has started. A test that crashes does not stop its broker. But the kernel then
-    assigns another parent to the broker's process, and a thread of the broker checks for this change.
+    This process is a broker that a test has started. A test that crashes does not stop its broker. But when the test's
+    process has ended, the kernel assigns another parent to the broker's process. A thread of the broker checks whether
+    its parent has changed.
     """
     parent = os.getppid()
 

@@ -22,7 +22,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt in the `with` block, as Ctrl-C does. Only the main thread may use this."""
+    """Let SIGTERM raise KeyboardInterrupt in the `with` block, as Ctrl-C does. Only the main thread may call this."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -250,8 +250,8 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        While one thread holds the lock, it may try to reach all brokers. The other threads wait for as long as this can
-        take. After this time, the method raises ConnectionFailed.
+        While one thread holds the lock, it may try to reach all brokers. The other threads wait for as long as these
+        attempts can take. After this time, the method raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -330,8 +330,8 @@ class Cluster:
     def _addresses(self) -> list[Node]:
         """Return the addresses of all brokers and bootstrap servers, in random order.
 
-        With a random order, different clients connect to different brokers. Addresses that have failed recently come
-        last.
+        Because of the random order, different clients connect to different brokers. Addresses that have failed recently
+        come last.
         """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)

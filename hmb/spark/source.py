@@ -6,8 +6,8 @@ module.
 
 Spark calls `schema` first, inside the user's call of `load()`. If an option is wrong, this call raises the error, so
 the traceback shows the line with the mistake. At this moment, Spark has not decided yet whether the query is a batch
-query or a streaming query. A few options are wrong in a streaming query only, for example `endingOffsets`. Their error
-appears when the query starts.
+query or a streaming query. A few options are allowed in a batch query only, for example `endingOffsets`. If a streaming
+query has such an option, Spark reports the error when the query starts.
 """
 
 from __future__ import annotations

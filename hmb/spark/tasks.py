@@ -10,8 +10,8 @@ The option `columns` selects some of the columns. The task does not decode the v
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
 the same.
 
-A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
-aborted, this is no data loss. Data is lost in three cases: retention has deleted records of the range; the topic was
+A task can return fewer rows than its range has offsets. A difference is no data loss if compaction has removed records,
+or if a transaction was aborted. Data is lost in three cases: retention has deleted records of the range; the topic was
 deleted; or the topic was deleted and created again, and has fewer records than before. By default, the task then fails
 with an error that names the missing offsets. With `failOnDataLoss=false`, the task logs a warning instead.
 
@@ -159,7 +159,7 @@ def data_loss(options: SourceOptions, problem: str, cause: Exception | None = No
 
 
 def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
-    """Return the part of a range that the log still contains. If no records were deleted, this is the whole range."""
+    """Return the part of a range that the log still contains. If no records were deleted, return the whole range."""
     partition = wanted.partition
     try:
         with closing(cluster_of(options)) as cluster:

@@ -180,7 +180,7 @@ class ManualClock:
         return [each for each in times if each > 0]
 
     def _meet_deadlines(self) -> None:
-        """Remove group members and abort transactions whose deadlines have passed. Return when this work is done."""
+        """Handle all deadlines that have passed: remove group members, and abort transactions. Wait for this work."""
         for server in list(self._servers):
             server.context.groups.timer.wait_until_idle()
             transactions = server.context.transactions

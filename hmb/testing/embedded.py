@@ -1,8 +1,8 @@
 """The embedded broker: a broker that runs inside a test, a notebook or a program.
 
 A test does more with a broker than a program does. Before the program runs, the test writes records into topics. After
-the run, the test reads records. A test also kills the broker during a run, as a crash would do, and starts it again.
-At its end, a test deletes all topics for the next test, because this is faster than a new broker for each test.
+the run, the test reads records. A test also kills the broker during a run, as a crash would do, and starts it again. At
+its end, a test deletes all topics, because a new broker for the next test would take longer.
 
 The class `Broker` has methods for these tasks. A `BrokerServer` can start and stop only once. Therefore a `Broker`
 creates a new `BrokerServer` at each restart:
@@ -241,8 +241,8 @@ class Broker:
         Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
         would lose them. If the broker is not running, do nothing.
 
-        A client that sends to a killed broker waits until its own timeout. For librdkafka, this takes 5 minutes, so
-        call `restart` before.
+        A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. Call `restart`
+        before.
         """
         if self._is_running:
             self._end_run()

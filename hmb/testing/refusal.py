@@ -1,7 +1,7 @@
 """Refusals: the construction of a response with an error code, for any API.
 
 A fault answers a request with an error, and the broker's handler does not run. Each API has its own response, with
-error codes in different fields. Some responses have one error code in total. Others have one for each topic,
+error codes in different fields. Some responses have one error code in total. Other responses have one for each topic,
 partition, group or transactional id. To write a function for each of about 40 APIs would be long and easy to get wrong.
 Therefore this module reads from the message classes which fields contain error codes.
 
@@ -312,7 +312,7 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
     """Return the items of the request for which the response needs items of the class `item`.
 
-    They are the items of the first array in `source` that has an identifying field in common with `item`, for example a
+    These items come from the first array in `source` that has an identifying field in common with `item`, for example a
     topic's name. Return None if `source` has no such array.
     """
     if not isinstance(source, Struct):

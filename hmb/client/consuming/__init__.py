@@ -1,7 +1,7 @@
 """The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: if an application fetched the next records only after it has processed the earlier ones, it would often
-wait for the network. The consumer therefore always has one request to each leader in flight, even while the application
+The problem: if an application processed all fetched records before it fetched the next records, it would often wait for
+the network. The consumer therefore always has one request to each leader in flight, even while the application
 processes records. The drawing shows the objects that a call of `poll` uses. The application has read up to offset 12,
 and the consumer has fetched up to offset 19:
     poll()

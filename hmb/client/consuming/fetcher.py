@@ -200,7 +200,7 @@ class Fetcher:
     def _wait(self, timeout: float) -> Node | None:
         """Wait for responses. Return a leader whose response begins to arrive, or whose deadline has passed.
 
-        Return None if this happens for no leader within `timeout` seconds.
+        Return None if no such leader exists within `timeout` seconds.
         """
         now = time.monotonic()
         if not self._in_flight:

@@ -5,8 +5,8 @@ assigns or revokes partitions, the membership calls methods of `GroupReading`. T
 consumer's reader, or remove them.
 
 The consumer begins to read a new partition at the offset that the group has committed. Before the consumer gives up a
-partition, it commits the position of this partition. This is the offset of the first record that `poll` has *not*
-returned yet. The next owner of the partition continues at this offset.
+partition, it commits the position of this partition. The position is the offset of the first record that `poll` has
+*not* returned yet. The next owner of the partition continues at this offset.
 
 If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. `poll` assumes
 that the application has processed all records that earlier calls returned. If a consumer crashes, the group may read

@@ -145,7 +145,7 @@ class Discovery:
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether a topic of the subscription does not exist yet."""
+        """Whether at least one topic of the subscription does not exist yet."""
         return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
 
     def _named(self, name: str) -> TopicMetadata | None:

@@ -17,7 +17,7 @@ HMB's client has four assignors:
 - *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
 - *cooperative-sticky*: assigns like sticky, but during a rebalance the members continue to read the partitions that do
   not move (KIP-429). If a partition must move, the first assignment gives it to no member. Its old owner then gives the
-  partition up, and joins again. This starts a second rebalance, in which the new owner gets the partition.
+  partition up, and joins again. So a second rebalance starts, in which the new owner gets the partition.
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 

@@ -184,7 +184,7 @@ class CommittedOffsets:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
         The retries end after `timeout` seconds; None stands for `request_timeout`. After a lost connection, the retries
-        end after `reconnect_for` seconds, if this is earlier. The argument of `attempt` is the number of remaining
+        end after `reconnect_for` seconds, if this time is shorter. The argument of `attempt` is the number of remaining
         seconds. It is never below `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout

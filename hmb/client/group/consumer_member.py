@@ -25,7 +25,7 @@ Assignments contain topic ids. The member sends a Metadata request to find the n
 It stays in the state RECONCILING until it knows all names.
 
 Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
-topic names. HMB's client does not use this. The client compares the names itself, and sends the names that match.
+topic names. HMB's client sends no regular expression. It compares the names itself, and sends the names that match.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """

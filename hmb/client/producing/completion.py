@@ -194,7 +194,7 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        This is true in two cases. First, an earlier batch is still in the queue. Second, `batch` has no sequence
+        The result is True in two cases. First, an earlier batch is still in the queue. Second, `batch` has no sequence
         numbers: the producer removed them when it gave up the earlier batch.
         """
         if self.guarantee.abort_reason:

@@ -14,9 +14,9 @@ restarts. Each method of the producer sends these requests:
                                  responses for the batches in flight
 
 If a record cannot be delivered, the application must abort the transaction. After that, it can begin another
-transaction. To abort, the producer usually sends EndTxn. This is not enough while a copy of a batch may still be on its
-way to a broker. In this case, the producer requests a greater epoch instead of sending EndTxn. The coordinator then
-aborts the transaction itself, and brokers reject the copy (KIP-360).
+transaction. To abort, the producer usually sends EndTxn. EndTxn is not enough if a copy of a batch may still be on its
+way to a broker. In this case, the producer requests a greater epoch instead. The coordinator then aborts the
+transaction itself, and brokers reject the copy (KIP-360).
 
 After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
 uses the same transactional id.

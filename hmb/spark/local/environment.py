@@ -34,8 +34,8 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# PySpark sets the level of all loggers to the level of the logger `gateway`. If this changes a level, PySpark prints a
-# message. To avoid the message, both levels below are `error`.
+# PySpark sets the level of all loggers to the level of the logger `gateway`. If a logger had another level before,
+# PySpark prints a message. To avoid the message, both levels below are `error`.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer

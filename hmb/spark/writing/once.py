@@ -25,13 +25,13 @@ checkpoint, so a query that is started again uses the same names. The note is th
 topic to which the task writes.
 
 Limits:
-- When a batch runs again, its rows must be divided among the tasks in the same way. A query that has not changed does
-  this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
-  row can belong to another task than before. The note therefore contains a checksum of the task's rows, which does not
-  depend on their order. If a repeated task has other rows than before, the task fails, so that no row is lost without
-  an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every restart. With
-  the option `failOnChangedRows=false`, the query continues: the task writes its new rows in addition to the old rows,
-  which is at least once. A task without rows does not fetch the note.
+- When a batch runs again, each task must get the same rows as before. In a query that has not changed, each task gets
+  the same rows, because the query reads the same ranges. After a `repartition()` without columns, or with another
+  number of tasks, a row can belong to another task than before. The note therefore contains a checksum of the task's
+  rows, which does not depend on their order. If a repeated task has other rows than before, the task fails, so that no
+  row is lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at
+  every restart. With the option `failOnChangedRows=false`, the query continues: the task writes its new rows in
+  addition to the old rows, which is at least once. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
