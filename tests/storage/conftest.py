@@ -37,7 +37,10 @@ def messages(count: int = 1, magic: int = 0, codec: Codec = Codec.NONE) -> memor
 
 
 def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
-    """Return every record of a log. Like a consumer, read again after the last offset of each answer."""
+    """Return every record of a log.
+
+    Read repeatedly, as a consumer does: each read begins after the last offset of the previous one.
+    """
     found: list[Record] = []
     offset = log.log_start_offset
     while region := log.read(offset, max_bytes).records:

@@ -69,5 +69,5 @@ class DataDirectory:
         return self.path / str(self.partitions[0])
 
     def segments(self) -> list[Path]:
-        """Return the paths of the first partition's segments, in the order of their base offsets."""
+        """Return the paths of the first partition's segments, sorted by base offset."""
         return sorted(self.partition.glob("*.log"))

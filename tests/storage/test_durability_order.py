@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
 
 def calls(trace: Path) -> Iterator[Call]:
-    """Yield the system calls in the order in which they ended."""
+    """Yield the traced system calls, sorted by the time at which they ended."""
     begun: dict[str, str] = {}  # By thread: the beginning of a call whose end comes later in the trace.
     for line in trace.read_text(errors="replace").splitlines():
         thread, _, rest = line.partition(" ")

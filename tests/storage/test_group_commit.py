@@ -19,7 +19,7 @@ from tests.storage.transactions import ABORT, Writer
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list to which each sync of a file adds the inode, except for .log files."""
+    """Return a list. Each sync of a file adds the file's inode to this list, except for .log files."""
     inodes: list[int] = []
 
     def note(descriptor: int) -> None:
@@ -88,9 +88,9 @@ def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descripto
 def test_the_name_of_a_file_created_during_a_sync_is_synced_by_the_next_one(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
 ) -> None:
-    """The first aborted transaction of a segment creates an index, and may do so during a sync.
+    """An append during a sync can create a file: the first aborted transaction of a segment creates an index.
 
-    The next sync must then also sync the directory.
+    The next sync must then also sync the directory, because it contains the new file's name.
     """
     log = open_log()
     writer = Writer(log, 7)

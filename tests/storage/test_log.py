@@ -101,7 +101,10 @@ def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
 
 
 def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All segments with the same start time rolled at the same time. The jitter now spreads them."""
+    """Each segment rolls earlier than its time limit by its own random jitter.
+
+    Without the jitter, all segments with the same start time would roll at the same time.
+    """
     most: list[int] = []
     jitters = iter([300, 999, 0])
 
@@ -254,7 +257,11 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
 def test_a_log_rolled_to_a_segment_whose_file_could_not_be_created(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Compaction then treated the last segment on disk as a closed one. After a crash its last batch was lost."""
+    """If the log cannot create the file of a new segment, the append fails, and the log keeps its active segment.
+
+    Before the repair, the log used the new segment without its file. Compaction then treated the last segment on disk
+    as closed, and a crash lost its last batch.
+    """
     log = open_log(segment_bytes=100)
     log.append(batch(1))
     open_ = os.open

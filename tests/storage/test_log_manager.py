@@ -1,4 +1,4 @@
-"""Tests of the logs of a data directory: a close during housekeeping, a canceled check, and errors of one log."""
+"""Tests of the logs of a data directory: a close during other work, a canceled check, and an error in one log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def everything(directory: Path) -> dict[Path, bytes]:
 
 
 def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> None:
-    """Another broker may use the directory after the close."""
+    """A closed log manager changes nothing in its directory, because another broker may use the directory."""
     logs, stop = opened(tmp_path), threading.Event()
     log = filled(logs)
     deletion.delete_records(log, 6)
@@ -65,7 +65,11 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
 
 
 def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow housekeeping thread deleted segments while the log was closed, and after another broker had opened it."""
+    """A close waits until the housekeeping thread has finished its work on the segments.
+
+    Before the repair, a slow thread still deleted segments after the close, when another broker had opened the
+    directory.
+    """
     logs = opened(tmp_path)
     deletion.delete_records(filled(logs), 6)
     deleting, closing, closed = threading.Event(), threading.Event(), threading.Event()
@@ -114,7 +118,7 @@ def test_a_check_that_is_canceled_starts_again(tmp_path: Path) -> None:
 
 
 def test_a_check_can_be_canceled_inside_a_segment(directory: Path) -> None:
-    """The check of a segment can be canceled, because a segment of 1 GB takes long."""
+    """The broker can be stopped while it checks a segment, because the check of a segment of 1 GB takes long."""
     log = Log(directory, LogConfig(), clean=True)
     for _ in range(3):
         log.append(batch(1))

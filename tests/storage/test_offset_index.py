@@ -1,4 +1,4 @@
-"""The worked example in the text of the offset index is what a segment really writes."""
+"""A segment really writes the entries that the worked example in the docstring of the offset index shows."""
 
 from __future__ import annotations
 

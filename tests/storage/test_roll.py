@@ -1,4 +1,4 @@
-"""Tests of rolling.
+"""Tests of rolling, in which a log closes its active segment and creates the next one.
 
 The log syncs a segment before it creates the next one. Readers and small appends do not wait for this sync.
 """
@@ -24,10 +24,7 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """Records the size up to which each segment was synced.
-
-    It also records these sizes at the creation of each segment.
-    """
+    """Records the size up to which each segment was synced, also at the moment when the next segment is created."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: dict[int, int] = {}
@@ -50,7 +47,11 @@ class Synced:
 def test_a_power_cut_could_leave_a_hole_in_front_of_a_later_segment(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """A log rolled without a sync. After a power cut, the new segment could exist without the end of the old one."""
+    """A log syncs its active segment before it creates the next one.
+
+    Before the repair, it did not. After a power cut, the new segment could exist although the end of the old one was
+    missing.
+    """
     log = open_log(segment_bytes=3 * SIZE)
     synced = Synced(monkeypatch)
     writer = Writer(log, 7)
@@ -117,7 +118,10 @@ def test_a_log_whose_sync_fails_does_not_roll(open_log: LogMaker, monkeypatch: p
 
 
 def test_a_large_segment_is_synced_ahead_of_its_roll(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log syncs a large segment before the roll. Otherwise producers would wait until 1 GB is synced."""
+    """The log syncs a large segment in advance, before the segment is full.
+
+    Otherwise producers would wait at the roll until 1 GB is on the disk.
+    """
     monkeypatch.setattr(group_commit, "SYNC_AHEAD", 2 * SIZE)
     synced, flush = threading.Event(), Segment.flush
 

@@ -1,4 +1,4 @@
-"""Tests of transactions in a log: the last stable offset and the transaction index, also after restarts and damage."""
+"""Tests of transactions in a log: the last stable offset, and the transaction index after restarts and damage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ CLOCK = 2_000
 
 @pytest.fixture
 def open_log(directory: Path) -> LogMaker:
-    """Open logs with a clock near the records' timestamps, so that no segment rolls because of its age."""
+    """Return a function that opens logs.
+
+    Their clock is near the timestamps of the records, so that no segment rolls because of its age.
+    """
 
     def open_log(*, clean: bool = True, **config: object) -> Log:
         return Log(directory, LogConfig(**config), clean=clean, clock=lambda: CLOCK)  # type: ignore[arg-type]
@@ -128,7 +131,10 @@ def test_markers_of_old_producers_and_old_coordinators_are_refused(open_log: Log
 
 
 def filled(log: Log, rounds: int = 60) -> Log:
-    """Fill a log with overlapping transactions of five producers, over several segments. Two transactions stay open."""
+    """Fill a log with transactions of five producers, and return it.
+
+    The transactions overlap and extend over several segments. Two of them stay open.
+    """
     choose = random.Random(4)
     writers = [Writer(log, number) for number in range(5)]
     is_open: set[int] = set()

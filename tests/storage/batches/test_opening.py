@@ -1,4 +1,4 @@
-"""Tests of damage that the broker finds when it opens a batch.
+"""Tests of damage that the broker finds when it opens a batch, which means that it reads the batch's records.
 
 The broker reports a damaged batch once, and does not return it to clients.
 """
@@ -45,7 +45,10 @@ def damage(log: Log, offset: int, place: int) -> str:
 
 @pytest.mark.parametrize("place", [ATTRIBUTES, MAX_TIMESTAMP, 62, 100])
 def test_a_search_by_time_used_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
-    """The search returned a timestamp that damage had changed, or it skipped records because of that timestamp."""
+    """A search by time skips a damaged batch.
+
+    Before the repair, it used the batch's timestamp, which the damage had changed.
+    """
     named = damage(log, 4, place)
     for _ in range(3):
         assert log.offset_for_timestamp(40) == (50, 5)  # the first record that a reader can get
@@ -64,7 +67,10 @@ def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_o
 
 
 def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.LogCaptureFixture) -> None:
-    """If the length of a batch is wrong, the search cannot find the next batch until the segment is repaired."""
+    """A search by time repairs a batch whose length is wrong, and continues.
+
+    Before the repair, the search ended with an error.
+    """
     damage(log, 4, LENGTH + 2)
     damage(log, 7, LENGTH + 2)
     assert [log.offset_for_timestamp(timestamp) for timestamp in (30, 40, 50, 60, 80)] == [
@@ -82,9 +88,9 @@ def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pyt
 
 
 def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compressed batch may contain millions of records.
+    """A search by time returns the first offset of a compressed batch that is too large to read.
 
-    The search then returns the batch's first offset, so no record is missed.
+    The batch may contain millions of records. A consumer that starts at its first offset misses no record.
     """
     log.append(memoryview(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)
@@ -119,9 +125,9 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
 
 
 def test_an_index_entry_of_an_unfinished_append_is_not_damage(log: Log) -> None:
-    """An append writes the index entry before it raises the segment's size.
+    """An append writes the entry of the time index before it raises the segment's size.
 
-    A search between both steps finds no batch.
+    A search between these two steps finds no batch for the entry. The search must not report this as damage.
     """
     active = log.segments[-1]
     active.offset_index.append(11, active.size)

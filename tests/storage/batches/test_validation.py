@@ -1,4 +1,4 @@
-"""Tests of which batches a producer may send, and of how often the broker parses the header of a batch."""
+"""Tests of the checks of a producer's batch: which batches the broker accepts, and how often it parses a header."""
 
 from __future__ import annotations
 

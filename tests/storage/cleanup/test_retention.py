@@ -1,6 +1,6 @@
 """Tests of retention: the log deletes its oldest segments by time, by size, and for DeleteRecords.
 
-A read that is in progress can finish, although its segment is deleted.
+A reader that has begun to read a segment can finish, even if the log deletes the segment in the meantime.
 """
 
 from __future__ import annotations

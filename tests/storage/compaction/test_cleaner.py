@@ -37,9 +37,10 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 def test_after_a_failed_swap_the_next_round_deleted_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """After a failed swap the log still used the name `.swap`.
+    """If the cleaner fails to rename a new segment, the next round keeps this segment.
 
-    The next round's new file got this name and was deleted.
+    Before the repair, the log used the new segment under its temporary name, which ends with `.swap`. The next round
+    wrote a file with the same name, and then deleted it.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -83,9 +84,10 @@ def early(log: Log) -> list[bytes | None]:
 
 
 def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
-    """The cleaner did not clean the new log below the deleted topic's position.
+    """The cleaner starts at offset 0 of a topic that was created again.
 
-    The cleaner removed the tombstone of a deleted key, but kept an old value of this key below the position.
+    Before the repair, it started at the cleaner's position in the deleted topic's log. It removed a key's tombstone,
+    but kept an older value of the key below this position. So a deleted key had a value again.
     """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
@@ -185,7 +187,10 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
 def test_one_log_that_fails_kept_all_others_from_being_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, harm: str
 ) -> None:
-    """An error in one log, for example a segment that was cut, ended this round and each later round of the cleaner."""
+    """If the cleaner fails in one log, it still compacts the other logs.
+
+    Before the repair, an error in one log (for example a cut segment) ended this round and each later round.
+    """
     logs, cleaner = opened(tmp_path)
     made = [logs.create(TopicPartition("t", number), CONFIG, uuid4()) for number in range(3)]
     for log in made:
@@ -213,7 +218,10 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
 def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The cleaner tries a log again after an error and a pause. The pause doubles after each failure."""
+    """After an error, the cleaner tries the same log again.
+
+    It pauses before each attempt, and doubles the pause after each failure.
+    """
     now = 0.0
     monkeypatch.setattr(cleaner_module.time, "monotonic", lambda: now)
     logs, cleaner = opened(tmp_path)

@@ -107,7 +107,10 @@ def fill(log: Log, rounds: int = 20) -> None:
 
 @pytest.mark.parametrize("memory", [1, 500, 2_000])
 def test_rounds_with_too_little_memory_clean_the_whole_log_together(log: Log, memory: int) -> None:
-    """Each round cleans a part of the log. Several rounds have the same result as one round with enough memory."""
+    """If the memory is too small for all keys, each round cleans a part of the log.
+
+    After several rounds, the log is the same as after one round with enough memory.
+    """
     for number in range(60):
         keys = [b"key %d" % (number * each % 37) for each in range(1, 5)]
         log.append(change_batch([(key, b"value %d" % number) for key in keys]))
@@ -135,9 +138,9 @@ def test_small_neighbors_become_one_segment(log: Log) -> None:
 
 
 def test_an_accepted_batch_can_be_compacted(directory: Path) -> None:
-    """The log accepted a batch of 33 MiB, as max.decompressed.message.bytes allows it.
+    """The cleaner can compact every batch that the log accepts.
 
-    The cleaner could then not clean the log.
+    Before the repair, it failed on a batch of 33 MiB, although max.decompressed.message.bytes allowed this size.
     """
     log = Log(directory, replace(CONFIG, max_decompressed=64 << 20), clean=True)
     log.append(change_batch([(b"k", bytes(33 << 20))], Codec.ZSTD))
@@ -220,7 +223,10 @@ def test_a_log_is_compacted_when_it_is_dirty_enough_or_old_enough(directory: Pat
 
 
 class Crash(BaseException):
-    """The broker is killed. No code of the broker catches this exception, so no file changes after it."""
+    """An exception that simulates `kill -9`.
+
+    No code of the broker catches this exception, so no file changes after it.
+    """
 
 
 @pytest.mark.parametrize("renames", range(12))
@@ -352,9 +358,10 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
 
 
 def test_a_log_whose_offsets_go_back_is_left_as_it_is(log: Log) -> None:
-    """The cleaner finds the records to keep by their offsets.
+    """The cleaner does not change a log in which a batch has a lower offset than the batch before it.
 
-    No CRC protects a batch's base offset, so the offsets may be damaged.
+    The cleaner selects records by their offsets. No CRC protects a batch's base offset, so these offsets may be
+    damaged.
     """
     fill(log)
     segment = log.segments[1]

@@ -1,4 +1,4 @@
-"""Tests of compaction with unreadable batches: the log and its readable records are not lost because of them."""
+"""Tests of compaction with batches that cannot be read: the log keeps these batches, and also all readable records."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def readable_records(log: Log) -> list[Record]:
 
 
 def test_a_header_key_that_is_not_utf_8_stopped_compaction_permanently(log: Log) -> None:
-    """The log accepted a tombstone with such a header key.
+    """The cleaner can compact a tombstone whose header key is not valid UTF-8.
 
-    The cleaner could not write the tombstone's delete horizon, because it decoded the headers first.
+    Before the repair, the cleaner failed on each such tombstone, because it decoded the headers before it wrote the
+    delete horizon.
     """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))
@@ -87,7 +88,11 @@ UNREADABLE = {
 def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
     directory: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Unreadable batches may be older than the cleanup policy, or a broker with other limits wrote them."""
+    """The cleaner compacts a log although one of its batches cannot be read.
+
+    The broker may have accepted this batch before the topic was compacted, or another broker with other limits may have
+    written it.
+    """
     sent = UNREADABLE[kind]()
     config = replace(CONFIG, max_decompressed=4_000, max_message_bytes=1 << 22)
     log = Log(directory, replace(config, cleanup_policy="delete"), clean=True)
@@ -111,7 +116,10 @@ def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
 
 
 def test_a_damaged_batch_is_never_written_again(log: Log, caplog: pytest.LogCaptureFixture) -> None:
-    """Compaction must not write a new CRC for a damaged batch, because nobody could find the damage afterwards."""
+    """Compaction fails if a batch is damaged, and changes no file.
+
+    If it wrote a new CRC for this batch, nobody could find the damage afterwards.
+    """
     fill(log)
     before = [segment.path.read_bytes() for segment in log.segments]
     segment = log.segments[1]

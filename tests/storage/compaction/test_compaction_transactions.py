@@ -1,4 +1,4 @@
-"""Tests of compaction and transactions: a reader of committed records gets the same last values before and after it."""
+"""Tests of compaction with transactions: afterwards a consumer with read_committed reads the same last values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ step = st.one_of(
 
 
 class Run:
-    """A log, and the values that its readers of committed records must get."""
+    """A log, and the values that consumers with read_committed must get from it."""
 
     def __init__(self, directory: Path) -> None:
         self.log = Log(directory, CONFIG, clean=True, clock=lambda: 1_000)
@@ -63,7 +63,10 @@ class Run:
                 self.committed |= written
 
     def table(self) -> dict[bytes, bytes]:
-        """Return the last committed value of each key below the last stable offset. Deleted keys are left out."""
+        """Return the last committed value of each key below the last stable offset.
+
+        The result does not contain deleted keys.
+        """
         stable = min((min(written) for written in self.open.values()), default=2**63)
         last = {key: value for offset, (key, value) in sorted(self.committed.items()) if offset < stable}
         return {key: value for key, value in last.items() if value is not None}
@@ -139,9 +142,9 @@ def test_a_marker_is_removed_when_no_record_of_its_transaction_is_left(run: Run)
 
 @pytest.fixture
 def long_abort(run: Run) -> Run:
-    """Return a log with an aborted transaction over several segments.
+    """Return a log with one aborted transaction, which extends over several segments.
 
-    Each of its keys is used once. Its marker comes last.
+    Each key occurs once in the transaction. The abort marker is the last batch.
     """
     for number in range(20):
         run.take("write", 1, [(b"k", b"x" * 60), (b"%d" % number, b"only here")])
@@ -155,7 +158,10 @@ def long_abort(run: Run) -> Run:
 def test_an_abort_is_known_as_long_as_a_batch_of_its_transaction_is_left(
     long_abort: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cleaner compacts the segments of a long transaction one after the other. A crash may come after each one."""
+    """The abort of a transaction stays known until the cleaner has removed all batches of the transaction.
+
+    The cleaner compacts the segments of a long transaction one after the other, and may crash after each one.
+    """
     run = long_abort
     expected = run.table()
     crashed = run.log.directory.with_name("crashed-0")

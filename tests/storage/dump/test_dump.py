@@ -1,4 +1,4 @@
-"""Tests of the dump of a log's files: it prints the lines of Kafka's tool, and names damage with its position."""
+"""Tests of the dump of a log's files: it prints the same lines as Kafka's tool, and the position of each damage."""
 
 import errno
 import json
@@ -113,7 +113,10 @@ def test_bytes_that_are_not_a_batch_end_the_dump(junk: bytes, write: Write) -> N
 
 
 def test_zeros_up_to_the_end_are_explained_as_preallocated_space(write: Write) -> None:
-    """The dump of a preallocated log in use reported the zeros as '12 bytes' of 'a message of magic 0'."""
+    """The dump explains zeros at the end of a log as preallocated space.
+
+    Before the repair, it reported them as "12 bytes" of "a message of magic 0".
+    """
     ((position, why),) = damages(write(batch(0), bytes(1 << 20)))
     assert position == len(batch(0))
     assert "preallocated" in why
@@ -179,7 +182,10 @@ def index_of(path: Path, *entries: tuple[int, int], padding: int = 0, form: str 
 
 @pytest.fixture
 def log(write: Write) -> tuple[Path, int]:
-    """Return a log's path and the size of each of its five batches. Offsets: 400..414. Timestamps: 1000 + 10 * n."""
+    """Return the path of a log, and the size of each of its five batches.
+
+    The offsets are 400 to 414, and the timestamps are 1000 + 10 * n.
+    """
     batches = [
         encode_batch([Record(timestamp=1000 + 10 * n, value=b"x")] * 3, base_offset=400 + 3 * n) for n in range(5)
     ]

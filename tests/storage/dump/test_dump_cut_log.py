@@ -1,4 +1,4 @@
-"""Tests of the dump of indexes whose log was cut, or is empty."""
+"""Tests of the dump of an index: a part of its log, or the whole log, is missing."""
 
 from pathlib import Path
 from struct import pack
@@ -19,7 +19,7 @@ SIZE = len(BATCHES[0])
 def partition(tmp_path: Path) -> Path:
     """Return a directory with one segment.
 
-    Its indexes have an entry for each batch, but its log has only two batches left.
+    The indexes of the segment have an entry for each batch, but its log contains only the first two batches.
     """
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(b"".join(BATCHES[:2]))
@@ -34,7 +34,10 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
-    """The dump printed one line for each index entry that points after the cut."""
+    """The dump names the first few index entries without a batch, and the number of the others.
+
+    Before the repair, it printed one line for each such entry.
+    """
     index = partition / "00000000000000000000.index"
     lines = damages(index, verify=verify)
     assert len(lines) == FEW + 1

@@ -1,4 +1,4 @@
-"""Tests of the hex view: each byte of a file belongs to exactly one field."""
+"""Tests of the hex view of a file: each byte belongs to exactly one field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fields(path: Path) -> list[FieldEntry]:
 
 
 def covers(path: Path) -> bool:
-    """Return whether the fields, joined in order, have exactly the bytes of the file."""
+    """Return whether the bytes of all fields, one field after the other, are the bytes of the file."""
     found, content = b"", path.read_bytes()
     for entry in fields(path):
         if not entry.is_inside:

@@ -1,4 +1,4 @@
-"""Tests that index entries match the log, and that look-ups find the same as a linear scan."""
+"""Tests that each index entry matches the log, and that a look-up in an index has the same result as a linear scan."""
 
 from pathlib import Path
 from struct import pack
@@ -17,7 +17,10 @@ BASE = 400
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Return a log of six batches with three records each. Offsets: 400..417. Timestamps: 1000, 1010, ..."""
+    """Return a log of six batches with three records each.
+
+    The offsets are 400 to 417, and the timestamps are 1000, 1010, ...
+    """
     batches = [encode_batch([Record(timestamp=1000 + 10 * n)] * 3, base_offset=BASE + 3 * n) for n in range(6)]
     path = tmp_path / f"{BASE:020d}.log"
     path.write_bytes(b"".join(batches))

@@ -1,4 +1,4 @@
-"""Tests of the disk space that the broker reserves for its own writes, and of the requests refused on a full disk."""
+"""Tests of the disk space that the broker reserves for its own writes, and of requests that a full disk refuses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SetRoom = Callable[[int], None]
 
 @pytest.fixture
 def set_room(monkeypatch: pytest.MonkeyPatch) -> SetRoom:
-    """Return a function that sets the free bytes of a fake disk of 1 GB."""
+    """Return a function that sets the free space, in bytes, of a simulated disk of 1 GB."""
 
     def set_room(room: int) -> None:
         disk = SimpleNamespace(f_blocks=1 << 18, f_bavail=room >> 12, f_frsize=1 << 12)

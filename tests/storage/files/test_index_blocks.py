@@ -1,4 +1,4 @@
-"""A block that stays in memory never hides an entry that was appended or replaced after the block was read."""
+"""Tests of the blocks of an index that stay in memory: a look-up always finds entries that were written later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of virtual files: the broker has more files than descriptors, and closes some of them to open others."""
+"""Tests of virtual files: the broker has more files than descriptors, so it closes one file to open another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ FEW = 3  # the limit of open files in these tests
 
 @pytest.fixture(autouse=True)
 def few() -> Iterator[None]:
-    """Set the limit of open files to FEW. Files of other tests do not count, because they may close at any time."""
+    """Set the limit of open files to FEW for a test.
+
+    Files of other tests do not count, because they may close at any time.
+    """
     gc.collect()
     limit = OPEN_FILES.limit
     OPEN_FILES.descriptors.clear()
@@ -48,7 +51,7 @@ def is_open(file: DurableFile) -> bool:
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list that gets the name of each synced file, in order."""
+    """Return a list. Each sync of a file adds the file's name to this list."""
     names: list[str] = []
     fdatasync = os.fdatasync
 
@@ -175,7 +178,11 @@ def test_a_log_accepts_no_records_after_the_failed_sync_of_a_closed_file(
 def test_a_process_without_descriptors_closes_a_file_for_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process may have no descriptor left below the limit, because other parts of it have open files, too."""
+    """If no file descriptor is left, the broker closes one of its files to open another one.
+
+    Other parts of the process use descriptors, too. So the process may have none left although the broker is below its
+    own limit.
+    """
     first, second, third = files(tmp_path, 3)
     first.read(1, 0)
     second.read(1, 0)
@@ -200,9 +207,10 @@ def failing_with(code: int) -> int:
 
 
 def test_threads_never_get_bytes_of_another_file(tmp_path: Path) -> None:
-    """The kernel reuses the number of a closed descriptor at once.
+    """Several threads read many files while the broker closes and opens them.
 
-    A thread that kept only the number would read another file.
+    The kernel gives the number of a closed descriptor to the next file. A thread that kept only this number would read
+    the wrong file.
     """
     found = files(tmp_path, 12)
     wrong: list[object] = []

@@ -1,4 +1,4 @@
-"""Damages a log's active segment, byte by byte, and checks what recovery keeps of it.
+"""Damages a log's active segment, byte by byte, and checks which batches recovery keeps.
 
 The formats are record batches, messages v0 and messages v1, each with all its codecs. For each format, the check writes
 a log file of several batches. Then it damages copies of this file in two ways:
@@ -131,9 +131,9 @@ def side_files(directory: Path) -> list[Path]:
 
 
 def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
-    """Check each `cut_step`th cut and `flip_count` changed bytes of the format `name`.
+    """Check the format `name`: every `cut_step`th cut, and `flip_count` changed bytes.
 
-    Return the numbers of cuts, of changed bytes, and of side files that recovery wrote.
+    Return three numbers: the cuts, the changed bytes, and the side files that recovery wrote.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

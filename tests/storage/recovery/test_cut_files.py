@@ -1,4 +1,4 @@
-"""Tests of files that another process cuts or removes while the broker reads them."""
+"""Tests of a running broker's files that another process shortens or removes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def fill(log: Log, batches: int = BATCHES) -> None:
 
 @pytest.fixture
 def log(open_log: LogMaker) -> Log:
-    """Return a log of one segment. Its index has an entry for each batch except the first, and was read once."""
+    """Return a log of one segment.
+
+    Its index has an entry for each batch except the first. The log has already read the index once.
+    """
     log = open_log(index_interval_bytes=0)
     fill(log)
     log.read(7, 1)
@@ -242,9 +245,10 @@ print("alive")
 
 
 def test_a_cut_index_killed_the_process(directory: Path) -> None:
-    """The broker mapped its indexes into memory.
+    """The broker survives if another process shortens an index.
 
-    The kernel kills a process that reads a map after its file's end (SIGBUS).
+    Before the repair, the broker mapped its indexes into memory. If a process reads such a map after the end of the
+    shortened file, the kernel kills the process (SIGBUS).
     """
     run = subprocess.run([sys.executable, "-c", SURVIVES, str(directory)], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr

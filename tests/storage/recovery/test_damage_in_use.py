@@ -1,4 +1,4 @@
-"""Tests of damage to the files of a running broker: the broker notices it when it reads, and readers can skip it."""
+"""Tests of damage to the files of a running broker: the broker reports it at the next read, and readers can skip it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def overwrite(path: Path, position: int, content: bytes) -> None:
 
 
 def consume(log: Log, limit: int = 60) -> list[int]:
-    """Read like a client that fetches a batch again if its CRC is wrong. Return the offsets of the intact records."""
+    """Read as a client does that fetches a batch again if its CRC is wrong.
+
+    Return the offsets of all intact records.
+    """
     found: list[int] = []
     offset = log.log_start_offset
     for _ in range(limit):
@@ -70,7 +73,10 @@ FIELDS = {"payload": 80, "length": 9, "magic": 16, "crc": 17, "count": 60}
 def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, number: int, field: str
 ) -> None:
-    """The log has 10 batches in three segments. The test damages one batch, and a reader must get past it."""
+    """A reader gets past a damaged batch of a running broker.
+
+    Before the repair, the reader never got past it. The log has ten batches in three segments.
+    """
     log = filled(data)
     path = log.segments[number // 4].path
     position = number % 4 * SIZE
@@ -117,7 +123,10 @@ def test_an_empty_batch_takes_the_place_of_a_segment_that_was_removed(data: Data
 
 
 def test_a_wrong_offset_is_not_sent(open_log: LogMaker) -> None:
-    """A client would continue after the wrong offset in the header, and skip the records below it."""
+    """The broker does not send a batch whose header contains a wrong base offset.
+
+    A client would continue after the wrong offset, and skip the records below it.
+    """
     log = open_log(segment_bytes=4 * SIZE)
     for _ in range(6):
         log.append(batch(2))
@@ -159,7 +168,10 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
 
 
 def test_a_flipped_bit_in_a_time_index_hid_records(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
-    """A look-up by timestamp returned offset 78 instead of 21."""
+    """One flipped bit in a time index does not change the result of a search by time.
+
+    Before the repair, one search returned offset 78 instead of 21.
+    """
     log = open_log(index_interval_bytes=100)
     for number in range(60):
         log.append(batch(2, first_timestamp=1_000 + 10 * number))
@@ -232,9 +244,10 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
 
 
 def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: LogMaker) -> None:
-    """A wrong index entry after a fetched region must not remove aborted transactions from the response.
+    """Fetch responses list all aborted transactions, even if one entry of the offset index is wrong.
 
-    An entry with a position below 0 caused an internal error.
+    The wrong entry may follow the fetched region. Before the repair, a position below 0 in an entry caused an internal
+    error.
     """
     log = transactions(open_log)
     expected = committed_offsets(log, 300)
@@ -249,7 +262,10 @@ def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: 
 
 
 def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) -> None:
-    """If a damaged length points after the end of the log, a read raises an error instead of returning nothing."""
+    """A batch whose damaged length points after the end of the log does not hide other records.
+
+    A read at offset 4, which is above the log end offset, raises an error.
+    """
     log = open_log()
     for _ in range(3):
         log.append(memoryview(encode_batch(records(1))))

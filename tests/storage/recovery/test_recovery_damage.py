@@ -1,4 +1,4 @@
-"""Tests of cut files and changed bytes.
+"""Tests of recovery from cut files and from changed bytes.
 
 The command `python -m tests.storage.recovery.damage` damages logs in many more ways.
 """
@@ -85,7 +85,11 @@ def test_a_second_damage_at_the_same_place_keeps_both(open_log: LogMaker) -> Non
 def test_damage_in_a_closed_segment_is_not_a_power_cut_so_all_intact_batches_are_served(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A closed segment is always on disk, because the log syncs it before it creates the next one."""
+    """Readers get all intact batches of a closed segment with damage.
+
+    The log syncs a segment before it creates the next one. So a power cut cannot be the cause of the damage, and
+    recovery must not cut the log.
+    """
     log = filled(open_log, 6, segment_bytes=2 * SIZE)
     path = log.segments[1].path
     damaged = flip(path, 70)
@@ -102,9 +106,9 @@ def test_damage_in_a_closed_segment_is_not_a_power_cut_so_all_intact_batches_are
 def test_damage_before_the_recovery_point_hid_the_intact_batches_after_it(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The batches below the recovery point were on disk, so clients may have read them.
+    """Recovery keeps the intact batches after damage below the recovery point.
 
-    Recovery must keep the intact ones.
+    These batches were on disk, so clients may have read them. Before the repair, readers did not get them.
     """
     path = filled(open_log, 4).segments[0].path
     damaged = flip(path, SIZE + 70)
@@ -133,7 +137,7 @@ def test_a_hole_before_the_recovery_point_and_a_torn_end_after_it(open_log: LogM
 def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -> None:
     """The damage begins below the recovery point and ends above it.
 
-    The batches after the damage were perhaps never on disk, so recovery cuts the log.
+    The batches after the damage were perhaps never on disk. So recovery cuts the log at the damage.
     """
     path = filled(open_log, 6).segments[0].path
     data = path.read_bytes()
@@ -157,7 +161,10 @@ def test_a_log_that_lost_its_synced_end_continues_after_it(open_log: LogMaker, l
 
 
 def test_a_wrong_offset_at_the_very_end_is_noticed(open_log: LogMaker) -> None:
-    """Recovery notices a wrong base offset in the last batch, though no CRC covers it and no batch follows."""
+    """Recovery notices a wrong base offset in the last batch.
+
+    No CRC covers the base offset, and no later batch contradicts it.
+    """
     path = filled(open_log, 3).segments[0].path
     flip(path, 2 * SIZE + 6)  # The base offset is now 256 too high.
     assert open_log(clean=False).log_end_offset == 4

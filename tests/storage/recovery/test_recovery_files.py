@@ -1,4 +1,4 @@
-"""Tests of starts on a partition's directory that somebody has changed: indexes and segments that do not match."""
+"""Tests of a start after somebody has changed the partition's directory, so that indexes and segments do not match."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Tests of the producers' state after recovery.
 
-Recovery replays only a few batches of a segment, and the producers' state must be the same as after all batches.
+Recovery reads only a few batches of a segment again. The producers' state must be the same as after reading all
+batches.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def write(directory: Path, happened: list[Event]) -> bytes:
 
 
 def replay(state: ProducerState, data: bytes, numbers: slice) -> ProducerState:
-    """Add the batches in the range `numbers` of `data` to `state`, and return it."""
+    """Add the batches of `data` whose numbers are in the range `numbers` to `state`. Return the state."""
     for batch in list(iter_batches(data))[numbers]:
         assert isinstance(batch, RecordBatch)
         state.replay(batch)

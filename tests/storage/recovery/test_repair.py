@@ -54,9 +54,9 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 def steps(log: Log, offset: int = 0, *, committed: bool = False) -> list[int]:
-    """Return the offsets of all fetches of a client that reads to the end.
+    """Read the log to its end as a client does, and return the offset of each fetch.
 
-    Fail if the client would fetch an offset twice.
+    Fail if a fetch repeats an offset.
     """
     asked = []
     end = log.last_stable_offset if committed else log.log_end_offset
@@ -98,9 +98,9 @@ def test_a_reader_hung_at_a_damaged_batch_whose_successors_are_intact(
 
 
 def flip_back(data: DataDirectory, number: int) -> Callable[[], None]:
-    """Undo the damage to the batch `number`, with the file's old modification time.
+    """Undo the damage to the batch `number` and to the file's modification time.
 
-    Return a function that damages it again.
+    Return a function that damages the batch again.
     """
     path, position = data.segments()[number // 4], number % 4 * SIZE + 70
     flip(path, position)
@@ -130,7 +130,7 @@ def test_damage_in_several_segments_and_in_several_batches_of_one(data: DataDire
 @pytest.mark.parametrize("value", [0, 1, 61, 10_000, 2**31 - 1, 2**31, 2**32 - 1])
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_a_damaged_length_is_repaired(open_log: LogMaker, number: int, value: int) -> None:
-    """No CRC covers a batch's length. Recovery finds the length with which the CRC is correct."""
+    """No CRC covers a batch's length. Recovery finds the length with which the CRC of the batch is correct."""
     path = filled(open_log, 4).segments[0].path
     good = path.read_bytes()
     data = bytearray(good)
@@ -208,7 +208,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 
 
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
-    """If an empty batch had another epoch, a later Kafka broker would truncate its leader epochs."""
+    """Recovery gives an empty batch the epoch of its neighbors, or a later Kafka broker would remove leader epochs."""
     for number in range(4):
         log = open_log(clean=False)
         log.epochs = LeaderEpochs([(7, 0)])
@@ -248,7 +248,7 @@ def test_damage_next_to_a_gap_that_compaction_has_left(open_log: LogMaker, hit: 
 
 
 def test_a_reader_of_committed_records_stopped_at_a_lost_marker(open_log: LogMaker) -> None:
-    """Recovery repairs one flipped bit in a transaction's marker, so the transaction still ends."""
+    """Recovery repairs a flipped bit in a marker. Before, a consumer with read_committed could not read past it."""
     for marker, expected in ((COMMIT, [0, 1, 3, 4]), (ABORT, [3, 4])):
         log = open_log()
         path = log.segments[0].path
@@ -272,7 +272,7 @@ def test_a_reader_of_committed_records_stopped_at_a_lost_marker(open_log: LogMak
 
 
 def test_the_records_of_an_aborted_transaction_whose_marker_is_lost_stay_hidden(open_log: LogMaker) -> None:
-    """The commit of the producer's next transaction must not show the records of the aborted transaction."""
+    """If the marker of an aborted transaction is lost, the producer's next commit must not show the aborted records."""
     log = open_log(segment_bytes=4 * SIZE)
     writer = Writer(log, 7)
     now = now_ms()

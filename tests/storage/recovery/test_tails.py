@@ -100,7 +100,10 @@ def test_half_a_batch_in_front_of_the_zeros_is_damage(open_log: LogMaker, caplog
 
 
 def test_zeros_that_nobody_allocated_are_reported(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
-    """A power cut may leave zeros at the end of a file: its size has grown, but its blocks were never written."""
+    """The broker reports zeros at the end of a file that it has not preallocated.
+
+    A power cut can cause such zeros: the file's size has grown, but its data was never written.
+    """
     log = fill(open_log(), 2)
     os.truncate(log.segments[0].path, SIZE)
     assert open_log(clean=False).log_end_offset == 2

@@ -1,4 +1,4 @@
-"""Tests of the end offsets of leader epochs, compared with a list that has the epoch of every offset."""
+"""Tests of the end offsets of leader epochs. The expected values come from a list with the epoch of every offset."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def test_deleted_records_take_their_epochs_with_them() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 29))
 def test_epochs_match_a_list_of_the_epoch_of_each_offset(steps: list[int], epoch: int, deleted: int) -> None:
-    """In the list, the epoch of each offset is the previous offset's epoch plus a step of 0 or more."""
+    """The test compares the end offsets with a list of the epoch of each offset.
+
+    In this list, an epoch equals the previous one or is greater.
+    """
     epochs = [sum(steps[: number + 1]) for number in range(len(steps))]
     starts = {known: epochs.index(known) for known in epochs}
     found = LeaderEpochs(list(starts.items()))

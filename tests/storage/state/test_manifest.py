@@ -67,7 +67,11 @@ def compact(data: DataDirectory) -> None:
 def test_nothing_is_reported_of_files_that_nobody_changed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, config: LogConfig, clean: bool
 ) -> None:
-    """The manifest's entry of a segment contained its indexes' sizes from before the segment was closed."""
+    """A start reports no file that nobody has changed.
+
+    Before the repair, the manifest contained the sizes that a segment's indexes had before the segment was closed. So
+    the start reported these indexes.
+    """
     log = data.start(config)
     for _ in range(4):
         for number in range(20):
@@ -138,7 +142,11 @@ def test_a_new_log_is_not_damage(data: DataDirectory, caplog: pytest.LogCaptureF
 def test_a_compacted_log_with_gaps_was_emptied_when_its_policy_had_changed(
     data: DataDirectory, without_manifest: bool
 ) -> None:
-    """The log end offset fell from 130 to 0, and the log assigned the same offsets again."""
+    """A compacted log with gaps keeps its records if its cleanup policy changes before a start.
+
+    Before the repair, the start emptied the log. The log end offset fell from 130 to 0, and the log assigned the same
+    offsets again.
+    """
     log = data.start(COMPACTED)
     for number in range(130):
         log.append(change_batch([(b"key %d" % (number % 7), b"%d" % number)]))
@@ -234,7 +242,11 @@ def test_a_changed_digit_in_a_checkpoint_hid_records(data: DataDirectory, caplog
 def test_a_damaged_topic_id_was_replaced_by_a_new_one(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
-    """All groups had committed offset -1, because their offsets belong to the old topic id."""
+    """The broker restores a damaged topic id from the manifest.
+
+    Before the repair, it assigned a new id. All groups then had the committed offset -1, because their offsets belonged
+    to the old id.
+    """
     data.start()
     assert data.logs is not None
     expected = data.logs.topic_ids()
@@ -258,7 +270,10 @@ def test_a_changed_identity_is_refused(data: DataDirectory) -> None:
 
 
 def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataDirectory) -> None:
-    """Each stop of the broker failed, because a directory had the snapshot's name."""
+    """If a directory has the name of a snapshot, the start fails, and the error names the directory.
+
+    Before the repair, the broker started, but each of its stops failed.
+    """
     fill(data.start())
     data.stop()
     path = max(data.partition.glob("*.snapshot"))
@@ -276,7 +291,10 @@ def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataD
 def test_the_old_entries_of_a_cut_manifest_were_used(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
-    """A start reported damage for each file that was written after the last remaining entry of a cut manifest."""
+    """The broker ignores the entries of a cut manifest, because they may be too old.
+
+    Before the repair, it used them. It then reported damage for each file that had been written after these entries.
+    """
     log = fill(data.start())
     assert data.logs is not None
     deletion.delete_records(log, 9)

@@ -1,4 +1,4 @@
-r"""Tests that properties files are read as Java reads them."""
+r"""Tests that the broker reads properties files as Java does."""
 
 from pathlib import Path
 
