@@ -10,7 +10,8 @@ this number is the number of the current master state. Without this rule, a slow
 negotiator would take the spout's report of the previous pause as an answer to the current pause. But the spout may
 still read some records before it pauses again.
 
-Each side writes the values that the other side reads:
+The negotiator reads the values that the processors write, and each processor reads the value that the negotiator
+writes:
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
 

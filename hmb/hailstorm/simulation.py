@@ -73,8 +73,8 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # The newest reports of all processors that the negotiator read before it hung. The simulation copies them when the
-    # next negotiator is about to take its first step; until then, the value is None.
+    # The newest reports of all processors, as the negotiator read them before it hung. The simulation copies the
+    # reports when the next negotiator is about to take its first step. Until then, the value is None.
     living: Mapping[str, Report] | None = None
 
 

@@ -12,8 +12,8 @@ problem ("non-idempotent operations may have unexpected results", chapter 3.5). 
                           Exactly once: the clock shows a restarted sink which outputs the target already has.
 
 `Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their outputs
-back until the next snapshot is complete. The snapshot of a sink contains the outputs that it holds back, because the
-bolts do not send these outputs again after a crash.
+back until the next snapshot is complete. The snapshot of a sink contains the outputs that it holds back, because after
+a crash, the bolts do not send outputs below the clock of the snapshot again.
 
 A `TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` has targets for SQLite, for any DB-API
 connection, and for a topic.

@@ -1,7 +1,7 @@
 """Frames on a socket: a length (uint32, big-endian), then a value of the codec.
 
-The registry and the connections between processes send these frames. The receiver checks the length of a frame before
-it allocates memory for the frame.
+The registry and the connections between processes send their values in frames: a length, then a value. The receiver
+checks the length of a frame before it allocates memory for the frame.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The header of a request and the header of a response. Each request or response begins with its header.
 
-The two headers contain these fields:
+The headers of a request and of a response contain these fields:
     request                             response
     int16   api_key                     int32   correlation_id
     int16   api_version                 tagged fields (version 1)

@@ -20,7 +20,7 @@ A varint is an integer of one or more bytes. Each byte contains seven bits of th
 the lowest bits. The top bit of a byte is set if another byte follows. A signed varint first converts the number with
 the zigzag rule: 0, -1, 1, -2 become 0, 1, 2, 3. So small negative numbers also take one byte.
 
-The codecs follow these rules:
+The codecs of the primitive types follow these rules:
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So an attacker
   cannot make the decoder allocate 2 GB with four bytes that contain a false length.

@@ -5,8 +5,8 @@ field's number (the tag) and the field's size. So a reader that does not know th
     uvarint  number of tagged fields
     each:    uvarint tag, uvarint size in bytes, the value
 
-The fields are written in ascending order of their tags. The encoder omits a field that has its default value. So most
-structs have no tagged fields, and end with a single zero byte. For example, an ApiVersions response with
+The encoder writes the tagged fields in ascending order of their tags. It omits a field that has its default value. So
+most structs have no tagged fields, and end with a single zero byte. For example, an ApiVersions response with
 `finalized_features_epoch` (tag 1) set to 5 ends with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the
 value 5.
 

@@ -1,8 +1,9 @@
 """The last events of a broker, for a user who wants to know what has happened: a rebalance, a roll, a deleted segment.
 
-A log file answers the same question, but only if somebody has switched it on before. The broker therefore always keeps
-its last 1,000 events in memory. They need at most 0.4 MB. For example, after the deletion of two segments the newest
-event is `(1795627942326, "retention", "orders-0: deleted the records at offsets 0 to 1999, in 2 segments")`.
+A file with log messages also shows what has happened, but only if somebody has switched it on before. The broker
+therefore always keeps its last 1,000 events in memory. The 1,000 events need at most 0.4 MB. For example, after the
+deletion of two segments the newest event is `(1795627942326, "retention", "orders-0: deleted the records at offsets 0
+to 1999, in 2 segments")`.
 """
 
 from __future__ import annotations
@@ -48,5 +49,8 @@ class EventLog:
         self._events.append(Event(self._clock(), kind, text[:LONGEST_TEXT]))
 
     def all(self) -> list[Event]:
-        """Return a copy of the events. A copy of a deque is one operation, so no other thread can change it."""
+        """Return a copy of the events.
+
+        A copy of a deque is one operation, so no other thread can change the deque meanwhile.
+        """
         return list(self._events.copy())

@@ -157,7 +157,10 @@ class LogSegments:
             together.delete(self._removed.popleft()[1].files)
 
     def moved(self, directory: Path) -> None:
-        """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
+        """Use the path `directory`, to which the broker has renamed the deleted log.
+
+        The caller holds the lock NAMES.
+        """
         self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:
             together.moved(segment.files, directory)

@@ -9,9 +9,9 @@ of the log:
 
 An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. For example, the entries are
 `(1000, 50)` and `(2000, 120)`, and a client asks for time 1500. All records up to offset 50 are older than 1500, so the
-search starts at offset 50. The broker adds entries to the time index at the same times as to the offset index: about
-every `index.interval.bytes` bytes of the log. When the broker closes the segment, it adds one more entry to the time
-index, with the segment's greatest timestamp.
+search starts at offset 50. The broker adds an entry to the offset index about every `index.interval.bytes` bytes. At
+the same time, it adds an entry to the time index if the segment's greatest timestamp has grown. When the broker closes
+the segment, it adds one more entry to the time index, with the segment's greatest timestamp.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """

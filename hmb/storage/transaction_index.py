@@ -12,15 +12,16 @@ the markers:
     last offset          int64   the offset of the marker
     last stable offset   int64   after the marker: the first offset of the oldest transaction that was still open
 
-A fetch of the offsets from `start` to `end` also returns the aborted transactions that have records at these offsets.
-For each of these transactions, the client skips the producer's records from `first offset` up to the marker. The broker
-searches the index of the segment that contains `start`, and then the indexes of later segments. The search ends at an
-entry whose last stable offset is at or after `end`: later entries belong to transactions that begin at or after `end`.
+The response to a fetch of the offsets from `start` to `end` also lists the aborted transactions that have records at
+these offsets. For each of these transactions, the client skips the producer's records from `first offset` up to the
+marker. The broker searches the index of the segment that contains `start`, and then the indexes of later segments. The
+search ends at an entry whose last stable offset is at or after `end`: later entries belong to transactions that begin
+at or after `end`.
 
-If a segment has no aborted transactions, its `.txnindex` file does not exist. If such a file were lost, the broker
-would not know that transactions were aborted. So the broker syncs the transaction index together with the log file. (It
-does not sync the other indexes.) Each time the broker starts, it checks the length of the index and the order of the
-numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from the log
+If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
+broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
+file. (It does not sync the other indexes.) Each time the broker starts, it checks the length of the index and the order
+of the numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from the log
 (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.

@@ -245,8 +245,7 @@ class BoltMachine:
     def _end_round(self) -> None:
         """End a snapshot that is still in progress at the end of a round, and merge the states A and B into one state.
 
-        A snapshot is still in progress if another processor could not save, so that the negotiator gave the snapshot
-        up.
+        This happens if another processor could not save its state. The negotiator then gives the snapshot up.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

@@ -24,7 +24,7 @@ from hmb.hailstorm.payload import Payloads
 
 
 class HeldOutputs:
-    """The outputs that a sink holds back until a snapshot contains them, in the order of arrival.
+    """The outputs that a sink holds back until a complete snapshot includes their origins, in the order of arrival.
 
     Each output has its origin: the partition and the offset.
     """

@@ -89,7 +89,8 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # The sending thread waits for this queue without a time limit, because `close` ends the thread.
+        # The sending thread waits for this queue without a time limit, because `close` always wakes the thread and ends
+        # it.
         self._outgoing: queue.Queue[Any] = queue.Queue(MOST_OUTGOING)
 
     def run(self) -> None:

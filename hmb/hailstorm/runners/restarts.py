@@ -28,7 +28,8 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # A negotiator that has just started knows no complete clock yet. This is no progress, so the count continues.
+        # A negotiator that has just started knows no complete clock yet, so `completed` is None. The value None is no
+        # progress, so the count continues.
         if completed is not None and completed != self._completed:
             self._completed, self._count = completed, 0
         self._count += 1

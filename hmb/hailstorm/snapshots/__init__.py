@@ -4,7 +4,7 @@ A snapshot is the state of one processor at one clock, as bytes. The method `sav
 are on disk. When every processor has reported that it saved its snapshot, the negotiator records the snapshot of the
 topology as complete. Only then does the store delete the older snapshots.
 
-A store also keeps three values for the whole topology, so that a new negotiator can continue the work of the previous
+A store keeps three values for the whole topology, so that a new negotiator can continue the work of the previous
 negotiator:
     fingerprint   the shape of the topology that the snapshots belong to, and the kinds of its bolts' states: the store
                   refuses any other topology

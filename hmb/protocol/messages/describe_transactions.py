@@ -14,8 +14,8 @@ class DescribeTransactionsRequest(Request, api_key=ApiKey.DESCRIBE_TRANSACTIONS,
 class DescribeTransactionsResponse(Response, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
     """The state of each transactional id, and the partitions of its transaction.
 
-    When a transaction ends, the coordinator writes a COMMIT or ABORT marker to each partition of the transaction. A
-    response during this time lists only the partitions that have not yet received their marker.
+    When a transaction ends, the coordinator writes a COMMIT or ABORT marker to each partition of the transaction. While
+    the coordinator writes the markers, the response lists only the partitions that have not yet received their marker.
     """
 
     class TransactionState(Struct):

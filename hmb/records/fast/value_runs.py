@@ -40,7 +40,7 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Encode a record for each value. Return the bytes, and the runs.
+    """Encode a record for each value. Return the bytes, and the runs: records whose values have the same length.
 
     If the values have different lengths, the list of runs is empty.
 

@@ -7,7 +7,8 @@ one wrapper:
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
-The newer record batch (magic 2) has one header for all its records. See `hmb.records.batch`.
+Since Kafka 0.11, clients send record batches (magic 2), which have one header for all their records. See
+`hmb.records.batch`.
 
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.

@@ -14,8 +14,8 @@ The conversion computes a new CRC for each record. If a batch were damaged, the 
 broker checks each batch before the conversion, and sends only the messages before a damaged batch. The client's next
 Fetch request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
-The conversion also decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory that
-a conversion needs:
+Down-conversion decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory that a
+conversion needs:
 - The conversion reads the batches twice. The first pass only computes the total size of the messages, because a
   response contains this size before the messages. The second pass runs while the broker sends the response. This pass
   keeps only the messages of one batch in memory.

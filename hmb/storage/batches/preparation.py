@@ -1,7 +1,8 @@
 """Preparing records for an append: the slow work, which the broker does before it locks the log.
 
-An append holds the log's lock, and all other producers of the partition wait for this lock. So while the broker holds
-the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in these steps:
+During an append, a thread holds the log's lock, and all other producers of the partition wait for this lock. So while
+the broker holds the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in
+these steps:
 - *Checks* (validation.py).
 - *Compression.* If the topic's codec (`compression.type`) differs from the codec of the records, the broker
   decompresses the records and compresses them with the topic's codec. The batch then has a new codec, length and CRC,

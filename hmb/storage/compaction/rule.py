@@ -12,8 +12,8 @@ Compaction drops a record in these cases, in this order:
 3. The log has a later record with the same key.
 4. The record is a tombstone, and the delete horizon of its batch has passed.
 
-The marker of a transaction stays as long as the log has a batch of this transaction. When the log has no such batch any
-more, the marker stays for another `delete.retention.ms`, like a tombstone.
+A *marker* is the record that ends a transaction. It stays as long as the log has a batch of this transaction. When the
+log has no such batch any more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
 *Dirty* records are records that were not compacted yet. A round of compaction has two passes. In the first pass, the
 round reads the dirty records backwards. So the first record with key K that the round finds is the log's last record
@@ -162,7 +162,9 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class Compaction:
-    """The rule that decides which records stay, and its data. The caller passes the batches in log order.
+    """The rule that decides which records a compaction keeps, and the data of the rule.
+
+    The caller passes the batches in log order.
 
     Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain a value of
     any key. If the rule dropped a later tombstone of this key, the value in the unreadable batch would become valid

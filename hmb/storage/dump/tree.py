@@ -7,8 +7,8 @@ For example, a segment with two batches is shown as:
     ...
       batch at 111: 111 bytes, offsets 3..5, 3 records in 50 bytes of gzip, 90 decompressed
 
-The tree also shows a message of the old formats v0 and v1 as a batch. A *wrapper*, a compressed message, contains
-several records. A message that is not compressed contains one record.
+The tree shows a message of the old formats v0 and v1 in the same way as a batch. A *wrapper*, a compressed message,
+contains several records. A message that is not compressed contains one record.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ cases by the position of the damage. In this drawing, `?????` stands for damaged
                          recovery point               end of the file
                                |                             |
     [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
-                      damage: an empty           a power cut: the log ends at the
-                      batch replaces it          hole, later batches go to a .cut file
+                      damage: an empty           a power cut: the log ends here,
+                      batch replaces it          and later batches go to a .cut file
 
 All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them later. The
 broker replaces the damaged batch by an empty batch, and readers can continue with the next batch. Some bytes after the
@@ -17,7 +17,7 @@ because later records may depend on the lost records.
 For example, the recovery point is 220. If the batch at offset 210 is damaged, an empty batch replaces it. If the batch
 at offset 230 is damaged, the log ends at offset 230.
 
-During recovery, the broker also rebuilds the indexes and the state of the producers from the batches.
+During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 
 Read in this order:
 - `scanning`     a check of all batches of one segment after a crash, up to the first damaged batch

@@ -10,9 +10,9 @@ file, a second broker could create a new file with the same name and lock the ne
 directory at the same time. Some file systems, for example NFS, cannot lock directories. On these file systems, HMB
 locks only the file.
 
-A user may also move the directory of a running broker, and create a new directory with the old name for a second
-broker. The first broker would then write its checkpoints into the directory of the second broker. The method `check`
-notices that the directory was replaced.
+A user may move the directory of a running broker, and create a new directory with the old name for a second broker. The
+first broker would then write its checkpoints into the directory of the second broker. The method `check` notices that
+the directory was replaced.
 """
 
 from __future__ import annotations

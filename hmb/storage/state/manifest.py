@@ -1,9 +1,9 @@
 """The manifest: sizes and checksums of the broker's files, with which the broker finds changed files at its start.
 
 A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
-changes, records are hidden. If a segment file is lost, it looks like a segment that retention has deleted. So the
-broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores. Each line of this file is an
-entry. An entry begins with a CRC-32C of the rest of the line:
+changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that
+retention has deleted. So the broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores.
+Each line of this file is an entry. An entry begins with a CRC-32C of the rest of the line:
     8e21c0f5 manifest 000000131072
     5a0be0c2 file topics.json 142 90c1f2aa - -
     07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw

@@ -1,11 +1,12 @@
 """The two checkpoints of a data directory: the recovery point and the log start offset of each log.
 
-Kafka's names of the files are `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`. For example, the
-line `orders 0 16100` in the first file means: in partition 0 of the topic `orders`, all records at offsets below 16,100
-are on disk. If the broker finds damaged bytes after a crash, this offset shows whether the bytes have been on disk.
+As in Kafka, the two checkpoints are the files `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`. For
+example, the line `orders 0 16100` in the first file means: in partition 0 of the topic `orders`, all records at offsets
+below 16,100 are on disk. If the broker finds damaged bytes after a crash, this offset shows whether the bytes have been
+on disk.
 
-The broker can start without these files. If the recovery points are missing or damaged, it checks all logs. If the log
-start offsets are missing, records that a client has deleted may become readable again.
+The broker can start without the two checkpoints. If the recovery points are missing or damaged, it checks all logs. If
+the log start offsets are missing, records that a client has deleted may become readable again.
 """
 
 from __future__ import annotations

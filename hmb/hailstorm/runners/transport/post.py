@@ -10,8 +10,8 @@ A channel delivers all payloads in order, or it breaks. When a channel has broke
 sender does not connect again in the same epoch. Instead, the sender leaves the epoch. The negotiator then begins a new
 epoch, and the spouts replay all records above the last snapshot.
 
-The registry entry of a receiver contains its address. A processor that is started again on another machine can
-therefore be reached. (The Hailstorm paper suggests this as its next step, chapter 6.)
+The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
+started again on another machine. (The Hailstorm paper suggests this as its next step, chapter 6.)
 
 Source: Hailstorm, chapter 5.2, "Network Processing".
 """
