@@ -15,10 +15,10 @@ record at offset 4 is not:
     tags-2        0  1  (2: a marker)       3       0, 1
 
 In the Hailstorm paper, a clock contains the *last* included offset of each partition. A clock of next offsets is better
-for three reasons. First, an empty partition needs no special value, because its next offset is its start, here 0.
-Second, offsets without records (transaction markers, compacted records) need no special rule: the clock passes them
-when the spout passes them. Third, Kafka also uses the next offset, for the position of a consumer and for committed
-offsets.
+for three reasons. First, an empty partition needs no special value, because its next offset is its first offset, for
+example 0. Second, offsets without records (transaction markers, compacted records) need no special rule: the clock
+passes them when the spout passes them. Third, Kafka also uses the next offset, for the position of a consumer and for
+committed offsets.
 
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,
 1), neither (4, 0) <= (3, 1) nor (3, 1) <= (4, 0) holds.

@@ -13,7 +13,7 @@ make progress much more slowly than others. The possible actions:
     hang        a negotiator that has lost its session takes one more step
 
 A processor that has not yet seen a new epoch continues in the old epoch, like a process that hung. All processors of
-the new epoch must refuse payloads of the old epoch, and the store must refuse its snapshots.
+the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old epoch.
 
 The topology, the records and the seed determine a run completely. If a run fails, a run with the same seed fails again.
 A run takes a few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose results depend on

@@ -9,7 +9,7 @@ its parallelism. The example of the Hailstorm paper finds trending hashtags:
     topology.bolt("topn", local_top, after="count", parallelism=2)
     topology.sink("console", Sink(print), after="topn")
 
-The topic `hashtags` has 2 partitions, so the nodes of this example run as these processors:
+In the example `trending`, the topic `hashtags` has 2 partitions, so the nodes run as these processors:
     tags               tags-0 tags-1
     count              count-0 count-1 count-2
     topn               topn-0 topn-1
@@ -90,7 +90,7 @@ class Topology:
         """Add a bolt node. It processes the tuples that the nodes named in `after` send.
 
         If `group` is None, the key of the bolt's state selects the instance for a tuple. If the bolt has no key, the
-        first element of the tuple selects it.
+        first element of the tuple selects the instance.
         """
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")

@@ -5,8 +5,8 @@ of state/checkpoints.py. The broker locks the directory, so that no other broker
 
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
 the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks the active
-segment of each log. If the directory has no manifest, the broker checks all segments that end after the log's recovery
-point. If the log has no recovery point either, it checks all segments.
+segment of each log. If the directory has no manifest (a list of all segments), the broker checks all segments that end
+after the log's recovery point. If the log has no recovery point either, it checks all segments.
 
 For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point on disk
 is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments

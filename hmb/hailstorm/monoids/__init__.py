@@ -23,7 +23,7 @@ second kind is a map of sums that keeps only its n largest entries: it forgets p
 only values that grow. The function `hailstorm.check` tests the laws on a user's own states.
 
 Read in this order:
-- `base`         `Monoid`: the operations, and the faster ones (`absorb`, `view`) that a bolt calls for each tuple
+- `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
 - `containers`   `SetOf`, `MapOf`, `Newest`: states made of states
 - `top_n`        `TopN`, and the reason why a map of sums that is trimmed to its largest entries is not associative

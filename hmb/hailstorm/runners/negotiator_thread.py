@@ -137,8 +137,8 @@ class NegotiatorThread(threading.Thread):
     def _wait_for_the_others(self) -> None:
         """Keep the node `master` until all processors have left the registry.
 
-        As long as the node exists, a processor can read in it that the topology has ended. The negotiator waits at most
-        `patience` seconds.
+        The node contains the last master state, and each processor must read this state before it ends. The negotiator
+        waits at most `patience` seconds.
         """
         deadline = time.monotonic() + self._settings.patience
         while self._living and not self._is_killed and time.monotonic() < deadline:

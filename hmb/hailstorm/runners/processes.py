@@ -7,8 +7,9 @@ processes do. The parent process runs the registry server and the negotiator, an
     negotiator                        |  ^                             |  ^
                                       +--+---- channels (TCP) ---------+--+
 
-Instance i of each node runs in worker i modulo the number of workers. If a worker dies, the parent process starts it
-again, and the topology recovers from its last complete snapshot.
+Instance i of each node runs in worker i modulo the number of workers. For example, instance 2 runs in worker 0 of 2
+workers. If a worker dies, the parent process starts it again, and the topology recovers from its last complete
+snapshot.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ This module avoids two errors:
   lost. So the broker syncs a file with unsynced bytes before it closes the file. To avoid this sync, the broker first
   looks for a file without unsynced bytes, and closes that file.
 
-After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write,
-and a second sync would then succeed without them. So after a failed sync, each further write and sync of this file
-raises `SyncFailed`.
+After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
+A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
+this file raises `SyncFailed`.
 
 Source: the clock algorithm, Corbató, "A paging experiment with the Multics system" (1968); PostgreSQL's virtual file
 descriptors (`fd.c`).
