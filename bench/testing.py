@@ -74,7 +74,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
 
 
 def repeated(step: Callable[[list[float]], None]) -> float:
-    """Run a step RUNS times, and return the median of its times (seconds). `step` appends its time to its argument."""
+    """Run a step RUNS times, and return the median of its times (seconds). `step` appends its time to the list."""
     seconds: list[float] = []
     for _ in range(RUNS):
         step(seconds)

@@ -8,8 +8,8 @@ the source that comes last in this list:
 4. the options --host, --port and --data-dir
 
 Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). These signals
-also stop a broker that is still starting. This matters after a crash: the broker then first checks its logs, and its
-start can take long. Under `nohup`, the broker ignores SIGHUP.
+also stop a broker that is still starting. This is important after a crash, when a start can take long, because the
+broker checks its logs. Under `nohup`, the broker ignores SIGHUP.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-MESSAGE_OVERHEAD = 28  # the bytes of a message in Kafka 0.8.2 in addition to its value; the thesis counts them too
+MESSAGE_OVERHEAD = 28  # the bytes of a message in Kafka 0.8.2 in addition to its value; the thesis counts these bytes
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Kafka082(Peer):
     def kill(self) -> None:
         """Send SIGKILL, and wait some seconds until ZooKeeper has removed the broker's registration.
 
-        If the broker started again while its old registration still exists, it would assume that another broker has the
+        If the old registration still existed at the next start, the broker would assume that another broker has the
         same id.
         """
         super().kill()

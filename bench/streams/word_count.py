@@ -3,10 +3,10 @@
 This command is an example:
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
 
-The program counts the words of a topic, which has one word in each record. It reads up to the end offsets that the
-topic has when the program starts. At the end, it prints one line of JSON with two figures: the seconds from the start
-of the stream processor to its end, and the number of counted words. The stream processor uses one process, unless its
-name says otherwise:
+The program counts the words of a topic, in which each record contains one word. The program reads up to the end offsets
+that the topic has at the start of the program. At the end, it prints one line of JSON with two figures: the seconds
+from the start of the stream processor to its end, and the number of counted words. The stream processor uses one
+process, unless its name says otherwise:
     hailstorm                           threads; a snapshot every second; a sender adds up the words of a batch
                                         before it sends the batch (a combiner)
     hailstorm-no-snapshots              as `hailstorm`, but with only one snapshot at the end

@@ -112,7 +112,7 @@ def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) ->
 def _crash(runner: ThreadRunner, chance: random.Random) -> None:
     """Choose a processor at random, and stop its thread.
 
-    The processor loses its state and the payloads in its mailbox.
+    The processor loses its state, and the payloads that it has received but not processed.
     """
     runner.threads[chance.choice(sorted(runner.threads))].stop()
 

@@ -177,7 +177,7 @@ def watch(number: int, exercise: Exercise) -> None:
         raise CliError(str(error), NOT_FOUND) from error
     seen: int | None = None
     while True:
-        # Some editors remove the file when they save it. While the file is missing, wait for the new file.
+        # To save a file, some editors first remove the old file. While the file is missing, wait for the new file.
         now = path.stat().st_mtime_ns if path.is_file() else seen
         if now != seen:
             seen = now

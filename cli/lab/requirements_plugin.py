@@ -158,7 +158,10 @@ def explain(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> str:
-    """Return a text with the line of the answer that raised an error. It is empty if other code raised the error."""
+    """Return a text with the line of the answer that raised an error.
+
+    The text is empty if other code raised the error.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -6,8 +6,8 @@ For example, a poll returns 3,000 records. The command converts them to one byte
 object to standard output.
 
 A topic that does not exist yet is no error, because users often start a consumer before the producer. The command
-prints a note and waits until somebody creates the topic. It then prints all records of the topic, because all of them
-were written after the command started.
+prints a note and waits until somebody creates the topic. After that, the command prints all records of the topic,
+because they were all written after its start.
 """
 
 from __future__ import annotations

@@ -18,9 +18,10 @@ the length of the topic's name. `hmb consume` does not support three things of r
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
-convert many records, the writer makes a column of values for each letter. It then applies the template to each row of
-these columns. The loops over the records run inside functions that are written in C. This way is three times as fast as
-one call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`:
+convert many records, the writer makes a column of values for each letter. The writer then applies the template to each
+row of these columns. The loops over the records run inside functions that are written in C. This way is three times as
+fast as one call of a Python function for each letter of each record. For example, three records and the format
+`%p-%o:%v\n`:
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """

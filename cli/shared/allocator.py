@@ -1,9 +1,10 @@
 """Change glibc's memory allocation, so that the process of a broker needs less memory.
 
 The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
-processor, and its threads share them. An arena does not return freed memory to the operating system at once. A broker
-has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of 16 MB.
-After these requests, the arenas of the threads can still keep 150 MB of freed memory for a long time.
+processor, and the threads of the process share these arenas. An arena does not return freed memory to the operating
+system at once. A broker has one thread for each connection. For example, ten threads handle requests, and each thread
+needs an array of 16 MB. After these requests, the arenas of the threads can still keep 150 MB of freed memory for a
+long time.
 
 Several arenas let several threads allocate at the same time. In Python only one thread runs at a time, so one arena is
 as fast as several. After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is

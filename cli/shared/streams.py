@@ -53,8 +53,8 @@ def reader_has_left() -> bool:
 def write_out(data: bytes) -> None:
     """Write bytes to standard output directly, without Python's buffer.
 
-    Python's buffer writes its bytes with a system call, and then removes them from the buffer. If Ctrl-C arrived
-    between the two steps, Python would write the same bytes again when the program ends.
+    To write its bytes, Python's buffer makes a system call, and then removes the bytes from the buffer. If Ctrl-C
+    arrived between the two steps, Python would write the same bytes again when the program ends.
     """
     raw = getattr(sys.stdout.buffer, "raw", None)
     if raw is None:  # In a test, standard output can be a stream in memory.

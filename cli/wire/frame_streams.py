@@ -4,10 +4,11 @@ This module uses no sockets. A connection has two streams, one for each directio
 has received to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except the
 addresses in responses.
 
-A stream can keep bytes for some time, for two reasons. It keeps the first bytes of a frame (the *head*) until they show
-which message the frame contains. It keeps a response with addresses until the response is complete, because the
-addresses can be changed only then. A stream shows a frame before it returns the last byte of the frame. The broker
-therefore cannot answer a request that is not shown yet, and each request is shown before its response.
+A stream can keep bytes for some time, for two reasons. First, a stream keeps the first bytes of a frame (the *head*)
+until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the
+response is complete, because the addresses can be changed only then. A stream shows a frame before it returns the last
+byte of the frame. The broker therefore cannot answer a request that is not shown yet, and each request is shown before
+its response.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without

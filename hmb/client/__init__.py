@@ -2,7 +2,7 @@
 
 A client must send most requests to one particular broker. For example, only the leader of a partition accepts records
 for this partition. Leaders change, and brokers fail and restart. The client library finds the right broker for each
-request. It has three layers above the protocol. The right column shows the work of each layer:
+request. The library has three layers above the protocol. The right column shows the work of each layer:
     Producer   Consumer   Admin             records, groups, topics
         |         |         |
     Cluster, CoordinatorConnection          the right broker: metadata, coordinators, retries

@@ -19,8 +19,8 @@ two brokers name different leaders, the leader with the higher *leader epoch* is
 has an id, and newer requests contain this id instead of the name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
-`Cluster` connects to another broker. It tries all known brokers and all bootstrap servers. The addresses that have
-failed recently come last.
+`Cluster` connects to another broker. The `Cluster` tries all known brokers and all bootstrap servers. Addresses that
+have failed recently come last.
 
 All threads of a producer share one `Cluster`. A lock ensures that only one thread at a time sends a request. If a
 thread waits too long for the lock, it gets ConnectionFailed, the error for brokers that do not answer.

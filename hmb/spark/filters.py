@@ -134,7 +134,8 @@ def _allows(filters: Iterable[Filter], column: str, value: object) -> bool:
 def _bounds(filters: Iterable[Filter], column: str, number: Callable[[Any], int | None]) -> Bounds:
     """Return the bounds that all filters together set for this column.
 
-    `number` converts a value of a filter to a number. It returns None for a value of another type, which sets no bound.
+    `number` converts a value of a filter to a number. For a value of another type, `number` returns None, and the
+    filter sets no bound.
     """
     first, end = Bounds()
     for kind, value in _of(filters, column):

@@ -1,8 +1,8 @@
 """Load a topic's records into Parquet files, each record exactly once.
 
-Problem: a job that loads a topic writes the records to files. The job must also store the offsets that it has reached,
-so that its next run continues at these offsets. If the job stores records and offsets in two systems, a crash can
-happen between the two writes. The job then loses records or loads them twice.
+Problem: a job that loads a topic writes the records to files. The job must also store the offsets up to which it has
+loaded records, so that its next run continues at these offsets. If the job stores records and offsets in two systems, a
+crash can happen between the two writes. The job then loses records or loads them twice.
 
 Idea: store records and offsets together, so that one commit stores both. Kafka 0.7 loaded data into Hadoop in this way.
 "This solves a distributed consensus problem, by removing the distributed part" (Kafka 0.7 design, "Consumer state"). In

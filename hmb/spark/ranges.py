@@ -11,7 +11,7 @@ each of four tasks should read about 100 offsets. The first range is divided int
 The option `maxOffsetsPerTrigger` limits how many offsets one trigger of a streaming query reads. The backlog of a
 partition is the number of offsets that are not read yet. The trigger reads from each partition in proportion to its
 backlog. For example, the limit is 100, and two partitions have backlogs of 300 and 100 offsets. The trigger reads 75
-offsets of the first partition and 25 of the second. It therefore reads from every partition.
+offsets of the first partition and 25 of the second. The trigger therefore reads from every partition.
 """
 
 from __future__ import annotations

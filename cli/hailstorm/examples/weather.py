@@ -1,8 +1,8 @@
 """The rain of Seattle in windows of four weeks, written to a database exactly once.
 
 The records are the weather events in `cli/data`. The example uses the daily events of Seattle, which contain the
-precipitation in mm. It ignores the hourly temperatures. The date in an event decides to which window the event belongs.
-The time at which a processor reads the event makes no difference. The records flow through these processors:
+precipitation in mm. The example ignores the hourly temperatures. The date in an event decides to which window the event
+belongs. The time at which a processor reads the event makes no difference. The records flow through these processors:
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
 The bolt `rain` adds each day to the sum of its window. The database has one row for each city and window. The sink

@@ -7,8 +7,8 @@ first record that the group has not read, and returns its timestamp.
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets inside the log, because a consumer cannot start at any other offset. It would start at an
-offset that its setting `auto.offset.reset` chooses.
+A plan contains only offsets inside the log. A consumer cannot start at any other offset. Instead, it would start at the
+beginning or at the end of the log (setting `auto.offset.reset`).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ ResetTo = Literal["earliest", "latest", "current"] | int | AtTime | ShiftBy
 class PartitionLag(NamedTuple):
     """The lag of a group in one partition.
 
-    `unread_since` is the timestamp (ms) of the first record that the group has not read. It is None if the group has
-    read all records, or if the record has no timestamp. `committed` is None if the group has committed no offset.
-    `log_start_offset` and `log_end_offset` are None if the topic does not exist.
+    `unread_since` is the timestamp (ms) of the first record that the group has not read. `unread_since` is None if the
+    group has read all records, or if the record has no timestamp. `committed` is None if the group has committed no
+    offset. `log_start_offset` and `log_end_offset` are None if the topic does not exist.
     """
 
     committed: OffsetAndMetadata | None

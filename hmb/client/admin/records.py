@@ -1,8 +1,8 @@
 """The methods of `Admin` for the logs of partitions: list offsets, delete records, describe producers.
 
 The admin sends requests about offsets, records and producers to the leader of each partition. A log begins at its *log
-start offset*, and consumers can read it up to the high watermark. To delete records, the leader increases the log start
-offset. Later, the leader deletes the files (segments) that contain only records below the log start offset.
+start offset*, and consumers can read the log up to the high watermark. To delete records, the leader increases the log
+start offset. Later, the leader deletes the files (segments) that contain only records below the log start offset.
 """
 
 from __future__ import annotations

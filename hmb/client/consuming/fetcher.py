@@ -1,8 +1,8 @@
 """Fetching: the consumer always has one Fetch request to each leader in flight.
 
-A Fetch request contains an offset for each partition. The broker sends its response when it has `min_bytes` of records,
-or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. The first batch may
-begin below the requested offset. The decoder then skips the records below the requested offset.
+A Fetch request contains an offset for each partition. The broker responds when it has at least `min_bytes` bytes of new
+records, or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. The first
+batch may begin below the requested offset. The decoder then skips the records below the requested offset.
 
 The idea: the header of the last batch in a response already determines the next offset to fetch. The fetcher therefore
 sends the next request before it decodes any record. While the application processes the records of one response, the

@@ -101,8 +101,8 @@ class GroupReading:
     def subscribe(self, topics: Collection[str], *, created: Collection[str] = ()) -> None:
         """Subscribe to these topics. If the consumer is not a member of the group yet, join it.
 
-        `created` contains the topics that were created after the consumer had started. The consumer reads them from
-        their first record.
+        `created` contains the topics that were created after the consumer had started. The consumer reads these topics
+        from their first record.
         """
         self._created |= set(created)
         if self._membership is None:

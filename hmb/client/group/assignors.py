@@ -49,7 +49,8 @@ Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for ever
 class SubscribedMember(NamedTuple):
     """A member of the group, from the leader's view.
 
-    It has ids, topics, and the partitions that the member owned before the rebalance.
+    The leader knows the ids and the topics of the member, and the partitions that the member owned before the
+    rebalance.
 
     `generation` is the generation in which the member received the partitions in `owned`.
     """
@@ -151,8 +152,8 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        # If two members report that they own a partition in the same generation, one of the two reports is wrong. The
-        # leader does not know which report is wrong, so neither member keeps the partition.
+        # If two members report that they own the same partition in the same generation, one of the two reports is
+        # wrong. The leader does not know which report is wrong, so neither member keeps the partition.
         if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept

@@ -329,7 +329,8 @@ class ClassicGroupMember:
     def _removed(self, code: int) -> None:
         """Mark all partitions as lost, and join again. `code` is the coordinator's error.
 
-        After UNKNOWN_MEMBER_ID, the member joins without a member id. After ILLEGAL_GENERATION, it keeps its member id.
+        After UNKNOWN_MEMBER_ID, the member joins without a member id. After ILLEGAL_GENERATION, the member keeps its
+        id.
         """
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""

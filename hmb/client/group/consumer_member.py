@@ -22,7 +22,7 @@ A member has these states:
     FATAL          An error has occurred that a retry cannot solve. The member sends no more requests.
 
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
-It stays in the state RECONCILING until it knows all names.
+The member stays in the state RECONCILING until it knows all names.
 
 Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
 topic names. HMB's client sends no regular expression. It compares the names itself, and sends the names that match.

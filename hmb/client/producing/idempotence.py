@@ -1,4 +1,4 @@
-"""Idempotence: each batch contains numbers, by which a broker recognizes a batch that it already has (KIP-98).
+"""Idempotence: from the numbers in a batch, a broker recognizes whether it has already written this batch (KIP-98).
 
 The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, but
 the broker must write the batch only once.
