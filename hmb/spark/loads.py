@@ -27,7 +27,7 @@ contain each record exactly once. When a load fails, it deletes nothing. The nex
 committed. It makes no difference whether an exception or a power failure has ended the load before.
 
 A program that reads the files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a
-column `run`. They ignore files and folders whose names start with `_`. For example, this line reads all runs:
+column `run`. All three ignore files and folders whose names start with `_`. For example, this line reads all runs:
     spark.read.parquet(DIR)
 
 The columns of the files are the same as the columns of the data source, including `headers`. If retention deletes a

@@ -1,4 +1,4 @@
-"""Measure how far a streaming query is behind: the number of records that it has not read yet.
+"""Measure the lag of a streaming query: the number of records that the query has not read yet.
 
 Problem: Spark's Kafka connector reports `avgOffsetsBehindLatest`, `minOffsetsBehindLatest` and
 `maxOffsetsBehindLatest` for each trigger. Spark has no such metrics for a data source that is written in Python.
@@ -34,7 +34,7 @@ from hmb.spark.offsets import Offsets, from_json
 
 
 class Lag(NamedTuple):
-    """How many offsets a query is behind the ends of its logs, over all partitions that it reads."""
+    """The lags of the partitions that a query reads: the smallest, the average, the largest and the sum."""
 
     minimum: int
     average: float
@@ -45,7 +45,7 @@ class Lag(NamedTuple):
 def lag(progress: StreamingQueryProgress) -> Lag | None:
     """Return the lag of a query after a trigger. Return None if the progress contains no offsets of this data source.
 
-    `progress` is, for example, `query.lastProgress`. It contains the lags of all sources of the query with `hmb` or
+    `progress` is, for example, `query.lastProgress`. The result includes all sources of the query that use `hmb` or
     Spark's Kafka connector.
     """
     behind = [

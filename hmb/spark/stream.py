@@ -27,10 +27,10 @@ from its start. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can also have more records than before. Its log end offset then does not show
 the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector does not
-check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start
-at offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic is deleted
-and created again while the query is stopped, the reader does not notice the change. The checkpoint contains no topic
-ids, because it has the same form as a checkpoint of Spark's Kafka connector.
+check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. The query cannot
+start at offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic is
+deleted and created again while the query is stopped, the reader does not notice the change. The checkpoint contains no
+topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
 Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all
 available records.

@@ -81,7 +81,7 @@ class ManualClock:
     def monotonic_ms(self) -> int:
         """Return the time (ms) that the coordinator compares with the deadlines of members.
 
-        It does not count from 1970.
+        Only differences of such times have a meaning.
         """
         return clock.monotonic_ms() + self._members_moved
 

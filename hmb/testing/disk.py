@@ -92,7 +92,7 @@ class DiskFaults:
     def detach(self) -> None:
         """Forget a broker that stops.
 
-        The broker's faults are not removed: they apply to the same files after its next start.
+        The faults remain, and apply to the same files after the broker's next start.
         """
         self._server = None
 

@@ -114,7 +114,7 @@ def hmb_faults(hmb_broker: Broker) -> Faults:
 
 @pytest.fixture
 def hmb_requests(hmb_broker: Broker) -> RequestRecord:
-    """Return the record of the requests that clients send during this test. It is empty when the test begins."""
+    """Return the record of the requests that clients send during this test. At the start of a test, it is empty."""
     return hmb_broker.requests
 
 
@@ -186,7 +186,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Make the broker usable before the fixtures of the test end, because they delete the test's topic."""
+    """Remove all faults, and start the broker if it is stopped. The fixtures then delete the test's topic."""
     if (session := item.config.stash.get(SESSION, None)) is not None:
         session.restore()
 

@@ -10,8 +10,7 @@ record therefore keeps each request together with its response:
 
 The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first use, and
 after `stop`, requests cost no extra time. The record does not contain requests that never reach a handler. The broker
-refuses such a request before, because it does not support the version of the request, or because it cannot decode the
-request.
+refuses a request before the handler if it does not support the version of the request, or cannot decode the request.
 """
 
 from __future__ import annotations

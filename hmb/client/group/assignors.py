@@ -113,7 +113,7 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """Return the assignment of `assign_sticky`, but without the partitions that another member still owns."""
+    """Return the assignment that `assign_sticky` computes, without the partitions that another member still owns."""
     all_members = list(members)
     assignment = assign_sticky(all_members, counts)
     claims = Counter(partition for member in all_members for partition in member.owned)

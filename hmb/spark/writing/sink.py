@@ -81,7 +81,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """The writer of a streaming query. Spark's driver creates it, and each task of each batch uses a copy of it.
+    """The writer of a streaming query. Spark's driver creates the writer, and each task of each batch uses a copy.
 
     The writer does not need Spark's methods `commit` and `abort`, because each task commits or aborts its own rows.
     """
