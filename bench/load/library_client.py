@@ -38,7 +38,7 @@ from hmb.bench.peers import cpu_seconds  # type: ignore[import-not-found]
 
 TIMEOUT = 30.0  # A consumer gives up if no record arrives for this time (seconds).
 BUFFER_MEMORY = 32 * 1024 * 1024
-RECORDS_PER_CALL = 10_000  # the largest number of records in one call, for libraries with such calls
+RECORDS_PER_CALL = 10_000  # the largest number of records in one call, if the library has calls for many records
 DISTINCT_VALUES = 1_000
 FIRST = b"first"
 CHILDREN: list[int] = []  # the process ids of the commands that this program has started
@@ -363,7 +363,7 @@ def main() -> int:
     else:
         records, elapsed = consume(task, CONSUMERS[options.client])
     print(json.dumps({"records": records, **elapsed._asdict()}), flush=True)
-    os._exit(0)  # Do not close the library, because some libraries need a long time for this.
+    os._exit(0)  # Do not close the library, because some libraries take a long time to close.
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from hmb.records import Record, encode_batch
 
 from ..errors import PeerFailed
 
-IN_FLIGHT = 5  # requests in flight on one connection; Kafka's max.in.flight.requests.per.connection has this default
+IN_FLIGHT = 5  # requests in flight on one connection, as with Kafka's default of max.in.flight.requests.per.connection
 PRODUCE_VERSION = 9
 SIZE_BYTES = 4  # Each request and each response begins with its size, which has 4 bytes.
 RECEIVE_BYTES = 256 * 1024

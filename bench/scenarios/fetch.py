@@ -37,7 +37,7 @@ from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
 SLICES = 4  # A run has four parts. In each part, the client sends full fetches, and then fetches in a session.
-FETCHES_PER_LOOK = 20  # After this number of fetches, the client looks at the clock.
+FETCHES_PER_LOOK = 20  # The client looks at the clock only after this number of fetches.
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"
 MAX_BYTES = 1 << 20

@@ -87,7 +87,7 @@ def measure_partitions(count: int) -> dict[str, float]:
     """Start a broker with `count` partitions twice: after a clean stop, and after a kill. Return the figures."""
     broker = peers.Hmb()
     try:
-        broker.start()  # The first start only creates the files of the data directory, so it is not measured.
+        broker.start()  # The first start is not measured, because it creates the files of the data directory.
         broker.stop()
         many_partitions.write(broker.data_dir, count)
         clean = many_partitions.start(broker)

@@ -78,7 +78,7 @@ def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_j
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
-        if entry.kind == "verified" and not as_json:  # The newest summary counts all files. It is printed at the end.
+        if entry.kind == "verified" and not as_json:  # The last summary counts all files. Print only this one.
             summary = entry
             continue
         progress.clear()

@@ -53,7 +53,7 @@ class TopologyDisplay:
             if tuples is None:
                 continue
             at, before = self._before.get(name, (now, tuples))
-            if tuples < before:  # A new epoch has begun, in which the count starts at 0 again.
+            if tuples < before:  # A new epoch has begun, and the count has started at 0 again.
                 before = tuples
             if tuples != before and now > at:
                 self._rates[name] = (tuples - before) / (now - at)

@@ -28,7 +28,7 @@ class GroupCommits:
     """Stores for each partition the offset after the last printed record, and commits these offsets for the group."""
 
     def __init__(self) -> None:
-        self._printed: dict[TopicPartition, int] = {}  # partition -> the offset after its last printed record
+        self._printed: dict[TopicPartition, int] = {}  # partition -> the offset after the last record that was printed
         self._committed: dict[TopicPartition, int] = {}
         self._unanswered = 0
         self._is_failing = self._is_finished = False

@@ -146,7 +146,7 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # The word consists of digits, and is too long for a file name.
+    except OSError:  # The word is too long for a file name, so it must be digits.
         return False
 
 

@@ -32,7 +32,7 @@ ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
 SHORT = 16  # `brief` shows a value of at most this number of bytes in full
-IDENTITIES = frozenset({  # fields in which the default value can also be a real id, for example partition 0
+IDENTITIES = frozenset({  # fields whose default value can be a real id, for example partition 0
     "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
     "partition_id", "partition_index",
 })  # fmt: skip

@@ -113,7 +113,7 @@ class Cluster:
         self._max_age, self._clock = metadata_max_age, clock
         self._lock = threading.Lock()  # guards the fields below; a thread also holds it while it waits for a response
         self._connection: Connection | None = None
-        self._address_failures = AddressFailures(clock)  # All connections share this object. It has its own lock.
+        self._address_failures = AddressFailures(clock)  # All connections share this object, which has its own lock.
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, TopicMetadata] = {}
@@ -152,7 +152,7 @@ class Cluster:
                 try:
                     return self._refresh(name, create)
                 except ConnectionFailed:
-                    return known  # Old metadata may still be correct. If it is wrong, a broker returns an error.
+                    return known  # Use the old metadata. If it is wrong, a broker will return an error.
             return known
 
     def topic_name(self, topic_id: UUID) -> str | None:

@@ -51,7 +51,7 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-PARTS = 20  # During an advance, a task waits for the remaining time divided by PARTS, or for its interval if longer.
+PARTS = 20  # During an advance, a task waits for the remaining time divided by PARTS, but at least for its interval.
 MS = timedelta(milliseconds=1)
 
 

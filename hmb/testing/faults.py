@@ -65,7 +65,7 @@ class Fault:
     topic: str | None
     partition: int | None
     client_id: str | None
-    skip: int  # The fault leaves this number of matching requests unchanged before its first effect.
+    skip: int  # the number of matching requests before the first request that the fault changes
     times: int | None  # the largest number of requests that the fault changes; None: no limit
     error: ErrorCode | None
     delay: float  # seconds

@@ -291,7 +291,7 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        if sources is None:  # The request has no such array. If the error has no other field, add one item for it.
+        if sources is None:  # No array of the request matches. If no other field has the error, add one item.
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, code, sets) for each in sources]
     return kind(**values)

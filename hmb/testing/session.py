@@ -23,7 +23,7 @@ class Session:
         self.broker = broker
         self._log = log
         self._test = ""  # the id of the current test, or of the last one
-        self._openers: dict[str, str] = {}  # the address of a connected client -> the test that has left it open
+        self._openers: dict[str, str] = {}  # address of a connected client -> the test that has not closed it
 
     def begin(self, test: str) -> None:
         """Prepare the broker for a test.

@@ -254,7 +254,7 @@ class RecordBuffer:
     def _decode(self, fetched: FetchedBatches) -> None:
         batch, position = fetched.batches[0], fetched.position
         records, error = self.decoder.records(fetched, batch)
-        fetched.batches.popleft()  # This call comes after the decoding, so that Ctrl-C does not lose the batch.
+        fetched.batches.popleft()  # Remove the batch only after the decoding, so that Ctrl-C does not lose it.
         next_offset = batch.last_offset + 1
         if error is not None:
             position.error = error

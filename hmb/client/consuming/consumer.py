@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-LONGEST_WAIT = 0.5  # seconds; during a longer poll, the consumer checks group and metadata at this interval
+LONGEST_WAIT = 0.5  # seconds; during a longer poll, the consumer checks its group and the metadata this often
 
 
 class Consumer:

@@ -30,11 +30,11 @@ class Position:
     partition: TopicPartition
     max_bytes: int  # the largest number of bytes to request in one fetch
     start: Offset | None = None  # where reading begins, for example "latest"; None once the offset is known
-    in_group: bool = False  # whether reading begins at the group's committed offset, if it exists, instead of `start`
+    in_group: bool = False  # whether a committed offset of the group takes precedence over `start`
     topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
     consumed: int = UNKNOWN
     fetched: int = UNKNOWN
-    end: int | None = None  # the consumer reads the offsets below this one; None if it reads for ever
+    end: int | None = None  # the offset at which reading ends; None if the consumer reads for ever
     is_paused: bool = False
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
     is_removed: bool = False  # whether the consumer no longer uses this position

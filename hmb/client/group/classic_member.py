@@ -89,7 +89,7 @@ class ClassicGroupMember:
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
         self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
         self._is_lost = False  # True until `on_lost` has been called for lost partitions
-        self._must_rejoin = False  # whether another rebalance must follow this one
+        self._must_rejoin = False  # whether another rebalance must follow the present rebalance
         self._leader: GroupLeader | None = None  # None while another member leads the group
         self._backoff = Backoff(settings.retry_backoff)
         self._heartbeat_at = self._leave_at = NEVER
@@ -210,7 +210,7 @@ class ClassicGroupMember:
 
     def fail(self, error: KafkaError) -> None:
         self.error = error
-        self._is_lost = True  # No heartbeats follow, so other members will get the partitions.
+        self._is_lost = True  # The member sends no more heartbeats, so other members will get its partitions.
 
     # -- requests
 

@@ -191,7 +191,7 @@ class GroupMembership:
     def _leave(self, timeout: float) -> None:
         request = self._member.leave_request()
         if request is not None:
-            with suppress(ConnectionFailed, KafkaError):  # If this fails, the session expires later.
+            with suppress(ConnectionFailed, KafkaError):  # If the request fails, the session expires later.
                 self.offsets.send_leave_request(request, timeout)
 
     def _committing_member(self) -> GroupMetadata:
@@ -265,7 +265,7 @@ class GroupMembership:
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
     for name in lookup.names:
-        cluster.forget(name)  # The first call of `topic` below then requests all of them together.
+        cluster.forget(name)  # The first call of `topic` below then requests the metadata of all topics together.
     counts = {}
     for name in lookup.names:
         with suppress(KafkaError):  # The topic does not exist yet, or was deleted.

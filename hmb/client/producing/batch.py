@@ -62,7 +62,7 @@ class BatchNumber(NamedTuple):
 class SenderQueues:
     """The partition queues whose batches one sender thread sends."""
 
-    changed: threading.Condition  # the sender thread waits on this condition; it uses the accumulator's lock
+    changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
     # The queues of this sender thread that contain batches. The queue that was added first comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs

@@ -225,7 +225,7 @@ class Failure(NamedTuple):
     """Records of one call of `send_many` that were not delivered. All of them have the same error."""
 
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
-    failed_row: int  # the index of the invalid record; if the broker has not named one, the index of the first record
+    failed_row: int  # the index of the invalid record; if the broker names none, of the first record
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`
 

@@ -38,7 +38,7 @@ class Encoding:
         """Raise ValueError if the codec does not support the compression level."""
         try:
             compress(self.codec, b"x", level=self.level)
-        except Exception as error:  # Each codec raises a different type of exception, so this catches all types.
+        except Exception as error:  # Catch all types, because each codec raises a different type of exception.
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 

@@ -65,7 +65,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitPr
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import increment_sequence
 
-SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have the numbers that it expects
+SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
