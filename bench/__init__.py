@@ -8,8 +8,8 @@ programs, and on the client. HMB's benchmarks therefore follow four rules:
 - *The same client for both.* A comparison of brokers uses one client, usually Kafka's own performance tool.
 - *A run must prove its result.* For example, a producer's run counts only if all sent records are in the broker's log
   after the run.
-- *Every run is kept*. Its file names the machine, the versions and the commit, so that a reader can check and repeat
-  each figure.
+- *Every run is kept*. The file of a run names the machine, the versions and the commit, so that a reader can check and
+  repeat each figure.
 
 `hmb bench produce` runs through these modules:
     cli/bench.py                   finds the module of the command

@@ -173,8 +173,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # A new thread inherits the blocked signals from the thread that starts it. The control port starts threads, so the
-    # signals must be blocked before. `run` would block them too late.
+    # A new thread inherits the blocked signals from the thread that starts it. The control port starts threads, so
+    # block the signals before it starts. `run` would block them too late.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

@@ -78,7 +78,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 def command(ctx: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes commands, options, topics and groups.
 
-    With this script, `hmb consume ev<Tab>` asks a broker for its topics. With -b, it asks the broker at this address.
+    With this script, `hmb consume ev<Tab>` asks a broker for its topics. With -b HOST:PORT, it asks this broker.
     """
     complete = get_completion_class(shell)
     assert complete is not None

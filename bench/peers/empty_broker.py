@@ -27,9 +27,9 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# The position of the correlation id is the same in both messages. A request begins here with int16 api_key, int16
-# api_version and int32 correlation_id, because its size is already removed. A response begins with int32 size and int32
-# correlation_id.
+# The position of the correlation id is the same in a request and in a response. A request begins here with int16
+# api_key, int16 api_version and int32 correlation_id, because its size is already removed. A response begins with int32
+# size and int32 correlation_id.
 CORRELATION_ID = slice(4, 8)
 
 

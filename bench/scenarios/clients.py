@@ -157,7 +157,10 @@ VIEW = ClientsView()
 
 
 def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
-    """Return a table of the goals for one broker. Leave out goals whose clients did not run. Return no empty table."""
+    """Return a table of the goals for one broker.
+
+    Leave out a goal if its clients did not run. If no goal remains, return no table.
+    """
     runs = group_by(samples, lambda sample: (action(sample), sample.client))
     rows = [["", "goal", "", "reached", "by CPU time"], *judged(runs)]
     return [Table(f"The goals, on {broker}", rows)] if rows[1:] else []

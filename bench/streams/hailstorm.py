@@ -85,7 +85,7 @@ class WordCountView(SampleView):
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
         """Return no table, because a summary over all stream processors has no meaning.
 
-        Another table compares pairs.
+        Another table compares pairs of stream processors.
         """
         return []
 

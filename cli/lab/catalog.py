@@ -80,7 +80,7 @@ class Lab:
 
     @property
     def digest(self) -> int:
-        """A checksum of the lab's text and requirements. A new version of HMB may change them."""
+        """A checksum of the lab's text and requirements. It shows whether a new version of HMB has changed the lab."""
         names = ("lab.md", *(exercise.check for exercise in EXERCISES))
         return zlib.crc32(b"".join((self.folder / name).read_bytes() for name in names))
 

@@ -42,7 +42,8 @@ FILE_SIZE = 16 << 20  # bytes
 THREADS = 128  # the number of threads and processes that an answer may start
 PROCESSES = 100  # the number of processes that an answer and its forks may start
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
-# The audit events of functions that change files, with the indexes of their arguments that are paths.
+# The audit events of functions that change files. For each event, the numbers are the positions of the arguments that
+# are paths.
 WRITING_EVENTS = {
     "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
     "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),
