@@ -63,9 +63,10 @@ def test_a_static_member_does_not_join_with_an_assigned_member_id(driver: GroupD
 
 
 def test_a_repeated_join_group_replaces_the_waiting_one(driver: GroupDriver) -> None:
-    """A client that lost its connection sends JoinGroup again.
+    """A repeated JoinGroup takes the place of the first one, and the first one gets a response.
 
-    The thread of its first request must not wait forever.
+    A client sends JoinGroup again after it has lost its connection. The thread that handles the first request must not
+    wait forever.
     """
     first_id, _ = driver.stable("a", "b")
     old = driver.join("a", first_id)
@@ -145,9 +146,10 @@ def test_a_static_member_that_returns_during_a_slow_write_keeps_its_session(driv
 
 
 def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(driver: GroupDriver) -> None:
-    """Kafka waits for the old member id, which never sends SyncGroup, and rebalances the group in vain.
+    """A static member restarts before it sends SyncGroup.
 
-    HMB waits for the new member id.
+    Kafka waits for a SyncGroup from the old member id, which never comes, and rebalances the group for nothing. HMB
+    waits for a SyncGroup from the new member id.
     """
     leader, second = (driver.join(name, version=5, instance=name, rebalance=5_000) for name in "ab")
     driver.wait(5_000)
@@ -230,7 +232,11 @@ def test_a_record_without_a_rebalance_timeout_uses_the_session_timeout() -> None
 
 
 def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: GroupDriver) -> None:
-    """A load took longer than the session timeout. The first step of a group after the load removed all members."""
+    """Restored members get a new session when the broker has loaded all groups.
+
+    Before the repair, their sessions had expired if loading took longer than the session timeout. The coordinator then
+    removed all members.
+    """
     (member_id,) = driver.stable("a")
     assert driver.written is not None
     value = decode_value(GroupMetadataKey(group="g"), driver.written)

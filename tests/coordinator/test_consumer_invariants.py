@@ -1,4 +1,4 @@
-"""Tests of invariants of a KIP-848 group while its clients and its disk fail at random."""
+"""Tests of invariants of a KIP-848 group. The clients fail at random, and so do writes to the disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=MEMBERS, topics=TOPICS)
     def join_again(self, number: int, topics: list[str]) -> None:
-        """Let a client without a member epoch join. A static client may return before its session has ended."""
+        """Let a client without a member epoch join. A static client may rejoin before its old session has ended."""
         client = self.clients[number]
         if client.epoch == 0:
             client.topics = topics
@@ -44,7 +44,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1))
     def be_replaced(self, number: int) -> None:
-        """Restart a static member, which gets another member id."""
+        """Restart a static member. The restarted client has a new member id."""
         old = self.clients[number]
         if old.epoch:
             old.leave(-2)
@@ -107,7 +107,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         assert group.state.targets.keys() <= group.state.members.keys()
 
     def teardown(self) -> None:
-        """Check that each subscribed partition gets exactly one owner after the last change."""
+        """Check that each subscribed partition gets exactly one owner after the last step."""
         if not hasattr(self, "driver"):
             return
         self.driver.fails = False

@@ -1,4 +1,4 @@
-"""Tests of the expiry of committed offsets, which depends on the group's state and its members' topics."""
+"""Tests of the expiry of committed offsets, which depends on the group's state and on its members' subscriptions."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(1, 12))
     def time_passes(self, seconds: int) -> None:
-        """Let time pass while live clients send heartbeats each second and follow the responses."""
+        """Let time pass. Each second, the live clients send heartbeats and follow the responses."""
         for _ in range(seconds):
             self._act()
             self.driver.wait(1_000)
@@ -133,14 +133,14 @@ class Groups(RuleBasedStateMachine):
         return call
 
     def _deliver(self) -> None:
-        """Deliver all responses to the clients. Repeat this while the requests that follow produce more responses."""
+        """Deliver all responses to the clients, until the clients send no further requests."""
         while joined := [client for client in self.clients if self._take(client)]:
             for client in joined:
                 if client.generation and client.syncing is None and not client.must_join and not client.is_silent:
                     self._sync(client)
 
     def _take(self, client: Client) -> bool:
-        """Deliver the responses of one client. Return whether the client has joined."""
+        """Deliver the responses of one client. Return whether the client has joined the group."""
         if client.syncing in self.driver.answers:
             answer = self.driver.synced(client.syncing)
             client.syncing = None
@@ -210,7 +210,7 @@ class Groups(RuleBasedStateMachine):
         assert not waits or self.driver.group.next_deadline() is not None or self.driver.held
 
     def teardown(self) -> None:
-        """Check that the group becomes Empty and no request waits after all clients have stopped."""
+        """Stop all clients. Check that the group becomes Empty and that no request waits."""
         self.driver.holds = False
         self.driver.write()
         self.driver.wait(24 * 60 * 60 * 1000)

@@ -72,7 +72,10 @@ def test_an_error_in_one_group_does_not_stop_the_deadlines_of_the_others(
 
 
 def test_a_deadline_in_weeks_does_not_fail(timer: GroupTimer, woken: queue.Queue[str]) -> None:
-    """A timeout of JoinGroup can be 2^31 ms. A lock accepts a time limit of at most 292 years, which is 2^63 ns."""
+    """The timer accepts a deadline that is 2^62 ms away.
+
+    A lock accepts a time limit of at most 2^63 ns (292 years), so the timer must not wait for the whole time at once.
+    """
     timer.schedule(TimedGroup("weeks", woken), 2**62)
     timer.start()
     timer.schedule(TimedGroup("now", woken), 0)

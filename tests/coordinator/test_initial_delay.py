@@ -1,4 +1,4 @@
-"""The initial rebalance delay of a classic group, with the numbers of the module's example."""
+"""Tests of the initial rebalance delay of a classic group, with the numbers of the module's example."""
 
 from __future__ import annotations
 

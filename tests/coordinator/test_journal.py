@@ -1,4 +1,4 @@
-"""Tests of the journal: its order of writes, its shared batches and syncs, and the load at the start."""
+"""Tests of the journal: the order of its writes, the batches and syncs that writes share, and the load at the start."""
 
 from __future__ import annotations
 

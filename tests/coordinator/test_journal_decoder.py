@@ -1,4 +1,4 @@
-"""Tests of records of `__consumer_offsets` as JSON, with the names and rules of Kafka's tool."""
+"""Tests of the output of coordinator records as JSON. Names and rules are those of Kafka's tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the cache of values by name. Its size in bytes is limited, because it keeps only short names."""
+"""Tests of the cache of values by name. The cache stores no long names, so its size in bytes has a limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from hmb.coordinator.known_names import LONGEST_NAME, cached_by_name
 
 
 def test_long_names_are_computed_each_time_and_never_kept() -> None:
-    """Regression: a cache for 10,000 entries kept 300 group ids of 1 MB each."""
+    """A value for a long name is computed each time and not cached.
+
+    Before the repair, a cache for 10,000 entries stored 300 group ids of 1 MB each.
+    """
     called: list[tuple[str, int]] = []
 
     @cached_by_name(2)

@@ -1,4 +1,4 @@
-"""Tests of offsets in transactions. They are pending until a marker commits or aborts them."""
+"""Tests of offsets that a transaction commits. These offsets are pending until a marker commits or aborts them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def restarted(topic: Topic) -> OffsetManager:
 
 
 def test_each_transaction_has_separate_batches(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
-    """One write of the journal stores five commits in their order. Two of them are in transactions."""
+    """The journal stores five commits with one write, in the order of the commits.
+
+    Two of the commits are in transactions, so they need batches of their own.
+    """
     places = [
         manager.begin_commit("g", {T0: at(1)}),
         manager.begin_commit("g", {T0: at(2)}, ONE),

@@ -12,7 +12,7 @@ from tests.coordinator.predecessors import predecessors
 
 
 def test_the_table_is_kafkas() -> None:
-    """The table has the transitions of Kafka's `ClassicGroupState`, except the one from Dead to Dead."""
+    """The table has the same transitions as Kafka's `ClassicGroupState`, but none from Dead to Dead."""
     empty, preparing, completing = GroupState.EMPTY, GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
     stable, dead = GroupState.STABLE, GroupState.DEAD
     assert predecessors(TRANSITIONS) == {

@@ -88,7 +88,10 @@ def test_invalid_expressions(regex: str, why: str) -> None:
 
 @pytest.mark.parametrize("regex", ["(a+)+b", "(a|aa)+b", "(.*){20}x", "((a*)*)*c", "(a?){200}a{200}"])
 def test_no_expression_takes_exponential_time(regex: str) -> None:
-    """For one of the tested expressions, Python's `re` needs 2^249 steps."""
+    """No regular expression takes exponential time.
+
+    For one of the tested expressions, Python's `re` would need 2^249 steps.
+    """
     began = time.process_time()
     TopicRegex(regex).matches("a" * 249)
     assert time.process_time() - began < 5
@@ -104,7 +107,10 @@ def test_a_broker_without_expressions_does_not_import_re2() -> None:
 
 
 def test_the_package_keeps_no_automaton_of_a_long_expression() -> None:
-    """The cache of `re2.compile` would keep 128 automata, each with up to a megabyte."""
+    """A TopicRegex leaves nothing in the cache of `re2.compile`.
+
+    This cache would keep 128 automata of up to one megabyte.
+    """
     import re2
 
     TopicRegex("a" * 1000)

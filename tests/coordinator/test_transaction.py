@@ -105,7 +105,10 @@ EMPTY_ONE = NEW.init(1000, None, 10, no_id)
     ],
 )
 def test_the_table_of_kip_890(before: Transaction, committed: bool, epochs_ago: int, expected: object) -> None:
-    """The parameters are a table: the results of EndTxn in transaction version 2 while no transaction is open."""
+    """The test compares the results of EndTxn with a table from KIP-890.
+
+    Transaction version 2 applies, and no transaction is open.
+    """
     producer = ProducerIdAndEpoch(7, before.epoch - epochs_ago)
 
     def end() -> Transaction:
@@ -156,7 +159,7 @@ def test_a_new_producer_aborts_the_open_transaction_of_the_old_one() -> None:
 def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
     """A producer that sends its id and epoch gets the next epoch (KIP-360).
 
-    If the response was lost, the same request gets the same epoch again.
+    If the producer repeats this request because the response was lost, it gets the same epoch again.
     """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)
@@ -170,7 +173,10 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
 
 
 def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
-    """A zombie with the epoch before the last one must not get the new epoch as if it repeated its request."""
+    """A zombie sends InitProducerId with the epoch before the last one, and must not get the newest epoch.
+
+    The coordinator must not treat this request as a repetition of the last one.
+    """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)
     fenced = second.add(second.producer, {T0}, OLD, 30).fence(40).complete(50)

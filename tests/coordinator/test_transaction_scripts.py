@@ -1,4 +1,4 @@
-"""Tests of transactions by goldenscripts (tests/scripts/transactions): requests, and the logs after them.
+"""Tests of transactions by goldenscripts (tests/scripts/transactions): each script lists requests, and prints the logs.
 
     init PRODUCER [timeout=]               send InitProducerId; with `knows=yes` it contains the last id and epoch
     add PRODUCER PARTITION ...             add partitions to the transaction

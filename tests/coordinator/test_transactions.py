@@ -88,7 +88,10 @@ Start = Callable[[], TransactionCoordinator]
 
 @pytest.fixture
 def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) -> Iterator[Start]:
-    """Return a function that starts a coordinator. Each coordinator loads the records of the last one."""
+    """Return a function that starts a coordinator.
+
+    Each new coordinator loads the records that the previous one has written.
+    """
     started: list[TransactionCoordinator] = []
 
     def start() -> TransactionCoordinator:
@@ -259,7 +262,10 @@ def test_a_transaction_that_cannot_end_does_not_block_the_others(
 def test_an_error_in_one_abort_does_not_block_the_others(
     transactions: TransactionCoordinator, markers: Markers, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An internal error in one abort ended this and each later round of aborts. A full disk was not logged."""
+    """If one abort fails, the coordinator still aborts the other late transactions.
+
+    Before the repair, an internal error in one abort ended this round and each later round.
+    """
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)
     clock.now += 101
@@ -305,7 +311,10 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
 
 
 def test_a_lost_marker_blocked_readers_permanently(start: Start, markers: Markers) -> None:
-    """A marker was lost after the coordinator had ended the transaction, and the coordinator did not write it again."""
+    """After a start, the coordinator writes the missing markers of ended transactions.
+
+    Before the repair, it did not. A lost marker then blocked consumers with read_committed forever.
+    """
     first = start()
     ended = {}
     for name, committed in (("committed", True), ("aborted", False)):

@@ -17,7 +17,10 @@ def test_an_error_shows_code_and_message() -> None:
 
 
 def test_a_message_that_quotes_a_long_name_keeps_its_start_and_its_end() -> None:
-    """Regression: a message that quoted a long name had over 32,767 bytes, so its response could not be encoded."""
+    """A message that quotes a long name contains only the start and the end of this name.
+
+    Before the repair, such a message had more than 32,767 bytes, so the response could not be encoded.
+    """
     name = "\N{GRINNING FACE}" * 8_000
     error = KafkaError(ErrorCode.INVALID_CONFIG, f"first {name} last")
     assert error.message.startswith("first ") and error.message.endswith(" last")

@@ -12,7 +12,7 @@ LIMIT = 1 << 26
 
 
 class Trickle(io.RawIOBase):
-    """A stream that returns one byte for each read, like a slow network."""
+    """A stream that returns one byte at each read, like a very slow network."""
 
     def __init__(self, data: bytes) -> None:
         self.data = io.BytesIO(data)

@@ -138,7 +138,7 @@ def test_zigzag_round_trip(codec: FieldCodec, bits: int, data: st.DataObject) ->
 
 
 class InFile:
-    """A replacement for a part of a log file."""
+    """A replacement for a part of a log file. The codec must return this object unchanged, and must not read it."""
 
     size = 1000
 
@@ -172,7 +172,10 @@ def test_the_longest_string(length: FieldCodec, text: str) -> None:
 
 
 def test_a_compact_string_of_more_than_32767_bytes_is_malformed() -> None:
-    """Regression: a string of 32,768 bytes was accepted, but no record of a coordinator can contain it."""
+    """A compact string of more than 32,767 bytes is malformed.
+
+    Before the repair, the codec accepted 32,768 bytes, but no coordinator record can contain such a string.
+    """
     out = p.Output()
     p.COMPACT_LENGTH.encode(out, 32_768)
     out += b"s" * 32_768

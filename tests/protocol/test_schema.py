@@ -1,4 +1,4 @@
-"""Kafka's rules about versions, tested with an invented message."""
+"""Tests of Kafka's rules about versions of a message, with a message that exists only in this test."""
 
 import pytest
 
@@ -10,9 +10,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class Order(Request, api_key=ApiKey.PRODUCE, versions="0-3", flexible="2+"):
-    """An invented message.
+    """A message that exists only in this test.
 
-    v1 adds `note` and `urgent`. v2 is flexible and adds `origin` and `extras`. v3 removes `number`.
+    Version 1 adds `note` and `urgent`. Version 2 is flexible, and adds `origin` and `extras`. Version 3 removes
+    `number`.
     """
 
     class Item(Struct):

@@ -27,9 +27,10 @@ LIMIT = 1 << 20
 
 
 def convert(data: bytes, magic: int) -> None:
-    """Convert a log to an old format. No error may occur after the size is known.
+    """Convert a log to an old format.
 
-    A broker would have to close the connection after such an error.
+    The conversion first returns the size of the result. No error may occur after that, or a broker would have to close
+    the connection.
     """
     with contextlib.suppress(KafkaError):
         conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)
@@ -80,7 +81,10 @@ def test_mutated_batches(changes: list[tuple[int, int]], codec: Codec, magic: in
 
 @given(changes=mutations, codec=st.sampled_from(Codec), magic=st.integers(0, 2))
 def test_mutated_batches_with_a_right_crc(changes: list[tuple[int, int]], codec: Codec, magic: int) -> None:
-    """An attacker can compute the CRC of damaged bytes, so the CRC alone does not protect the decoder."""
+    """Damaged records with a correct CRC raise only a KafkaError.
+
+    An attacker can compute the CRC of damaged bytes, so the CRC alone does not protect the decoder.
+    """
     if magic == 2:
         data = mutate(encode_batch(RECORDS, codec=codec), changes)
         data[17:21] = crc32c(memoryview(data)[21:]).to_bytes(4, "big")

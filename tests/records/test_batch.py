@@ -1,4 +1,4 @@
-"""Record batches v2: decoding returns the records that were encoded, and detects every damage."""
+"""Tests of record batches (format 2): decoding returns the encoded records, and detects every damage."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def test_round_trip(codec: Codec, records: list[Record]) -> None:
 
 
 def test_the_header_byte_by_byte() -> None:
-    """The bytes of the header, field by field (KIP-98). The CRC is the CRC-32C of all bytes after it."""
+    """The test compares each field of the header with bytes from KIP-98. The CRC covers all bytes after it."""
     data = encode_batch(
         [Record(timestamp=1000, value=b"hi")],
         base_offset=7,
@@ -148,7 +148,10 @@ def test_unknown_magic(magic: int) -> None:
     ("base_offset", "base_timestamp", "last_offset_delta"), [(2**63 - 2, 0, 2), (0, 2**63 - 2, 2), (0, 0, 1)]
 )
 def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, last_offset_delta: int) -> None:
-    """The sum of a base and a delta exceeds 64 bits, or an offset delta exceeds the last offset delta."""
+    """The decoder rejects a record with an offset or timestamp above 64 bits.
+
+    It also rejects an offset delta that is above the last one of the batch.
+    """
     batch = RecordBatch.parse(encode_batch(SMALL))._replace(
         base_offset=base_offset, base_timestamp=base_timestamp, last_offset_delta=last_offset_delta
     )
@@ -158,7 +161,7 @@ def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, l
 
 
 def test_records_that_do_not_fill_their_batch() -> None:
-    """The CRC is right, but the number of records or a length inside the records is wrong."""
+    """The decoder rejects a batch whose CRC is correct but whose record count, or a length in a record, is wrong."""
     content = encode_batch(SMALL)[61:]
     for header_of, body in (
         (SMALL[:2], content),

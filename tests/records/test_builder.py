@@ -1,4 +1,4 @@
-"""A `RecordsBuilder` writes the same bytes as `encode_batch`, for single records and for many values at a time."""
+"""A `RecordsBuilder` writes the same bytes as `encode_batch`, for one record and for many values at once."""
 
 from contextlib import suppress
 from itertools import count
@@ -51,7 +51,7 @@ def test_offset_deltas_of_all_widths_and_lengths_that_look_like_a_placeholder() 
 
 
 class Interrupted(list[bytes]):
-    """A list that raises KeyboardInterrupt, like Ctrl-C, when `len` is called more than `patience` times."""
+    """A list that simulates Ctrl-C: it raises KeyboardInterrupt when `len` is called more than `patience` times."""
 
     patience = 0
 

@@ -13,7 +13,10 @@ from hmb.records import crc
 
 
 def test_the_values_of_the_specifications() -> None:
-    """RFC 3720 (B.4) gives CRC-32C of 32 zero bytes; both check values are those of the digits 1 to 9."""
+    """RFC 3720 (B.4) contains the CRC-32C of 32 zero bytes.
+
+    The other expected values are the checksums of the text "123456789".
+    """
     assert crc.crc32c(bytes(32)) == 0x8A9136AA
     assert crc.crc32c(b"123456789") == 0xE3069283
     assert crc.crc32(b"123456789") == 0xCBF43926

@@ -1,4 +1,4 @@
-"""Filtering of batches whose records the broker has never checked."""
+"""Tests of filtering a batch. The broker has never checked the records of this batch."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from hmb.records.varint import VARINTS
 
 
 def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 1, timestamp_delta: int = 0) -> bytes:
-    """Return a record with key "k" and value "v", whose lengths and deltas may be false."""
+    """Return a record with the key "k" and the value "v". Its lengths and deltas may be wrong."""
     body = (
         b"\0" + VARINTS[timestamp_delta] + VARINTS[offset_delta] + VARINTS[key_size] + b"k" + VARINTS[1] + b"v" + b"\0"
     )
@@ -23,7 +23,10 @@ def raw_record(offset_delta: int, *, length: int | None = None, key_size: int = 
 
 
 def batch_of(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
-    """Return a batch with a valid header and CRC around any content."""
+    """Return a batch with a valid header and a correct CRC.
+
+    `content` takes the place of its records, and may be any bytes.
+    """
     frame = RecordBatch.parse(encode_batch([Record(timestamp=100)] * (last_offset_delta + 1)))
     return RecordBatch.parse(frame.with_records(content, count, 100))
 
@@ -56,7 +59,10 @@ def test_valid_records_are_listed_and_kept_at_their_offsets() -> None:
     ],
 )
 def test_records_with_false_lengths_or_deltas_are_refused(records: Sequence[bytes]) -> None:
-    """Regression: a false offset delta made compaction remove valid records."""
+    """The filter refuses records with wrong lengths or deltas.
+
+    Before the repair, a wrong offset delta made compaction remove valid records.
+    """
     batch = batch_of(b"".join(records), 2, 1)
     for use in (lambda: keys_of(batch), lambda: filter_batch(batch, lambda *_: False)):
         with pytest.raises(KafkaError) as refused:
@@ -111,7 +117,10 @@ def tombstone_with_header(key: bytes) -> bytes:
 
 
 def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon() -> None:
-    """Regression: setting a delete horizon decoded and encoded the record, but such a header cannot be decoded."""
+    """A tombstone gets a delete horizon although its header key is not valid UTF-8.
+
+    Before the repair, the filter decoded the headers first, and failed.
+    """
     record = tombstone_with_header(b"\xff\xfe")
     batch = batch_of(record, 1, 0)
     kept = filter_batch(batch, lambda *_: True, delete_horizon=9_000)
@@ -137,7 +146,10 @@ def test_a_delete_horizon_keeps_every_record(records: list[Record], codec: Codec
 
 
 def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
-    """Regression: listing the keys of 1.25 million records, in 1 MB of zstd, took a gigabyte of memory."""
+    """The filter refuses a batch with too many records before it lists their keys.
+
+    Before the repair, the keys of 1.25 million records (1 MB of zstd) took a gigabyte.
+    """
     records = [Record(key=b"k")] * (MOST_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))
     batches = [

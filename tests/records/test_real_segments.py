@@ -34,7 +34,7 @@ def test_kafka_082(codec: str) -> None:
 
 
 def test_kafka_082_appends_the_same_bytes() -> None:
-    """HMB and Kafka 0.8.2.2 append the same message sets of a producer, and the bytes of their logs are equal."""
+    """HMB and Kafka 0.8.2.2 append the same message sets of a producer. The bytes of both logs are equal."""
     stored = segment("kafka082-none")
     sent = encode_message_set(list(read_records(stored)), 0)
     assert assign_offsets(sent, 0).data == stored

@@ -1,4 +1,4 @@
-"""Every codec decompresses to the original data, and no input makes a codec use more memory than the limit."""
+"""Every codec decompresses to the original data. No input makes a codec use more memory than the limit."""
 
 import subprocess
 import sys
@@ -53,7 +53,10 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_content_was_held_twice_while_it_was_returned(codec: Codec) -> None:
-    """Regression: a copy of the result doubled the peak of memory, and gzip kept its pieces until it joined them."""
+    """`decompress` holds the content in memory once.
+
+    Before the repair, it made a copy of the result. For gzip, it also kept all pieces until it joined them.
+    """
     packed = compress(codec, bytes(8 * MB))
     tracemalloc.start()
     try:
@@ -112,9 +115,9 @@ def test_snappy_frames_as_java_writes_them() -> None:
 
 
 def test_lz4_header_checksum_of_old_clients() -> None:
-    """KAFKA-3160: clients before 0.10 also hashed the magic, so their checksum byte differs.
+    """Kafka's clients before 0.10 computed the header checksum of lz4 over the magic number, too (KAFKA-3160).
 
-    Readers of v0 ignore it.
+    Their checksum byte is therefore different, and readers of message format 0 must ignore it.
     """
     right, broken = compress(Codec.LZ4, b"x", magic=1), compress(Codec.LZ4, b"x", magic=0)
     assert right[:7] == bytes.fromhex("04224d18 60 40 82")
@@ -126,7 +129,10 @@ def test_lz4_header_checksum_of_old_clients() -> None:
 
 
 def test_lz4_frames_with_linked_blocks() -> None:
-    """LZ4 libraries link blocks by default. Kafka's Java reader rejects linked blocks, and HMB reads them."""
+    """HMB reads lz4 frames with linked blocks, which lz4 libraries write by default.
+
+    Kafka's Java reader rejects them.
+    """
     data = b"".join(b"%d " % n for n in range(40_000))
     linked = bytes(cramjam.lz4.compress(data))
     assert not linked[4] & 0x20
@@ -165,7 +171,7 @@ except KafkaError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
-    """`decompress` refuses 300 MB of zeros. Until then, it takes only the memory of the limit and of a window."""
+    """`decompress` refuses 300 MB of zeros. It uses no more memory than the limit and one window of the codec."""
     command = [sys.executable, "-c", BOMB, codec.name]
     run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)
     code, kilobytes = run.stdout.decode().split()
@@ -174,7 +180,7 @@ def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
 
 
 def test_a_false_snappy_size_is_rejected() -> None:
-    """The test's snappy block has ten bytes, and declares a decompressed size of 100 MB."""
+    """A snappy block of ten bytes that claims a decompressed size of 100 MB is rejected."""
     claim = bytes([0x80, 0x80, 0x80, 0x32]) + b"abcdef"
     with pytest.raises(KafkaError) as refused:
         decompress(Codec.SNAPPY, claim, limit=1 << 40)

@@ -59,7 +59,10 @@ def test_records_of_each_length_are_decoded_or_return_none(size: int) -> None:
     change=st.none() | st.tuples(st.floats(0, 1), st.integers(1, 255)),
 )
 def test_the_keys_are_those_of_raw_records_or_none(records: list[Record], change: tuple[float, int] | None) -> None:
-    """One byte of the records may be damaged. If `raw_records` reports damage, `plain_keys` returns None."""
+    """`plain_keys` returns the same keys as `raw_records`, or None.
+
+    The test damages one byte in some cases. If `raw_records` then reports damage, `plain_keys` must return None.
+    """
     batch = batch_of(records)
     data = bytearray(batch.uncompressed())
     if change is not None:

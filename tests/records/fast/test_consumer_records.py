@@ -67,9 +67,9 @@ def test_batches_of_many_records(count: int) -> None:
 @given(records, st.data())
 @example([Record(timestamp=NOW, value=b"x")], None)
 def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataObject | None) -> None:
-    """The test damages up to three bytes after the CRC.
+    """Both decoders find the same damage.
 
-    These bytes belong to the header's counts and times, or to the records.
+    The test changes up to three bytes after the CRC field, so in the header's counts and times, or in the records.
     """
     encoded = bytearray(encode_batch(given_))
     if data is not None:

@@ -1,4 +1,4 @@
-"""`raw_records` finds the same values as `decode_records` in each record, or both functions report damage."""
+"""`raw_records` and `decode_records` return the same values for each record, or both functions report damage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_same_facts_as_in_decoded_records(records: list[Record], draw: st.Da
 
 @given(record_lists(), st.data())
 def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], draw: st.DataObject) -> None:
-    """`raw_records` skips values and headers, so it may accept a record whose headers cannot be decoded."""
+    """`raw_records` may accept a damaged record that `decode_records` rejects: only the latter decodes the headers."""
     encoded = bytearray(encode_batch(records, keep_offsets=True))
     encoded[draw.draw(st.integers(61, len(encoded) - 1))] = draw.draw(st.integers(0, 255))
     batch = RecordBatch.parse(bytes(encoded))

@@ -1,4 +1,4 @@
-"""Conversion of record batches to messages for old clients, and of old clients' messages to record batches."""
+"""Conversion of record batches to messages for old clients, and of messages from old clients to record batches."""
 
 import pytest
 from hypothesis import given
@@ -96,9 +96,9 @@ def test_old_messages_are_sent_unchanged() -> None:
 
 
 def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
-    """Regression: 31 KB of zstd became a response of 900 MiB.
+    """The messages for an old client have at most the size limit of the fetch.
 
-    The limit applied to each batch, but not to the messages made from it.
+    Before the repair, only the size of each batch was limited. A batch of 31 KB (zstd) became a response of 900 MiB.
     """
     batches = [
         encode_batch(
@@ -119,7 +119,7 @@ def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
 
 
 def batches_of(*sizes: int) -> list[bytes]:
-    """Return one batch of two records for each size. The first value has this size."""
+    """Return a batch of two records for each size. The value of the first record has this size."""
     return [
         encode_batch([Record(value=bytes(size)), Record(value=b"second")], codec=Codec.GZIP, base_offset=2 * number)
         for number, size in enumerate(sizes)
@@ -133,7 +133,11 @@ def changed(data: bytes, position: int) -> bytes:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", Codec)
 def test_a_damaged_batch_became_messages_with_right_crcs(magic: int, codec: Codec) -> None:
-    """Regression: the batch's CRC was not checked before each converted record got a new CRC."""
+    """A damaged batch is not converted.
+
+    Before the repair, the conversion did not check the batch's CRC. It gave each converted record a new, correct CRC,
+    so nobody could notice the damage.
+    """
     whole = [encode_batch([Record(value=b"a"), Record(value=b"b")], base_offset=2 * n, codec=codec) for n in range(3)]
     size = len(whole[0])
     for position in range(21, size):  # the bytes that the CRC covers
@@ -155,7 +159,10 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:
-    """The conversion finds a wrong length that the producer has written. The earlier records can be read."""
+    """A producer has written a record with a wrong length.
+
+    The conversion returns the records before it, and ends there.
+    """
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())
     content[-3] = 98  # The length of the second value is now 49, not 1.
@@ -167,9 +174,9 @@ def test_records_that_cannot_be_read_end_the_messages() -> None:
 
 
 def test_a_conversion_was_held_as_a_whole_until_it_was_sent() -> None:
-    """Regression: 50 connections of clients that read nothing took 4 GB.
+    """A conversion holds only one batch and one piece of the result in memory.
 
-    Now one piece and its batch are in memory at a time.
+    Before the repair, it held the whole result until it was sent. 50 clients that read nothing then took 4 GB.
     """
     data = b"".join(batches_of(*[500_000] * 40))
     measured = conversion(data, 1, 0, PLENTY)

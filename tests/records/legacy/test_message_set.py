@@ -31,7 +31,7 @@ old_codecs = pytest.mark.parametrize("codec", OLD_CODECS)
 
 
 def as_stored(records: list[Record], magic: int) -> list[Record]:
-    """Return the records with only the fields that an old format stores."""
+    """Return the records without the fields that an old format does not store."""
     kind = TimestampType.CREATE_TIME if magic else TimestampType.NO_TIMESTAMP_TYPE
     return [Record(r.offset, r.timestamp if magic else -1, r.key, r.value, (), kind) for r in records]
 
@@ -129,10 +129,7 @@ def test_a_v1_wrapper_with_relative_offsets_keeps_its_bytes() -> None:
 
 
 def test_a_v1_wrapper_with_other_offsets_is_repaired() -> None:
-    """Some clients wrote absolute offsets or zeros into the messages of a v1 wrapper.
-
-    The broker repairs these offsets.
-    """
+    """The broker repairs the offsets inside a v1 wrapper. Some clients write absolute offsets or zeros there."""
     inside = b"".join([encode_message(0, 1, 0, 100, None, b"%d" % n) for n in range(3)])
     wrapper = encode_message(0, 1, Codec.GZIP, 7, None, compress(Codec.GZIP, inside))
     assigned = assign_offsets(wrapper, 20)
@@ -171,7 +168,11 @@ def test_batches_that_no_producer_may_send(magic: int) -> None:
 @both_magics
 @old_codecs
 def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
-    """Regression: 120 KiB of wrappers held the log's lock for half a minute. Each wrapper was below the limit."""
+    """All wrappers of a message set share one limit for decompressed bytes.
+
+    Before the repair, the limit applied to each wrapper alone. 120 KiB of wrappers then held the log's lock for half a
+    minute.
+    """
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
     assert assign_offsets(wrapper * 3, 0, limit=limit).count == 3
@@ -180,7 +181,10 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 
 
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
-    """Regression: all messages of a wrapper became objects at once, so a wrapper of a few KB took a gigabyte."""
+    """A wrapper with very many messages is decoded one message at a time.
+
+    Before the repair, all messages became objects at once, so a wrapper of a few KB took a gigabyte.
+    """
     inside = encode_message(0, 1, 0, 5, None, None) * 50_000
     wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))
     tracemalloc.start()
@@ -227,7 +231,7 @@ def test_cut_anywhere(magic: int) -> None:
 
 @pytest.mark.parametrize("lengths", [(-1, 6), (2**31 - 1, 0), (0, 2**31 - 1), (5, 5), (1, -1)])
 def test_lengths_that_do_not_fill_the_message(lengths: tuple[int, int]) -> None:
-    """The CRC is right, but the lengths of key and value are wrong."""
+    """A message is rejected if its CRC is correct but the lengths of its key and its value are wrong."""
     message = bytearray(encode_message(0, 0, 0, -1, b"", b"12345"))
     message[18:26] = b"".join(length.to_bytes(4, "big", signed=True) for length in lengths)
     message[12:16] = crc32(memoryview(message)[16:]).to_bytes(4, "big")
