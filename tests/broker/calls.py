@@ -1,4 +1,4 @@
-"""Helpers for tests: Produce, Fetch and ListOffsets requests for one topic partition, and their responses."""
+"""Helpers for tests that send Produce, Fetch and ListOffsets requests for one partition, and read the responses."""
 
 from __future__ import annotations
 

@@ -41,7 +41,10 @@ LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
 
 @dataclass
 class Asker:
-    """A client without a socket. It passes the bytes of each request to the dispatcher, as a connection does."""
+    """A client without a socket.
+
+    The client passes the bytes of each request to the dispatcher, as a connection does.
+    """
 
     broker: BrokerContext
     dispatcher: Dispatcher
@@ -61,7 +64,7 @@ class Asker:
         return b"".join(map(as_bytes, parts))[4:] if parts else None
 
     def close(self) -> None:
-        """Close the coordinators and the logs, as in the stop of a broker."""
+        """Close the coordinators and the logs, as the broker does when it stops."""
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
             self.broker.transactions.stop(time.monotonic() + 5)
@@ -79,7 +82,10 @@ def as_bytes(part: object) -> bytes:
 
 
 def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
-    """Return an `Asker` for a broker without a network. With `sync`, coordinators sync their logs before an answer."""
+    """Return an `Asker` for a broker without a network.
+
+    With `sync`, coordinators sync their logs before they respond.
+    """
     logs = LogManager(directory)
     configs = DynamicConfig(properties, ConfigStore(logs.directory, logs.manifest))
     config = configs.current
@@ -134,7 +140,7 @@ def ask(make_asker: Callable[..., Asker]) -> Asker:
 
 @dataclass
 class Wire:
-    """A connection of a client, on which the test itself sends and receives the bytes."""
+    """A client's connection to a broker. The test itself sends and receives the bytes."""
 
     socket: socket.socket
 

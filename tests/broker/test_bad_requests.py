@@ -1,4 +1,4 @@
-"""Tests of requests whose fields contradict each other. HMB and Kafka 4.3.0 return the same error codes.
+"""Tests of requests whose fields contradict each other. The expected error codes are those of Kafka 4.3.0.
 
 The tests in tests/conformance/same_bytes compare more contradictory requests with Kafka.
 """
@@ -71,7 +71,7 @@ def test_offsets_asked_for_twice_are_refused_once(ask: Asker) -> None:
 
 @pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11), (-(2**63), 1)])
 def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, version: int) -> None:
-    """The broker checks the timestamp before the topic, so the error is the same for an unknown topic."""
+    """The broker checks the timestamp before the topic, so an unknown topic gets the same error as an existing one."""
     wanted = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(timestamp=timestamp)]
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="nobody", partitions=wanted)])
     assert ask(request, version).topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -84,7 +84,7 @@ def test_a_producer_sends_both_id_and_epoch_or_neither(ask: Asker, producer_id: 
 
 
 def test_the_checks_of_a_new_topic_have_a_fixed_order(ask: Asker) -> None:
-    """The broker checks the name first, then the settings, the partitions and the replicas."""
+    """The broker checks the name of a new topic first, then its settings, its partition count and its replicas."""
     ask.broker.topics.create("there", 1)
     bad = [Creatable.CreatableTopicConfig(name="colour", value="blue")]
     for wanted, code in (
@@ -119,7 +119,10 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
 def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: Asker, position: int, value: int) -> None:
-    """The error is INVALID_RECORD. After CORRUPT_MESSAGE, clients would send the same wrong batch again."""
+    """A batch with an impossible record count and a correct CRC gets INVALID_RECORD.
+
+    After CORRUPT_MESSAGE, clients would send the same wrong batch again.
+    """
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, position, value)
@@ -129,7 +132,10 @@ def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: As
 
 
 def test_a_record_count_too_large_for_the_batch_size_is_invalid(ask: Asker) -> None:
-    """If the broker accepted a small batch that claims 2 billion records, this batch would use 2 billion offsets."""
+    """The broker refuses a small batch that claims 2 billion records.
+
+    If it accepted the batch, it would use 2 billion offsets.
+    """
     log = ask.broker.topics.create("t", 1).partitions[0]
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, 23, 2**31 - 2)

@@ -1,6 +1,6 @@
-"""Tests of behavior on which clients depend, and that new brokers often get wrong. Each behavior has a number.
+"""Tests of behavior on which clients depend, and which new brokers often implement wrongly. Each behavior has a number.
 
-Each behavior has one short test in this module. Further tests are in the test modules of the APIs.
+Each behavior has one short test in this module. The test modules of the single APIs contain further tests.
 """
 
 from __future__ import annotations

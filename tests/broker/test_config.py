@@ -1,4 +1,4 @@
-"""Tests of settings: Kafka's names for times, warnings, and errors that name a setting as the user wrote it."""
+"""Tests of settings: Kafka's names for one time in several units, warnings, and the names of settings in errors."""
 
 import pytest
 
@@ -25,7 +25,11 @@ HOUR = 60 * 60 * 1000
     ],
 )
 def test_of_several_settings_for_one_time_the_finest_unit_wins(properties: dict[str, str], retention_ms: int) -> None:
-    """Regression: log.retention.hours and log.retention.minutes were ignored, and records stayed for seven days."""
+    """The setting with the finest unit of time wins.
+
+    Before the repair, the broker ignored log.retention.hours and log.retention.minutes, and kept records for seven
+    days.
+    """
     assert BrokerConfig.from_properties(properties).log.retention_ms == retention_ms
     assert unknown_names(properties) == []
 
@@ -43,7 +47,7 @@ def test_segments_roll_earlier_by_hours_or_milliseconds() -> None:
 
 
 def test_a_topic_may_keep_nothing() -> None:
-    """As in Kafka 4.3, a topic's retention.ms may be 0, but the broker's log.retention.ms must not be 0."""
+    """As in Kafka 4.3, a topic's retention.ms may be 0, but the broker's setting log.retention.ms must not be 0."""
     assert log_config({"retention.ms": "0"}, LogConfig()).retention_ms == 0
 
 
@@ -107,7 +111,11 @@ def test_unknown_settings_are_named_with_the_nearest() -> None:
 
 
 def test_an_empty_data_directory_is_not_the_current_one() -> None:
-    """Regression: an empty data_dir meant the current directory, so recovery truncated a file there like a log file."""
+    """The broker refuses an empty data directory.
+
+    Before the repair, an empty name meant the current directory. Recovery then truncated a file there as if it were a
+    log file.
+    """
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):
             BrokerServer(**arguments)

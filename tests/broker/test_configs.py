@@ -65,7 +65,10 @@ def asked(ask: Asker) -> Asker:
 
 
 def test_every_default_of_a_topic_is_returned_with_its_source(asked: Asker) -> None:
-    """DescribeConfigs returns each setting of a topic with its value and its source. See test_behaviours.py, 5."""
+    """DescribeConfigs returns each setting of a topic with its value and its source.
+
+    See behavior 5 in test_behaviours.py.
+    """
     entries = {entry.name: entry for entry in describe(asked, TOPIC, "t").configs}
     assert len(entries) == 33
     assert all(entry.documentation and entry.config_type for entry in entries.values())
@@ -136,7 +139,10 @@ def test_set_and_delete(asked: Asker) -> None:
 
 
 def test_append_and_subtract(asked: Asker) -> None:
-    """APPEND and SUBTRACT change the current list or, without one, the default list. The result has no duplicates."""
+    """APPEND adds to the topic's list, and SUBTRACT removes from it.
+
+    If the topic has no list, both begin with the default. The result has no duplicates.
+    """
     for operation, value, policy in (
         (APPEND, "compact", "delete,compact"),
         (APPEND, "compact,delete", "delete,compact"),
@@ -150,7 +156,10 @@ def test_append_and_subtract(asked: Asker) -> None:
 
 
 def test_a_list_that_grew_above_the_longest_string_is_refused(asked: Asker) -> None:
-    """Regression: several short APPENDs made a list that was too long for a string in a DescribeConfigs response."""
+    """The broker refuses an APPEND that makes a list longer than the longest string.
+
+    Before the repair, it accepted such a list. A DescribeConfigs response then could not contain it.
+    """
     name = "leader.replication.throttled.replicas"
     parts = [",".join(f"{number}:{broker}" for number in range(2_000)) for broker in range(3)]
     codes = [change(asked, TOPIC, "t", (name, APPEND, part)) for part in parts]
@@ -228,7 +237,10 @@ def test_altered_settings_survive_a_restart(make_asker: Callable[..., Asker]) ->
 
 
 def test_concurrent_changes_all_take_effect(asked: Asker) -> None:
-    """The broker reads a list and replaces it for each request. Without a lock, most of these changes would be lost."""
+    """Concurrent APPENDs all take effect.
+
+    The broker reads the list and replaces it for each request. Without a lock, most of these changes would be lost.
+    """
     name = "leader.replication.throttled.replicas"
 
     def append(number: int) -> int:

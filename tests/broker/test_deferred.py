@@ -1,4 +1,4 @@
-"""Tests of pipelined requests: their responses are sent together, after one sync and with one system call."""
+"""Tests of pipelined requests: the broker sends their responses together, after one sync and with one system call."""
 
 from __future__ import annotations
 
@@ -127,7 +127,10 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
 def test_pipelined_produces_share_a_sync_and_a_system_call_only_with_acks_all(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int, sends: int
 ) -> None:
-    """With acks=1 each response is sent alone. When they were collected, client and broker waited for each other."""
+    """With acks=1, the broker sends each response alone.
+
+    Before the repair, it collected these responses, too. The client and the broker then waited for each other.
+    """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))
     log.flush()  # The first flush of a new file also syncs its directory and the manifest.

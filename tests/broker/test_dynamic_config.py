@@ -28,7 +28,7 @@ OWN, ALL, STATIC, DEFAULT = (
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Return a function that creates a broker's settings from properties. Each call uses the same directory."""
+    """Return a function that creates a broker's settings from properties. All calls use the same directory."""
     def make(**given: str) -> DynamicConfig:
         properties = {name.replace("_", "."): value for name, value in given.items()}
         return DynamicConfig(properties, ConfigStore(tmp_path, Manifest(tmp_path)))

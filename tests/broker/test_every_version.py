@@ -27,12 +27,15 @@ TRIES = 40  # random requests for each version
 
 
 def empty_broker(ask: Asker) -> Known:
-    """Send no request, so that the broker stays empty. Return no names."""
+    """Do not send any request, so that the broker stays empty. Return no names."""
     return Known()
 
 
 def used_broker(ask: Asker) -> Known:
-    """Create topics, groups of both protocols, committed offsets and a transactional id; return their names."""
+    """Create topics, groups of both protocols, committed offsets and a transactional id.
+
+    Return the names of all of these.
+    """
     known = Known()
     for name, configs in ((TOPIC, {}), (COMPACTED, {"cleanup.policy": "compact"})):
         known.topic_ids.append(ask.broker.topics.create(name, 2, configs).id)
@@ -66,7 +69,11 @@ def test_every_request_gets_a_response_in_its_version(
     api_key: ApiKey,
     make_state: Callable[[Asker], Known],
 ) -> None:
-    """Regression: DescribeGroups v0 to v5 closed the connection, because the response set a field of version 6."""
+    """Every request gets a response in its version.
+
+    Before the repair, a DescribeGroups request in versions 0 to 5 closed the connection, because the response set a
+    field of version 6.
+    """
     caplog.set_level(logging.ERROR)
     cls = request_class(api_key)
     ask = make_asker(offsets_topic_num_partitions="2", transaction_state_log_num_partitions="2")

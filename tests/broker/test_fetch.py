@@ -1,4 +1,4 @@
-"""Tests of fetches that wait for records, and of fetches by old clients: each ends, and `max_bytes` is respected."""
+"""Tests of fetches that wait for records, and of fetches by old clients. Each fetch ends, and respects `max_bytes`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tests.storage.conftest import batch
 
 
 def test_a_fetch_of_an_old_client_keeps_to_max_bytes_after_conversion(ask: Asker) -> None:
-    """Regression: the limit counted compressed bytes, so some KB of zstd data became a response of hundreds of MB."""
+    """A converted response for an old client has at most `max_bytes`.
+
+    Before the repair, the limit counted compressed bytes. Some KB of zstd then became a response of hundreds of MB.
+    """
     for name in ("a", "b"):
         log = ask.broker.topics.create(name, 1).partitions[0]
         for _ in range(20):
@@ -46,7 +49,10 @@ def test_no_fetch_waits_longer_than_a_connection_may_be_idle(make_asker: Callabl
 
 
 def test_a_long_poll_finds_a_topic_that_was_created_again(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A waiting fetch has the log of the deleted topic, and looks up the topic every LOG_CHECK_INTERVAL seconds."""
+    """A fetch waits for records, and its topic is deleted and created again.
+
+    The waiting fetch looks up the topic every LOG_CHECK_INTERVAL seconds, so it finds the new log.
+    """
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.01)
     old = ask.broker.topics.create("t", 1)
     looks = itertools.count()

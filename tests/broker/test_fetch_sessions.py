@@ -1,4 +1,4 @@
-"""Tests of fetch sessions: the state that a broker stores, its responses, and the limit of their number."""
+"""Tests of fetch sessions: the state that a broker stores, its responses, and the maximum number of sessions."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def test_a_stale_leader_epoch_is_reported_without_records(ask: Asker, session: i
 
 
 def test_a_partition_with_returned_records_comes_after_the_other_partitions(ask: Asker, session: int) -> None:
-    """A partition whose records always fill the response must not starve the other partitions of the session."""
+    """A partition whose records were returned goes to the end of the session's order.
+
+    Otherwise a partition that always fills the response would starve the others.
+    """
     size = append(ask, 0)
     append(ask, 1)
     small = {"max_bytes": 1}

@@ -82,7 +82,7 @@ def heartbeat(ask: Asker, version: int, joined: Any) -> int:
 
 
 def leave(ask: Asker, version: int, joined: Any) -> int:
-    """Remove a member from the group; return the member's error code."""
+    """Remove a member from the group. Return the error code of this member."""
     if version < 3:
         code: int = ask(LeaveGroupRequest(group_id="g", member_id=joined.member_id), version).error_code
         return code
@@ -107,7 +107,7 @@ def test_a_member_joins_and_leads(ask: Asker, version: int) -> None:
 
 @pytest.mark.parametrize("version", JoinGroupRequest.versions)
 def test_an_error_of_join_group_has_no_protocol(ask: Asker, version: int) -> None:
-    """Below version 7 the protocol name in an error response is "", because old clients fail on a null name."""
+    """In versions below 7, the protocol name in an error response is "". Old clients fail if this name is null."""
     answer = ask(JoinGroupRequest(group_id="g", session_timeout_ms=1, member_id="me"), version)
     assert (answer.error_code, answer.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
     assert (answer.protocol_name, answer.leader, answer.member_id) == (None if version >= 7 else "", "", "me")
@@ -211,7 +211,7 @@ def test_delete_groups(ask: Asker, version: int) -> None:
 
 
 def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: Callable[[], Wire]) -> None:
-    """Regression: if a client waited for a JoinGroup response, the broker's stop did not answer the request."""
+    """When the broker stops, it responds to a JoinGroup that waits. Before the repair, the client got no response."""
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
     wire.send(framed(JOIN, 3))
@@ -246,7 +246,10 @@ def test_without_the_topic_no_coordinator_exists_yet(make_asker: Callable[..., A
 def test_a_client_id_of_the_greatest_length_gets_a_member_id(
     ask: Asker, version: int, instance_id: str | None
 ) -> None:
-    """Regression: a member id contains the client id, so a long client id made the member id too long for a string."""
+    """A client id of the greatest length gets a member id.
+
+    A member id contains the client id. Before the repair, the member id was then too long for a string.
+    """
     ask.client = ClientConnection("\u00e9" * 16_383)
     static = {} if version < 5 else {"group_instance_id": instance_id}
     joined = join(ask, version, **static)
@@ -258,7 +261,11 @@ def test_a_client_id_of_the_greatest_length_gets_a_member_id(
 def test_a_sync_with_a_protocol_type_of_40_kb_leaves_the_group_as_it_was(
     ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the coordinator could not encode such a group's record. The group was unusable until a restart."""
+    """A SyncGroup with a protocol type of 40 KB does not change the group.
+
+    Before the repair, the coordinator could not encode such a group's record, and the group was unusable until a
+    restart.
+    """
     joined = join(ask, 5)
     protocols = {"protocol_type": "p" * 40_000, "protocol_name": "range"}
     with monkeypatch.context() as lenient, pytest.raises(CloseConnection, match="string of 40000 bytes"):

@@ -1,4 +1,4 @@
-"""Tests of the docstrings of handlers: each has four parts, and its versions are those of the message class."""
+"""Tests of the docstrings of handlers: each has four parts, and names the same versions as the message class."""
 
 from __future__ import annotations
 

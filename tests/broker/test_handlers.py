@@ -96,7 +96,10 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
-    """Regression: some versions cannot encode a response with a null name, so the broker closed the connection."""
+    """A Metadata response with a null topic name cannot be encoded in some versions.
+
+    Before the repair, the broker closed the connection after such a request. The broker now refuses it.
+    """
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])
     for request, name in ((by_null, ""), (by_id, "t")):
@@ -210,7 +213,7 @@ def test_this_broker_coordinates_every_group_and_transaction(ask: Asker, version
 
 
 def test_the_log_names_the_client_of_an_invalid_response(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
-    """The log names the API, the version and the client of a request whose response cannot be encoded."""
+    """If a response cannot be encoded, the broker's log names the API and version of the request, and the client."""
     broken = lambda request, context: MetadataResponse(cluster_id=5)  # type: ignore[arg-type]  # noqa: E731
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, {ApiKey.METADATA: broken})
     with pytest.raises(CloseConnection):

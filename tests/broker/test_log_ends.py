@@ -22,7 +22,10 @@ MakeAsker = Callable[..., Asker]
 
 
 def delete(ask: Asker, offsets: Mapping[int, int], *, topic: str = "t", version: int = 2) -> dict[int, tuple[int, int]]:
-    """Delete the records below an offset of each partition; return `{partition: (log start offset, error code)}`."""
+    """Delete the records below the given offset of each partition.
+
+    Return `{partition: (log start offset, error code)}`.
+    """
     partition = DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition
     partitions = [partition(partition_index=number, offset=offset) for number, offset in offsets.items()]
     request = DeleteRecordsRequest(topics=[DeleteRecordsRequest.DeleteRecordsTopic(name=topic, partitions=partitions)])
@@ -76,7 +79,10 @@ def test_an_internal_topic_keeps_its_records(ask: Asker) -> None:
 
 
 def test_deleted_records_stay_deleted_after_a_kill(ask: Asker, make_asker: MakeAsker, tmp_path: Path) -> None:
-    """The new log start offset is on disk when the response is sent. The test restores the files of that moment."""
+    """The broker stores the new log start offset on disk before it responds to DeleteRecords.
+
+    The test keeps the checkpoint file of this moment, and starts a broker with it.
+    """
     log = filled(ask).partitions[0]
     log.flush()
     assert delete(ask, {0: 4}) == {0: (4, 0)}
@@ -137,7 +143,7 @@ def test_offsets_come_with_the_epoch_that_wrote_them(ask: Asker) -> None:
 
 
 def several_epochs(ask: Asker) -> Log:
-    """Return a log: leader epoch 0 wrote the offsets 0 and 1, epoch 2 wrote 2 and 3, epoch 5 wrote 4 and 5."""
+    """Return a log with three leader epochs: epoch 0 has offsets 0 and 1, epoch 2 has 2 and 3, epoch 5 has 4 and 5."""
     log = filled(ask).partitions[0]
     log.epochs = LeaderEpochs([(0, 0), (2, 2), (5, 4)])
     return log

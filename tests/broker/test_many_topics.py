@@ -25,7 +25,10 @@ Altered = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Return a counter that grows each time the broker replaces a state file. Its keys are the files' names."""
+    """Return a counter with the names of state files as keys.
+
+    The counter grows when the broker replaces a state file.
+    """
     counts: Counter[str] = Counter()
     rename = Path.rename
 
@@ -54,7 +57,10 @@ def test_many_topics_are_created_together(make_asker: Callable[..., Asker], writ
 
 
 def test_many_topics_are_deleted_together(make_asker: Callable[..., Asker], written: Counter[str]) -> None:
-    """Regression: one request that deleted 3,000 topics took 111 seconds."""
+    """One request deletes many topics, and the broker writes each state file once.
+
+    Before the repair, the deletion of 3,000 topics took 111 seconds.
+    """
     ask = make_asker()
     create(ask, *NAMES, "stays")
     written.clear()
@@ -131,7 +137,7 @@ def test_new_topics_of_one_request_that_collide_in_metric_names(ask: Asker) -> N
 
 
 def test_one_request_makes_at_most_10000_partitions(ask: Asker) -> None:
-    """The broker creates no topic of a request for more than 10,000 partitions, as Kafka does."""
+    """The broker refuses a request to create topics with more than 10,000 partitions in total, as Kafka does."""
     assert create(ask, "a", "b", partitions=5_001) == [ErrorCode.POLICY_VIOLATION] * 2
     assert ask.broker.topics.all() == []
 

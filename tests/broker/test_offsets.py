@@ -1,4 +1,4 @@
-"""Tests of OffsetCommit, OffsetFetch and OffsetDelete: every version, every error, and after a restart."""
+"""Tests of OffsetCommit, OffsetFetch and OffsetDelete: every version, every error, and the offsets after a restart."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_fetch_in_every_version(ask: Asker, version: int) -> None:
 
 
 def test_commit_metadata_and_leader_epoch_minus_1_are_returned_unchanged(ask: Asker) -> None:
-    """OffsetFetch returns the metadata of a commit unchanged. See test_behaviours.py, 11."""
+    """OffsetFetch returns the metadata of a commit unchanged. See behavior 11 in test_behaviours.py."""
     for text in ("", "ü€😀", '{"json": "\\n"}\n\0', " "):
         assert commit(ask, {0: 5}, committed_metadata=text, committed_leader_epoch=-1) == [(0, 0)]
         assert fetch(ask) == {0: (5, -1, text, 0)}
@@ -69,7 +69,7 @@ def test_commit_metadata_and_leader_epoch_minus_1_are_returned_unchanged(ask: As
 
 
 def test_every_advertised_version_works_completely(ask: Asker) -> None:
-    """Behavior 3: OffsetFetch v10 uses topic ids, so Metadata must return them."""
+    """OffsetFetch v10 uses topic ids, so Metadata must return topic ids. See behavior 3 in test_behaviours.py."""
     versions = {
         each.api_key: each
         for each in ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), 3).api_keys
@@ -88,7 +88,10 @@ def test_any_number_is_an_offset(ask: Asker) -> None:
 
 
 def test_metadata_that_is_too_large_stops_no_other_partition(ask: Asker) -> None:
-    """Only the partition with too long metadata gets an error. The length counts UTF-16 units, as in Kafka."""
+    """If the metadata for one partition is too long, only this partition gets an error.
+
+    The length is counted in UTF-16 units, as in Kafka.
+    """
     assert commit(ask, {0: 1}, committed_metadata="ü" * 4096) == [(0, 0)]
     for text in ("x" * 4097, "😀" * 2048 + "x"):
         assert commit(ask, {1: 1}, committed_metadata=text) == [(1, ErrorCode.OFFSET_METADATA_TOO_LARGE)]

@@ -68,7 +68,10 @@ def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(a
 
 
 def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
-    """OffsetCommit requests of versions 2 to 4 contain a retention time for their offsets."""
+    """In versions 2 to 4, an OffsetCommit request contains a retention time.
+
+    The broker uses this time for the committed offsets.
+    """
     commit(ask, {0: 1}, 2, retention_time_ms=0)
     commit(ask, {1: 1}, 4, retention_time_ms=1_000_000)
     commit(ask, {2: 1}, 5)
@@ -79,7 +82,10 @@ def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
 
 
 def test_a_commit_time_of_the_request_counts(ask: Asker) -> None:
-    """OffsetCommit requests of version 1 contain the time of the commit."""
+    """In version 1, an OffsetCommit request contains the time of the commit.
+
+    The broker uses this time for the expiry of the offsets.
+    """
     commit(ask, {0: 1}, 1, commit_timestamp=5)
     commit(ask, {1: 1}, 1)
     ask.broker.groups.offsets.expire(1_000_000)
@@ -104,7 +110,10 @@ def test_offsets_of_topics_that_a_group_reads_do_not_expire(ask: Asker) -> None:
 def test_a_group_that_fails_kept_the_offsets_of_all_others(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: an internal error in one group stopped the expiry of offsets in all other groups."""
+    """If the expiry of offsets fails in one group, the offsets of the other groups still expire.
+
+    Before the repair, an internal error in one group stopped the expiry in all others.
+    """
     for group_id in ("bad", "good"):
         commit(ask, {0: 1}, group=group_id)
     when = group_expiry.expiry
@@ -152,7 +161,10 @@ def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files
 
 
 def test_an_offset_of_an_older_topic_of_that_name_is_ignored(ask: Asker) -> None:
-    """A crash during a topic's deletion can leave its committed offsets. A new topic of this name must not use them."""
+    """A crash during a topic's deletion can leave committed offsets of this topic.
+
+    A new topic of the same name must not use these offsets.
+    """
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")
     assert older is not None

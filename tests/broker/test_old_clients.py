@@ -31,7 +31,7 @@ def values(response: FetchResponse) -> list[bytes | None]:
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Return a log with five batches of two records each, in two closed segments and the active segment."""
+    """Return a log with five batches of two records each. The log has two closed segments and the active segment."""
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "180"}).partitions[0]
     for number in range(5):
         records = [Record(timestamp=number, value=b"%d%s" % (number, letter)) for letter in (b"a", b"b")]
@@ -49,7 +49,10 @@ def flip(log: Log, segment: int, position: int) -> None:
 def test_a_changed_record_was_served_with_a_right_crc(
     ask: Asker, log: Log, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: the conversion gave a damaged record a new, correct CRC, so old clients did not notice the damage."""
+    """The broker does not send a damaged record to an old client.
+
+    Before the repair, the conversion gave the record a new, correct CRC, so the client did not notice the damage.
+    """
     size = log.segments[0].size // 2
     flip(log, 0, 2 * size - 3)  # This bit is in the last record of the second batch.
     assert values(ask(fetch(0), version)) == [b"0a", b"0b"]
@@ -94,7 +97,10 @@ def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
 
 
 def test_stored_messages_are_sent_unchanged(ask: Asker) -> None:
-    """The broker sends stored messages unchanged, even damaged ones. The stored CRC shows the damage to a client."""
+    """The broker sends stored messages unchanged, even damaged ones.
+
+    The client finds the damage, because the stored CRC is wrong.
+    """
     log = ask.broker.topics.create("t", 1).partitions[0]
     data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
     log.append(memoryview(data))
@@ -114,7 +120,10 @@ def test_a_log_that_ends_inside_a_batch_is_an_error_and_no_endless_search(log: L
 def test_clients_that_never_read_kept_whole_responses_in_memory(
     broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: 50 clients that never read their Fetch v2 responses took 4 GB. The broker now closes them."""
+    """The broker closes the connection of an old client that never reads.
+
+    Before the repair, it kept the whole responses in memory. 50 such clients took 4 GB with Fetch v2.
+    """
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
     monkeypatch.setattr(connection, "STALL", 0.5)
@@ -188,7 +197,10 @@ def test_a_response_without_free_memory_ends_its_connection(log: Log, monkeypatc
 
 
 def test_records_that_change_while_they_are_sent_end_their_connection(log: Log) -> None:
-    """The broker has already sent the size of the response. If the records change, it can only close the connection."""
+    """If records change while the broker sends them, the broker closes the connection.
+
+    It has already sent the size of the response, so it cannot send an error.
+    """
     records = old_clients.converted(log.read(0, 1_000), log, 1, 0, 1_000, 1_000)
     assert isinstance(records, ConvertedRecords)
     flip(log, 0, log.segments[0].size - 3)

@@ -79,7 +79,10 @@ def test_records_of_the_far_future_are_named_in_the_answer(ask: Asker) -> None:
 def test_a_produce_releases_its_frame_without_the_garbage_collector(
     ask: Asker, data: bytes, transactional_id: str | None, version: int
 ) -> None:
-    """Regression: the traceback of an error kept a request of 100 MB in memory until the next garbage collection."""
+    """The broker releases a Produce request as soon as the request fails.
+
+    Before the repair, a traceback kept a request of 100 MB in memory until the next garbage collection.
+    """
     ask.broker.topics.create("t", 1)
     request = produce(data)
     request.transactional_id = transactional_id

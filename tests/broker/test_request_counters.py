@@ -1,4 +1,4 @@
-"""Tests of the counters of requests: quantiles, and the error codes in responses."""
+"""Tests of the counters of requests: quantiles of their times, and the error codes in responses."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ Ends = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """Yield the broker's socket and the client's socket. Calls on the broker's socket wait for at most 50 ms."""
+    """Yield both ends of a connection: the broker's socket and the client's socket.
+
+    Calls on the broker's socket wait for at most 50 ms.
+    """
     broker, client = socket.socketpair()
     broker.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0.05))
     with broker, client:
@@ -85,7 +88,10 @@ def test_a_client_that_never_reads_is_given_up(
 def test_a_slow_reader_kept_its_response_in_memory_without_a_limit(
     ends: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
-    """Regression: each partial send restarted the time limit, so a limit of 30 s became 92 s and 123 s."""
+    """The time limit for sending a response covers the whole response.
+
+    Before the repair, each partial send started the time again. A limit of 30 s became 92 s or 123 s.
+    """
     monkeypatch.setattr(sending, "PATIENCE", 0.3)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
     broker, client = ends

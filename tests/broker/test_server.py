@@ -166,7 +166,10 @@ def test_connections_above_the_limit_are_refused() -> None:
 def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
     broker: BrokerServer, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: after one "can't start new thread" the broker accepted no further connections."""
+    """If the broker cannot start a thread for a client, it closes this connection, and accepts the next one.
+
+    Before the repair, it accepted no further connections after one "can't start new thread".
+    """
     start = threading.Thread.start
 
     def fail_once(thread: threading.Thread) -> None:
@@ -186,7 +189,10 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 def test_requests_received_before_the_stop_are_not_processed_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: after a stop had closed the logs, the broker processed Produce requests that it had read before."""
+    """The broker does not process a request after its stop.
+
+    Before the repair, it processed Produce requests that it had read earlier, although its logs were closed.
+    """
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     appended: list[int] = []
@@ -224,7 +230,10 @@ def test_the_broker_notices_a_closed_connection_after_unread_requests() -> None:
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
     connect: Connect, broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the broker kept closed connections of long polls until `max_wait_ms` was over, which can be days."""
+    """The broker closes a long poll's connection when the client has left.
+
+    Before the repair, it kept the connection until `max_wait_ms` was over, which can be days.
+    """
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.05)
     first = connect()
     make_topic(first)
@@ -270,7 +279,11 @@ def test_names_that_the_map_calls_plaintext_are_served() -> None:
 
 @pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
-    """Regression: the broker ignored the setting. It stored records in a temporary directory, which a stop deletes."""
+    """The broker uses the data directory from its configuration.
+
+    Before the repair, it ignored this setting, and stored the records in a temporary directory. It deleted this
+    directory at its stop.
+    """
     with BrokerServer(config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "data"
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
@@ -279,7 +292,7 @@ def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) 
 
 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
-    """A stopped BrokerServer cannot start again: `Stop.requested` stays set and would end its new threads."""
+    """A stopped BrokerServer cannot start again, because `Stop.requested` stays set and would end its new threads."""
     broker = BrokerServer(data_dir=tmp_path)
     with broker, pytest.raises(RuntimeError, match="starts once"):
         broker.start()
@@ -288,7 +301,10 @@ def test_a_broker_starts_once(tmp_path: Path) -> None:
 
 
 def test_a_system_that_reports_no_limit_of_files_still_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """macOS reports that the number of descriptors has no limit, but does not accept "no limit" as a new value."""
+    """macOS reports that the number of file descriptors has no limit, but refuses "no limit" as a new value.
+
+    The broker then sets a number.
+    """
     limits: list[tuple[int, int]] = []
 
     def setrlimit(_: int, wanted: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""Tests of further APIs for topics and the cluster, for example CreatePartitions and DescribeCluster."""
+"""Tests of more APIs for topics and for the cluster, for example CreatePartitions and DescribeCluster."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def described(
 
 
 def read_all(ask: Asker, *topics: str, limit: int) -> list[tuple[str, int]]:
-    """Request topics page by page, as a client would. Return all partitions in the order of the responses."""
+    """Request topics page by page, as a client does. Return all partitions, in the order of the responses."""
     found: list[tuple[str, int]] = []
     cursor: tuple[str, int] | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Tests that the broker creates and deletes topics completely or not at all, even if it crashes in the middle."""
+"""Tests that the broker creates or deletes a topic completely or not at all, even if the broker crashes meanwhile."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
 
 
 def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the broker rename or delete `steps` files or directories. At the next such step, raise Crash instead."""
+    """Let the broker rename or delete `steps` files or directories. The next such step raises Crash instead."""
     left = steps
 
     def crashing(change: Callable[..., object]) -> Callable[..., object]:
@@ -268,7 +268,10 @@ def test_producer_ids_in_logs_are_not_assigned_again(make_asker: MakeAsker, tmp_
 def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
     make_asker: MakeAsker, tmp_path: Path, highest: int
 ) -> None:
-    """Regression: after a record with the greatest possible producer id, the broker could assign no further ids."""
+    """A batch may contain the greatest possible producer id.
+
+    Before the repair, the broker could assign no further ids after such a batch.
+    """
     ask = make_asker()
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0))

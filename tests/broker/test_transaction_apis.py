@@ -63,7 +63,7 @@ class Producer:
         return [each.partition_error_code for each in result.results_by_partition]
 
     def write(self, count: int = 1, version: int | None = None) -> int:
-        """Produce `count` records to partition 0 of topic t; return the error code."""
+        """Produce `count` records to partition 0 of topic t. Return the error code."""
         numbers = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": self.sequence}
         request = produce(batch(count, transactional=True, **numbers))
         request.transactional_id = self.name
@@ -152,7 +152,10 @@ def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
 def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """KIP-890: if the broker accepted such records, no marker would end them. Consumers would then wait for them."""
+    """The broker refuses records whose partition is not part of a transaction (KIP-890).
+
+    If it accepted them, no marker would end them, and consumers with read_committed would wait for the marker.
+    """
     producer = Producer(ask)
     assert producer.write(version=version) == expected
     assert producer.add(1) == [0]
@@ -166,7 +169,10 @@ def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, v
 
 @pytest.mark.parametrize(("version", "expected"), [(11, 0), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_a_transaction_of_a_new_producer_begins_at_0(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """If the log no longer knows a producer of version 1, the producer may continue with a sequence number above 0."""
+    """With transaction version 2, the first sequence number of a new producer must be zero.
+
+    With version 1, the broker accepts a greater number, because the log may have forgotten the producer.
+    """
     producer = Producer(ask)
     producer.add()
     producer.sequence = 1
@@ -250,7 +256,10 @@ def test_offsets_are_visible_when_tsuccessor_transaction_commits(
 
 
 def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Asker]) -> None:
-    """Regression: if all metadata was too long, the broker appended an empty batch, and closed the connection."""
+    """If the metadata of all offsets in a transaction is too long, the broker commits nothing.
+
+    Before the repair, it appended an empty batch, and closed the connection.
+    """
     ask = make_asker(offset_metadata_max_bytes="0")
     ask.broker.topics.create("t", 1)
     producer = Producer(ask)
@@ -263,7 +272,10 @@ def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Ask
 def test_a_decided_transaction_is_completed_at_the_next_start(
     ask: Asker, log: Log, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker was killed after it had stored the decision to commit or abort, and before it wrote the markers."""
+    """The broker is killed after it has stored the decision to commit or abort a transaction.
+
+    It has not yet written the markers. The broker writes them at its next start.
+    """
     producers = {committed: Producer(ask, f"tx-{committed}") for committed in (True, False)}
     for offset, producer in enumerate(producers.values()):
         producer.add()
@@ -316,7 +328,10 @@ def test_an_open_transaction_continues_after_a_restart(ask: Asker, log: Log, mak
 def test_a_producer_id_that_only_the_journal_contains_is_not_assigned_again(
     ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
 ) -> None:
-    """If another broker wrote the data directory, a producer id may be in the transaction journal, but in no log."""
+    """The broker does not assign a producer id that only the transaction journal contains.
+
+    If another broker has written the data directory, the id may be in the journal and in no log.
+    """
     producer = Producer(ask)
     ask.close()
     for name in ("ids", manifest.NAME):

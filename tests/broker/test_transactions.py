@@ -1,4 +1,4 @@
-"""Tests of the records that consumers see in transactions, by isolation level and version of Fetch."""
+"""Tests of the records that consumers see in transactions, for each isolation level and version of Fetch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNCOMMITTED, COMMITTED = 0, 1
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Return a log: offsets 0 and 1 are aborted, 3 is committed, 5 and 6 are open, 7 is outside of a transaction."""
+    """Return a log: offsets 0 and 1 are aborted, 3 is committed, 5 and 6 belong to an open transaction, 7 to none."""
     # The records' timestamps are very old, so a shorter time would roll the log.
     log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]
     one, other = Writer(log, 1), Writer(log, 2)
@@ -61,7 +61,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """The response to a fetch that has waited also lists the transactions that were aborted during this wait."""
+    """A fetch waits, and a transaction is aborted in the meantime. The response lists this aborted transaction, too."""
     looks = iter(range(10))
 
     def abort() -> bool:
@@ -98,7 +98,11 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
-    """Regression: if a fetch found only markers, its response was empty, and an old client never got past them."""
+    """An old client gets past transaction markers.
+
+    Before the repair, the response to its fetch was empty if the fetch found only markers, so the client fetched the
+    same offset again.
+    """
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "1000", "segment.ms": str(10**15)}).partitions[0]
     writer = Writer(log, 1)
     writer.write()
