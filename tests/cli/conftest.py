@@ -1,4 +1,4 @@
-"""Fixtures that run a broker, and `hmb` in this process or in another one."""
+"""Fixtures that run a broker, and the command `hmb` in this process or in another process."""
 
 import socket
 import subprocess
@@ -29,7 +29,10 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def run() -> Hmb:
-    """Return a function that runs `hmb` in this process, and fails unless `hmb` ends with the expected exit code."""
+    """Return a function that runs `hmb` in this process.
+
+    The function fails if `hmb` ends with a different exit code than expected.
+    """
 
     def run(*arguments: str, stdin: str | bytes | BinaryIO = b"", exit_code: int = 0) -> Result:
         result = CliRunner().invoke(main, arguments, input=stdin)
@@ -43,7 +46,7 @@ def run() -> Hmb:
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """Return the address of a port that accepts connections and sends nothing."""
+    """Yield the address of a server that accepts connections but sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 

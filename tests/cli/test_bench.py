@@ -1,4 +1,4 @@
-"""Tests of `hmb bench`: it imports a benchmark only when it runs, and reports errors in one line."""
+"""Tests of `hmb bench`: it imports a benchmark only to run it, and reports each error in one line."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ def test_help_lists_the_commands_without_importing_them() -> None:
 
 
 def test_completion_of_a_command_imports_none() -> None:
-    """Regression: the shell waited until all benchmarks were imported."""
+    """The completion of `hmb bench` imports no benchmark.
+
+    Before the repair, the shell waited until all benchmarks were imported.
+    """
     items = command.shell_complete(click.Context(command), "th")
     assert [item.value for item in items] == ["thesis", "threads"]
     assert not imports_benchmarks("command.shell_complete(click.Context(command), '')")
 
 
 def imports_benchmarks(statement: str) -> bool:
-    """Run a statement in a new process; return whether it imports a module of hmb.bench."""
+    """Run a statement in a new process. Return whether the statement imports a module of hmb.bench."""
     program = (
         "import sys; import click; from click.testing import CliRunner; from hmb.cli.main import main; "
         f"from hmb.cli.bench import command; {statement}; print('hmb.bench' in sys.modules)"

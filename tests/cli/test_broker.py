@@ -1,4 +1,4 @@
-"""Tests of `hmb broker`: the sources of its settings, the line that it prints when it is ready, and its stop."""
+"""Tests of `hmb broker`: the sources of its settings, the line that shows that it is ready, and its stop."""
 
 import json
 import os
@@ -46,7 +46,10 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
-    """Regression: the broker reacted to a signal only after it had checked all logs, so users killed it."""
+    """A signal ends the broker while it checks its logs.
+
+    Before the repair, it reacted only after it had checked all logs, so users killed it.
+    """
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
     assert process.stdout is not None
     servers = json.loads(process.stdout.readline())["bootstrap_servers"]
@@ -111,7 +114,10 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
 
 
 def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path) -> None:
-    """Regression: the printed line named the advertised address as the address that the broker listens on."""
+    """The broker prints both the address on which it listens and the advertised address.
+
+    Before the repair, it printed the advertised address as the one on which it listens.
+    """
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
     process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))
     assert process.stdout is not None
@@ -143,7 +149,10 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 
 
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
-    """Regression: the signals stayed blocked, so no signal could stop the commands that the process started later."""
+    """A broker that cannot start does not leave signals blocked.
+
+    Before the repair, it did, and no signal could stop the commands that the same process started later.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
@@ -181,7 +190,7 @@ def test_a_binary_file_is_not_a_properties_file(run: Hmb, tmp_path: Path) -> Non
 
 
 def logged(run: Hmb, directory: Path, *options: str) -> list[str]:
-    """Return the log of a broker that creates a topic, serves a producer, and deletes the topic."""
+    """Run a broker that creates a topic, serves a producer, and deletes the topic. Return the broker's log."""
     process = start("broker", "--port", "0", "--data-dir", str(directory), "--json", *options)
     assert process.stdout is not None
     servers = json.loads(process.stdout.readline())["bootstrap_servers"]

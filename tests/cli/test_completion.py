@@ -1,4 +1,4 @@
-"""Tests of completion with Tab: commands, options, and names that a broker returns."""
+"""Tests of completion with the Tab key: commands, options, and names from the broker, for example topics."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def populated(servers: str) -> str:
 
 
 def complete(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what bash receives for a line with the cursor at its end."""
+    """Return the words that bash receives when the user presses Tab at the end of `line`."""
     monkeypatch.setenv("HMB_LINE", line)
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
     return shell.complete().splitlines()
@@ -83,7 +83,10 @@ def test_a_broker_that_does_not_run_completes_no_names(monkeypatch: pytest.Monke
 def test_bash_gets_the_part_of_a_word_that_it_replaces(
     monkeypatch: pytest.MonkeyPatch, word: str, item: str, replaced: str
 ) -> None:
-    """The shell bash divides words at `:` and `=`, and replaces only the last part."""
+    """Bash divides words at `:` and `=`, and replaces only the last part of a word.
+
+    So bash must receive only this part.
+    """
     monkeypatch.setenv("HMB_LINE", f"hmb topics create t {word}")
     shell = WholeLineBashComplete(main, {}, "hmb", "_HMB_COMPLETE")
     assert shell.get_completion_args() == (["topics", "create", "t"], word)
@@ -100,7 +103,7 @@ def test_the_script_of_each_shell(run: Hmb, shell: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash_completes_a_topic(populated: str, tmp_path: Path) -> None:
-    """A real bash runs the completion, as for Tab after a word with a colon."""
+    """A real bash completes the name of a topic after a word with a colon."""
     line = f"hmb consume -b {populated} ev"
     host, port = populated.split(":")
     words = f"hmb consume -b {host} : {port} ev"

@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C before a command runs, and after it has ended."""
+"""Tests of Ctrl-C before a command runs, and after the command has ended."""
 
 import signal
 import subprocess
@@ -24,7 +24,10 @@ def interrupted(first: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_ctrl_c_while_modules_are_imported_prints_no_traceback() -> None:
-    """Regression: Ctrl-C during the first 50 ms printed a traceback."""
+    """Ctrl-C while Python imports the modules of `hmb` prints no traceback.
+
+    Before the repair, Ctrl-C during the first 50 ms printed one.
+    """
     done = interrupted("")
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
@@ -36,7 +39,10 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
 
 
 def test_the_first_import_of_hmb_left_time_for_a_traceback() -> None:
-    """Before `run` handles Ctrl-C, the console script imports only modules that Python's own start imports."""
+    """Until `run` handles Ctrl-C, the console script imports no further modules, except three of its own.
+
+    Each further import would leave more time in which Ctrl-C prints a traceback.
+    """
     program = "import importlib, sys; before = set(sys.modules); import hmb.cli.entry; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert eval(done.stdout) == {"hmb", "hmb.cli", "hmb.cli.entry"}

@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C while the broker sends no responses: one Ctrl-C ends each command."""
+"""Tests of Ctrl-C while the broker does not respond: one Ctrl-C ends each command."""
 
 import json
 import signal
@@ -27,7 +27,10 @@ def broker(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], str]"]:
 
 @pytest.mark.slow
 def test_ctrl_c(run: Hmb, broker: "tuple[subprocess.Popen[bytes], str]") -> None:
-    """Regression: with an open transaction, Ctrl-C took 90 s to end the command; in a group it took longer."""
+    """One Ctrl-C ends each command although the broker does not respond.
+
+    Before the repair, the command took 90 s with an open transaction, and longer in a group.
+    """
     process, servers = broker
     produced = [
         start("produce", "t", *options, "-b", servers, stdin=subprocess.PIPE) for options in ([], ["--transaction"])

@@ -1,4 +1,4 @@
-"""Tests of errors: each one is a line with the error and its place. Each kind has its own exit code."""
+"""Tests of errors: each error is one line with its position, and each kind of error has its own exit code."""
 
 import json
 from pathlib import Path

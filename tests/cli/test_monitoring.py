@@ -1,4 +1,4 @@
-"""Tests of `hmb state` and `hmb top` with a broker that serves its state."""
+"""Tests of `hmb state` and `hmb top` with a broker that offers its state over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.cli.conftest import COMMAND, Hmb, start
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """Return the address of the state of a broker with the topic "orders", which contains three records."""
+    """Yield the address at which a broker offers its state. The broker has the topic "orders" with three records."""
     with BrokerServer(tmp_path) as broker:
         broker.context.topics.create("orders", 2)
         with hmb.Producer(broker.bootstrap_servers) as producer:
@@ -122,7 +122,7 @@ def test_keys_choose_what_top_shows() -> None:
 
 
 def test_top_follows_a_broker_on_a_terminal(url: str) -> None:
-    """The terminal shows the topic, then the requests after the key r, and q ends the program."""
+    """`hmb top` shows the topic on the terminal. After the key r it shows the requests, and the key q ends it."""
     terminal, inside = pty.openpty()
     command = [COMMAND, "top", "--state-url", url, "--interval", "0.2"]
     with subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside) as top:
@@ -144,7 +144,7 @@ def _read_until(terminal: int, text: bytes) -> None:
 
 
 def _drain(terminal: int) -> None:
-    """Read until the program has ended, so that it never waits for its terminal."""
+    """Read the terminal until the program has ended. Otherwise the program might wait because its terminal is full."""
     try:
         while os.read(terminal, 65536):
             pass

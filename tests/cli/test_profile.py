@@ -10,20 +10,23 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory of the user's profiles, which is empty."""
+    """Return the directory of the user's profiles. The directory is empty."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     return tmp_path / "hmb"
 
 
 def asked(run: Hmb, *options: str) -> str:
-    """Return the address to which a command connects. No broker listens at the addresses of this test."""
+    """Run a command, and return the address to which it connects. No broker listens at this address."""
     error = run("topics", "list", *options, exit_code=4).stderr
     assert error.startswith("hmb: nobody listens on ")
     return error.split()[4].rstrip(";")
 
 
 def test_every_command_needed_an_address(run: Hmb, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test sets the address in one source after another. Each source wins over the sources before it."""
+    """Commands find the address of the cluster in several sources.
+
+    The test adds one source after another. Each added source wins over all earlier ones.
+    """
     monkeypatch.setattr("hmb.defaults.DEFAULT_SERVER", "127.0.0.1:1")
     assert asked(run) == "127.0.0.1:1"
     run("profile", "create", "home", "-b", "127.0.0.1:2", "-X", "client.id=laptop")

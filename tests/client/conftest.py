@@ -1,4 +1,4 @@
-"""A fixture for the tests of the client: a broker for each test module."""
+"""A fixture for the tests of the client: one broker for each test module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a server whose answers are chosen by a test, for example one that is not a Kafka broker."""
+"""Runs a server whose answers a test chooses, for example a server that is not a Kafka broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Run a server that is not a Kafka broker, and yield its port. `serve` receives each connection."""
+    """Run a server that is not a Kafka broker. Yield its port. `serve` is called for each connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def accept() -> None:

@@ -1,4 +1,4 @@
-"""A broker with real sockets whose responses a test chooses, with one function for all requests."""
+"""A broker with real sockets. A test chooses its responses with one function for all requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = Callable[[Request, int], "Response | None"]
 
 
 class Clock:
-    """A clock that only a test moves, in seconds."""
+    """A clock, in seconds, that only the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -30,19 +30,20 @@ class Clock:
 
 
 class HangUp(Exception):
-    """Raised by the function of a test to close the connection without a response."""
+    """Raised by a test's function `answer`, so that the broker closes the connection without a response."""
 
 
 class ScriptedBroker:
-    """A broker that leads one partition of every topic. It answers ApiVersions and Metadata itself.
+    """A broker that leads one partition of every topic. The broker itself answers ApiVersions and Metadata requests.
 
-    The function `answer` of the test returns all other responses.
+    The test's function `answer` returns all other responses.
     """
 
     def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
         """Start to listen.
 
-        `versions` contains the newest version of each request, or -1 if the broker does not have the request.
+        `versions` contains the newest version of each request that the broker supports, or -1 for an unsupported
+        request.
         """
         self._answer = answer
         self._versions = versions or {}

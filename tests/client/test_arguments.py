@@ -1,4 +1,4 @@
-"""Tests of arguments with several items: a str or a wrong dict raises an error with an example, and nothing is sent."""
+"""Tests of arguments with several items: a single str or a wrong dict raises an error with an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the pauses between the attempts of a client."""
+"""Tests of the pauses between a client's attempts to send a request."""
 
 from __future__ import annotations
 

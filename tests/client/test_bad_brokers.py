@@ -1,4 +1,4 @@
-"""Tests of every part of the client with bad servers: each raises an error with a reason and an address, in time.
+"""Tests of every part of the client with servers that behave wrongly: each call raises an error with a reason in time.
 
 All parts of the client connect to the same servers. Some are not Kafka brokers, and one sends damaged responses.
 """
@@ -106,7 +106,7 @@ def answer_with_zeros(client: socket.socket) -> None:
 
 
 def dribble(client: socket.socket) -> None:
-    """Send a response of 1,000 bytes, one byte at a time."""
+    """Send a response of 1,000 bytes slowly, one byte at a time."""
     client.recv(1024)
     with suppress(OSError):
         for byte in (b"\0", b"\0", b"\x03", b"\xe8", *[b"\0"] * 1_000):
@@ -144,7 +144,7 @@ class Damage:
         self._chance, self._spared = random.Random(), math.inf
 
     def begin(self, seed: int) -> None:
-        """Leave up to five responses intact, and damage most of the others."""
+        """Leave up to five responses unchanged. After that, damage most responses."""
         with self._lock:
             self._chance, self._spared = random.Random(seed), seed % 6
 
@@ -188,7 +188,7 @@ class Damage:
 
 @pytest.fixture(scope="module")
 def damage() -> Iterator[tuple[Damage, str]]:
-    """Yield the proxy and its address, which the broker advertises as its own."""
+    """Yield the proxy and its address. The broker advertises this address as its own."""
     damage = Damage()
     with socket.create_server(("127.0.0.1", 0)) as free:
         damage.target = free.getsockname()[1]
@@ -206,7 +206,10 @@ def damage() -> Iterator[tuple[Damage, str]]:
 def test_damaged_responses_raise_errors_of_this_library_or_have_no_effect(
     damage: tuple[Damage, str], use: Callable[[str], None], seed: int
 ) -> None:
-    """A call succeeds, or raises one of the errors of this library. No thread waits forever."""
+    """If responses are damaged, each call of the client succeeds or raises an error of this library.
+
+    No thread waits forever.
+    """
     started = time.monotonic()
     damage[0].begin(seed)
     with suppress(ConnectionFailed, KafkaError, TimeoutError):
@@ -226,9 +229,9 @@ def test_damaged_responses_to_further_requests(damage: tuple[Damage, str], seed:
 
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that has just started knows no topics for a moment.
+    """A broker that has just started may not know any topic for a short time.
 
-    The client must not count the outage as time during which the broker does not know the topic.
+    The client waits for the topic. The time without a broker does not count as time during which the topic was unknown.
     """
     monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
@@ -238,7 +241,7 @@ def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest
 
 
 def break_off(client: socket.socket) -> None:
-    """Answer ApiVersions, then close the connection in the middle of the next response."""
+    """Answer ApiVersions. Close the connection in the middle of the next response."""
     protocol = ServerConnection()
     keys = [ApiVersionsResponse.ApiVersion(api_key=key, max_version=0) for key in API_KEYS]
     with client.makefile("rb") as stream:
@@ -250,7 +253,7 @@ def break_off(client: socket.socket) -> None:
 
 
 def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> None:
-    """The error must not claim that the broker does not speak Kafka's protocol."""
+    """If a broker dies during a response, the error must not claim that the server is not a Kafka broker."""
     with (
         raw_server(break_off) as port,
         Connection("127.0.0.1", port) as connection,
@@ -260,9 +263,9 @@ def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> No
 
 
 def test_a_broker_that_has_named_its_versions_counts_as_reached() -> None:
-    """The client retries after a connection that breaks at the first Metadata request.
+    """If a connection breaks after the response to ApiVersions, the client tries again, because the address is correct.
 
-    A wrong address is an error at once.
+    A wrong address is reported at once.
     """
     troubles = [HangUp()]
     with ScriptedBroker(Script()) as broker, Producer(broker.address, retry_backoff=0.01) as producer:

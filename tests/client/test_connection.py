@@ -1,4 +1,4 @@
-"""Tests of one connection to a broker: the choice of request versions, and failures."""
+"""Tests of one connection to a broker: which version of a request it chooses, and how it reports failures."""
 
 from __future__ import annotations
 
@@ -174,7 +174,11 @@ def test_a_server_of_another_protocol(said: bytes) -> None:
 
 
 def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
-    """The first correlation id consists of line ends, so a server that reads lines (HTTP) answers at once."""
+    """A client that connects to an HTTP server gets an error at once.
+
+    Before the repair, it waited until its time limit. The first correlation id now consists of line ends, so a server
+    that reads lines responds.
+    """
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

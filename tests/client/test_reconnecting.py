@@ -1,4 +1,4 @@
-"""Tests of the pauses between attempts to connect after failed connections."""
+"""Tests of the pauses between a client's attempts to connect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADDRESS = "127.0.0.1:9"
 
 
 def pause_after(failures: int) -> float:
-    """Return the pause after this number of failures, rounded to a hundredth of a second."""
+    """Return the pause (in s) after this number of failed connections, rounded to a hundredth."""
     clock = Clock()
     known = AddressFailures(clock)
     for _ in range(failures):

@@ -1,4 +1,4 @@
-"""Tests of the loop that repeats an attempt after a temporary error."""
+"""Tests of the loop that repeats a call after a temporary error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSED = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 class Attempts:
-    """An attempt that raises the given errors, one in each call, and then returns 42. `waits` collects the errors."""
+    """A call that raises the given errors, one at each attempt, and then returns 42. `waits` collects the errors."""
 
     def __init__(self, *errors: ConnectionFailed | KafkaError) -> None:
         self.errors = list(errors)

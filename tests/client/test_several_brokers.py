@@ -1,4 +1,4 @@
-"""Tests of a client with several brokers: a broker fails, a leader changes, metadata become outdated."""
+"""Tests of a client with several brokers: a broker fails, a leader changes, or the client's metadata is outdated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def answer(request: Request, version: int) -> Response:
 
 
 class Brokers:
-    """The metadata that several scripted brokers return. A test can change the metadata of each broker."""
+    """Several scripted brokers, and the metadata that each one returns.
+
+    A test can change the metadata of each broker.
+    """
 
     def __init__(self, *brokers: ScriptedBroker) -> None:
         self.brokers = dict(enumerate(brokers, 1))

@@ -1,4 +1,4 @@
-"""Tests of the options and errors that all commands for a cluster share."""
+"""Tests of the options and the errors that are the same in all commands for a cluster."""
 
 import json
 from pathlib import Path

@@ -24,7 +24,10 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """Return a new topic with ten records in partition 0 (at 1000, 1001 ... ms), five in partition 1, none in 2."""
+    """Return a new topic with three partitions, of which the first two contain records.
+
+    Partition 0 has ten records (timestamps 1000, 1001 ... ms), and partition 1 has five.
+    """
     name = f"{request.node.originalname}-{next(COUNT)}"
     with hmb.Producer(servers) as producer:
         for partition, count in ((0, 10), (1, 5)):
@@ -40,7 +43,7 @@ def commit(servers: str, group: str, topic: str, *offsets: int) -> None:
 
 @contextmanager
 def member(servers: str, group: str, topic: str, **settings: Any) -> Iterator[hmb.Consumer]:
-    """Run a member of a group that has received its partitions."""
+    """Run a member of a group. Wait until the member has an assignment."""
     with hmb.Consumer(servers, topic, group=group, client_id="app", **settings) as consumer:
         while not consumer.assignment:
             consumer.poll(0.1)

@@ -1,4 +1,4 @@
-"""Tests of `--json`: a command prints one object a line, and all commands use the same keys."""
+"""Tests of `--json`: a command prints one JSON object in each line, and all commands use the same keys."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
-    """Run a broker with a topic, a committed offset and a setting. Return its address."""
+    """Run a broker that has a topic, a committed offset and a changed setting. Return the broker's address."""
     broker = hmb.Broker(config={"num.partitions": "2", "log.flush.acks.all": "false"}).start()
     with hmb.Admin(broker.bootstrap_servers) as admin:
         admin.create_topics([hmb.NewTopic("t", configs={"flush.ms": "7"})])

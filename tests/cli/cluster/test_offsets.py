@@ -1,4 +1,4 @@
-"""Tests of `hmb offsets`: the start and end offsets of partitions, and the offsets of a time."""
+"""Tests of `hmb offsets`: the start and end offsets of partitions, and the first offset at or after a time."""
 
 import json
 
@@ -11,7 +11,10 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(scope="module")
 def topic(servers: str) -> str:
-    """Return a topic with ten records in partition 0, with timestamps 1000, 1001 ... ms. Two of them are deleted."""
+    """Return a topic with ten records in partition 0 (timestamps 1000, 1001 ... ms).
+
+    The first two of these records are deleted.
+    """
     with hmb.Producer(servers) as producer:
         for number in range(10):
             producer.send("places", b"x", partition=0, timestamp=1000 + number).result()

@@ -99,7 +99,10 @@ def test_a_topic_that_may_be_gone_already(run: Hmb, servers: str) -> None:
 
 
 class Trimming:
-    """A topic of two partitions with ten records each (timestamps 1000, 1001 ... ms), and `hmb topics trim` for it."""
+    """A topic of two partitions, and the command `hmb topics trim` for this topic.
+
+    Each partition has ten records (timestamps 1000, 1001 ... ms).
+    """
 
     def __init__(self, run: Hmb, servers: str, topic: str) -> None:
         self.run, self.at, self.topic = run, ("-b", servers), topic
@@ -173,7 +176,10 @@ def test_the_error_of_an_unknown_setting_listed_all_settings(run: Hmb, servers: 
 
 
 def test_topics_could_be_named_only_one_by_one(run: Hmb, servers: str) -> None:
-    """`list`, `describe` and `delete` accept regular expressions for whole names, as kafka-topics and rpk do."""
+    """`list`, `describe` and `delete` accept a regular expression for several topics, as kafka-topics and rpk do.
+
+    The expression must match a whole name.
+    """
     at = ("-b", servers)
     run("topics", "create", "orders.eu", "orders.us", "reorders", "-p", "1", *at)
     assert run("topics", "list", "--pattern", "orders.*", *at).stdout == "orders.eu\norders.us\n"

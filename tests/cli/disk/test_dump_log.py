@@ -22,7 +22,10 @@ SIZE = len(encode_batch(RECORDS))
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Create the directory of a partition with one segment of four batches. Return the path of its log."""
+    """Create the directory of a partition whose log is one segment with four batches.
+
+    Return the path of the log file.
+    """
     directory = tmp_path / "topic-0"
     directory.mkdir()
     path = directory / "00000000000000000000.log"
@@ -253,7 +256,10 @@ def test_progress_is_printed_only_on_a_terminal(log: Path, monkeypatch: pytest.M
 
 
 def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
-    """Regression: the command reported that an offset of the index is after the end of the segment."""
+    """A look-up in the index of a log that was cut names the entry that points after the end of the log.
+
+    Before the repair, the error named an offset instead.
+    """
     index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
     for size in (3 * SIZE, 3 * SIZE + 20):
         log.write_bytes(log.read_bytes()[:size])

@@ -32,7 +32,7 @@ topology.bolt("last", last_wins, after="lines")
 
 @pytest.fixture
 def program(servers: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Return a file with a topology that counts the words of a topic with four records."""
+    """Return the path of a program. Its topology counts the words of a topic with four records."""
     topic = request.node.name.replace("[", "-").replace("]", "-")
     with hmb.Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 2)])
@@ -172,7 +172,10 @@ def test_status_shows_a_running_topology_and_a_signal_takes_a_last_snapshot(
 
 
 def wait_for_flow(run: Hmb, store: Path, runner: subprocess.Popen[bytes]) -> dict[str, object]:
-    """Return the master state when `hmb hailstorm status` shows that six tuples have arrived."""
+    """Wait until `hmb hailstorm status` shows that six tuples have arrived.
+
+    Return the master state that the command prints.
+    """
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert runner.poll() is None
@@ -189,7 +192,10 @@ def wait_for_flow(run: Hmb, store: Path, runner: subprocess.Popen[bytes]) -> dic
 def test_the_weather_example_with_kills_has_the_sum_of_the_data(
     run: Hmb, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows do not lose or repeat a day: the sum of the database's rows is the rain of the data set."""
+    """The weather example does not lose or repeat a day, although its processes are killed.
+
+    The rows of the database have the same sum of rain as the data set.
+    """
     from hmb.cli import demo_data
     from hmb.cli.hailstorm.examples import weather
 

@@ -1,4 +1,4 @@
-"""Tests of `hmb consume`: the records that it prints, their format, and its end."""
+"""Tests of `hmb consume`: which records it prints, in which format, and when it ends."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ DAY = 1_644_796_800_000  # 2022-02-14
 
 @pytest.fixture(scope="module")
 def log(servers: str) -> Iterator[str]:
-    """Create a topic of three partitions, with eight records in the first one, a minute apart. Return its name."""
+    """Create a topic of three partitions, and return its name. Partition 0 has eight records, one minute apart."""
     with hmb.Producer(servers) as producer:
         for number in range(8):
             headers = [("n", b"%d" % number), ("odd", b"yes" if number % 2 else None)]
@@ -174,7 +174,10 @@ def test_the_end_of_a_partition_is_reported(run: Hmb, servers: str, log: str) ->
 def test_the_wait_for_a_dead_broker_is_reported(
     run: Hmb, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    """Regression: the command printed nothing for half a minute. In a group, it repeated one warning."""
+    """While the broker is not available, `hmb consume` reports that it waits.
+
+    Before the repair, it printed nothing for half a minute. In a group, it repeated one warning.
+    """
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
     monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)
     monkeypatch.setattr("hmb.cli.records.consume.GRACE", 0.1)

@@ -1,4 +1,4 @@
-"""Tests of `hmb consume -G`: the committed offset is always the one after the last printed record."""
+"""Tests of `hmb consume -G`: the committed offset is always the offset after the last printed record."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ RECORDS = 10_000
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[str]:
-    """Run a broker without an initial rebalance delay, with 10,000 records in the topic `shared`."""
+    """Run a broker without an initial rebalance delay. Its topic `shared` has 10,000 records."""
     at_once = {"group.initial.rebalance.delay.ms": "0", "group.consumer.min.heartbeat.interval.ms": "100"}
     at_once["group.consumer.heartbeat.interval.ms"] = "100"
     with hmb.Broker(config=at_once) as broker:

@@ -1,4 +1,4 @@
-"""Tests of the option `-f`: the output of each letter, and the errors for incomplete formats."""
+"""Tests of the option `-f`: the output for each letter of a format, and the errors for incomplete formats."""
 
 import click
 import pytest

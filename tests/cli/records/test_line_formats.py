@@ -103,7 +103,7 @@ def test_json_with_a_key_for_records_without_one() -> None:
 
 
 class Portions(io.RawIOBase):
-    """A stream whose reads return the given chunks of bytes, one after another."""
+    """A stream whose reads return the given chunks of bytes, one chunk at each read."""
 
     def __init__(self, chunks: list[bytes]) -> None:
         self._portions = chunks

@@ -1,4 +1,4 @@
-"""Tests of the option `-o`: each form of a start and an end, and each error."""
+"""Tests of the option `-o`: each form of a start offset and an end offset, and each error."""
 
 import click
 import pytest

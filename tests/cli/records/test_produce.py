@@ -121,7 +121,10 @@ def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> 
 
 
 def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: str) -> None:
-    """All records before the refused record are sent and counted, except the records of the same batch."""
+    """`hmb produce` names the first line that was not sent.
+
+    All records before this line are sent and counted, except the records of the refused batch.
+    """
     run("topics", "create", topic, "--partitions", "1", "--config", "max.message.bytes=100000", "-b", servers)
     lines = b"short\n" * 1000 + b"x" * 200_000 + b"\n" + b"short\n" * 1000
     result = run("produce", topic, "-b", servers, stdin=lines, exit_code=1)
@@ -134,7 +137,10 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
 
 
 def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
-    """The broker's response names the refused record of a batch (KIP-467). The error names the line of this record."""
+    """The error of `hmb produce` names the one wrong line among 10,000.
+
+    The broker's response names the refused record of a batch (KIP-467).
+    """
     run("topics", "create", topic, "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
     lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
@@ -154,7 +160,10 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
 def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
     run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the log contained the records, but `hmb produce` reported them as not sent."""
+    """After Ctrl-C, the count of sent records is correct.
+
+    Before the repair, the log contained the records, but `hmb produce` reported them as not sent.
+    """
     send_many = Producer.send_many
 
     def and_ctrl_c(*arguments: Any) -> object:
@@ -237,9 +246,9 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
 
 
 def test_a_copy_into_fewer_partitions_ended_in_the_middle(run: Hmb, servers: str, topic: str) -> None:
-    """With `-p -1` the key selects the partition, and the partitions in the lines are ignored.
+    """The error for a partition that does not exist recommends the option `-p -1`.
 
-    The error for a partition that does not exist recommends this option.
+    With this option, the key selects the partition, and the partition in each line is ignored.
     """
     run("topics", "create", topic, "-p", "2", "-b", servers)
     lines = "".join(json.dumps({"key": "k", "value": str(n), "partition": n % 4}) + "\n" for n in range(8))

@@ -1,4 +1,4 @@
-"""Tests of `hmb produce` and `hmb consume` together: the output equals the input."""
+"""Tests of `hmb produce` and `hmb consume` together: the output of the consumer equals the input of the producer."""
 
 import base64
 import json
@@ -168,7 +168,7 @@ def test_produce_sends_each_line_immediately(servers: str, run: Hmb, topic: str)
 
 
 class Interrupted:
-    """A broker with four records that returns two of them, and then closes the connection `times` times."""
+    """A broker with four records. A fetch at offset 2 closes the connection, the first `times` times."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -208,7 +208,7 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
 
 
 class Silent:
-    """A broker that accepts the records of the first `requests` requests, and then closes each connection."""
+    """A broker that accepts the records of the first `requests` requests. After that, it closes each connection."""
 
     def __init__(self, requests: int) -> None:
         self.requests = requests

@@ -33,9 +33,10 @@ def test_counts_and_places() -> None:
 
 
 def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
-    """Two chunks share a batch, and a line of the second chunk makes the batch fail.
+    """The command names the refused line, even if it learns of the failure late.
 
-    The result of the first chunk may arrive first.
+    Two chunks share a batch, and a line of the second chunk makes the batch fail. The result of the first chunk may
+    arrive first.
     """
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))
@@ -64,7 +65,10 @@ def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_records_that_the_log_may_contain_are_not_reported_as_lost() -> None:
-    """Records that the log may contain are not reported as lost, because a user would send them twice."""
+    """The command does not report records as lost if the log may contain them.
+
+    Otherwise a user would send these records twice.
+    """
     tally = Tally(lambda: None)
     refused, late, under_way = chunk(1, 2), chunk(3, 4, 5), chunk(6)
     for each in (refused, late, under_way):

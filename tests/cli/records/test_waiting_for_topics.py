@@ -1,4 +1,4 @@
-"""Tests of `hmb consume` that starts before its topic exists."""
+"""Tests of `hmb consume` that is started before its topic exists."""
 
 import signal
 

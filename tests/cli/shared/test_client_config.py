@@ -1,4 +1,4 @@
-"""Tests of `-X` and `--config`: Kafka's settings become keyword arguments of the client."""
+"""Tests of `-X` and `--config`: a setting with Kafka's name becomes a keyword argument of the client."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C during a step of a command: it waits for the end of the step, up to a time limit."""
+"""Tests of Ctrl-C during a step of a command: the command waits for the end of the step, up to a time limit."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""Tests of the line that a command prints when it makes no progress."""
+"""Tests of the line that a command prints while it waits for a broker."""
 
 import threading
 

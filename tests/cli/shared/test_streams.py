@@ -1,4 +1,4 @@
-"""Tests of standard streams that are full or closed: the command prints one line, without a traceback."""
+"""Tests of standard streams that are full or closed: the command prints one line of error, without a traceback."""
 
 import os
 import subprocess
@@ -57,7 +57,10 @@ def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> No
 
 
 def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
-    """Regression: `hmb consume t --from-beginning | head -2` waited for a record although `head` had left."""
+    """A consumer that gets no records ends when the reader of its pipe closes the pipe.
+
+    Before the repair, `hmb consume t --from-beginning | head -2` waited for a record although `head` had ended.
+    """
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)
     assert consumer.stdout is not None and consumer.stdout.readline() == b"1\n"
@@ -67,7 +70,10 @@ def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers
 
 
 def test_output_that_ctrl_c_interrupts_is_not_written_twice() -> None:
-    """Regression: after Ctrl-C during the system call, `hmb consume` printed its last lines a second time."""
+    """Ctrl-C during the output does not repeat lines.
+
+    Before the repair, `hmb consume` printed its last lines a second time.
+    """
     program = """
 import io, signal, sys
 from hmb.cli.shared import streams

@@ -1,4 +1,4 @@
-"""Tests of the streams of a proxy: they return the bytes that they receive, and show every frame."""
+"""Tests of the two streams of a proxy: they forward all bytes without a change, and print every frame."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,7 +27,7 @@ MetadataBroker = MetadataResponse.MetadataResponseBroker
 
 
 class Pair:
-    """The two streams of a connection."""
+    """The two streams of one connection: requests and responses."""
 
     def __init__(self, address: Callable[[Address, bool], Address] = lambda address, _: address) -> None:
         open_requests = OpenRequests()

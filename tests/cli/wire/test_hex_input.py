@@ -115,7 +115,7 @@ def test_input_that_is_not_valid(text: str, problem: str) -> None:
 
 
 def packet(source: int, target: int, sequence: int, payload: bytes) -> bytes:
-    """Return an IPv4 packet with one TCP segment. Both headers have an option."""
+    """Return an IPv4 packet with one TCP segment. The headers of IP and of TCP each have an option."""
     tcp = source.to_bytes(2, "big") + target.to_bytes(2, "big") + sequence.to_bytes(4, "big") + bytes(4)
     tcp += b"\x60\x18" + bytes(10)
     size = 24 + len(tcp) + len(payload)

@@ -30,7 +30,7 @@ MetadataBroker = MetadataResponse.MetadataResponseBroker
 
 @contextmanager
 def sniffing(servers: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """Run `hmb sniff`. Return its address and its process."""
+    """Run `hmb sniff` in a process. Yield the address on which it listens, and the process."""
     process = start("sniff", "--listen", "127.0.0.1:0", "--to", servers, *options)
     assert process.stderr is not None and process.stdout is not None
     first = (process.stdout if "--json" in options else process.stderr).readline().decode()
@@ -122,7 +122,10 @@ def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
 
 
 def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
-    """Regression: 0, the API key of Produce, is also the default of the field, and was not printed."""
+    """The output names an API even if its key is 0, which is the key of Produce.
+
+    Before the repair, this key was not printed, because 0 is also the field's default.
+    """
     versions = ApiVersionsResponse.ApiVersion
     response = ApiVersionsResponse(api_keys=[versions(api_key=0, max_version=13), versions(api_key=1, max_version=18)])
     assert brief(response) == "api_keys=[{api_key=0, max_version=13}, {api_key=1, max_version=18}]"
@@ -152,7 +155,7 @@ def test_a_port_that_is_taken(run: Hmb, servers: str) -> None:
 
 
 class Far:
-    """A server behind a proxy. The object stores the frames and notes that the proxy reports."""
+    """The server behind a proxy. It stores the frames and the notes that the proxy reports."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -192,7 +195,7 @@ def connected(far: Far, proxy: Proxy) -> tuple[socket.socket, socket.socket]:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """Return `size` bytes, or fewer if the connection ends."""
+    """Return the next `size` bytes of a connection, or fewer if the connection ends before."""
     with connection.makefile("rb", buffering=0) as stream:
         data = b""
         while len(data) < size and (more := stream.read(size - len(data))):

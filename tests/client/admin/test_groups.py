@@ -152,7 +152,10 @@ def test_an_offset_that_was_never_committed_cannot_be_shifted(admin: Admin) -> N
 
 
 class Coordinators:
-    """Two brokers. The first one claims to be the coordinator, and later names the second one."""
+    """Two brokers.
+
+    The first broker claims to be the group's coordinator. Later it names the second broker as the coordinator.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -186,7 +189,10 @@ def test_a_coordinator_that_has_moved_is_found() -> None:
 
 
 def old_broker(request: Request, version: int) -> Response:
-    """Answer as Kafka 0.10 does: one member leaves at a time, an unknown group is Dead, and no instance ids exist."""
+    """Answer as Kafka 0.10 does.
+
+    A request removes only one member, an unknown group has the state Dead, and instance ids do not exist.
+    """
     match request:
         case FindCoordinatorRequest():
             return FindCoordinatorResponse(host="127.0.0.1", port=old_broker.port)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Tests of `Admin` for records: offsets of times, deletion of records, and leaders that have moved."""
+"""Tests of `Admin` for records: offsets of timestamps, deletion of records, and a change of a partition's leader."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_state_of_producers(servers: str) -> None:
 
 
 class Leader:
-    """A broker that answers one request with NOT_LEADER_OR_FOLLOWER."""
+    """A broker that answers one request with NOT_LEADER_OR_FOLLOWER, and all others normally."""
 
     def __init__(self) -> None:
         self.errors = [ErrorCode.NOT_LEADER_OR_FOLLOWER]

@@ -21,10 +21,10 @@ def record_batch(
     aborted: Iterable[tuple[int, int]] = (),
     check_crcs: bool = True,
 ) -> pa.RecordBatch:
-    """Return the records in `data` as columns, from offset `first` up to `end`, which is excluded.
+    """Return the records in `data` with offsets from `first` up to, but not including, `end`, as columns.
 
-    Control records and records of `aborted` transactions are left out. `aborted` contains pairs of a producer id and a
-    first offset, as a Fetch response with `read_committed` does. Raises KafkaError for damaged bytes.
+    The result contains no control records and no records of `aborted` transactions. `aborted` lists pairs of a producer
+    id and a first offset, as a Fetch response does. Raises KafkaError for damaged bytes.
     """
     transactions = AbortedTransactions(aborted)
     wanted = []

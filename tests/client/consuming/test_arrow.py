@@ -1,4 +1,4 @@
-"""Tests of Arrow columns: they contain the same values as records, and damage raises the same errors."""
+"""Tests of Arrow columns: they contain the same values as records do, and damaged data raises the same errors."""
 
 from __future__ import annotations
 

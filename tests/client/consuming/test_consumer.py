@@ -1,4 +1,4 @@
-"""Tests of the consumer: its start, its end, and the records that it leaves out."""
+"""Tests of the consumer: where it begins, where it ends, and which records it does not return."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_damage_is_reported_with_its_position() -> None:
 
 
 class TwoTopics:
-    """Answers as a broker with the topics a and b. A test may choose one response of b."""
+    """Answers requests as a broker with the topics a and b does. A test may replace one response about b."""
 
     def __init__(self, trouble: ErrorCode, data_of_b: bytes) -> None:
         self.trouble, self.data_of_b = trouble, data_of_b

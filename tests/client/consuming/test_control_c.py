@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C during a poll: records that were not returned are not consumed, and the next poll returns them."""
+"""Tests of Ctrl-C during a poll: the next poll returns the records that this poll did not return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL_BATCHES = b"".join(encode_batch([record], base_offset=offset) for offset, 
 
 
 def interrupting(at: bytes) -> Callable[[bytes], bytes]:
-    """Return a deserializer that raises KeyboardInterrupt once."""
+    """Return a deserializer that raises KeyboardInterrupt the first time that it gets the value `at`."""
     left = [at]
 
     def deserialize(data: bytes) -> bytes:

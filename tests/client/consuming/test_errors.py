@@ -1,4 +1,4 @@
-"""Tests of errors while a consumer reads: it reports the place, loses no records, and continues where possible."""
+"""Tests of errors while a consumer reads: it names the position, loses no records, and continues if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T0 = TopicPartition("t", 0)
 
 
 def poll_all(consumer: Consumer, count: int) -> list[bytes]:
-    """Poll for at most 10 s until the consumer has returned `count` records, and return their values."""
+    """Poll until the consumer has returned `count` records, but for at most 10 s. Return the values of the records."""
     found: list[bytes] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:
@@ -84,7 +84,7 @@ def test_bytes_that_are_not_batches_are_reported_with_their_position() -> None:
 @pytest.mark.parametrize("by_arrow", [False, True])
 def test_records_before_invalid_bytes_are_returned(by_arrow: bool) -> None:
     class Damaged(Log):
-        """A log in which a fetch from offset 2 on begins with a damaged batch."""
+        """A log in which each fetch from offset 2 or a later offset begins with a damaged batch."""
 
         def __call__(self, request: Request, version: int) -> Response | None:
             if isinstance(request, FetchRequest) and request.topics[0].partitions[0].fetch_offset == 2:
@@ -237,7 +237,7 @@ def test_an_arrow_batch_may_follow_records() -> None:
 
 
 class Late:
-    """A log whose first responses to Fetch arrive after the request timeout."""
+    """A log whose first Fetch responses arrive too late, after the request timeout."""
 
     def __init__(self, log: Log, times: int, seconds: float) -> None:
         self.log, self.times, self.seconds = log, times, seconds
@@ -280,7 +280,10 @@ def test_poll_returns_in_time_while_a_broker_is_silent() -> None:
 
 
 def lead(number_of: dict[str, int], *brokers: ScriptedBroker) -> Callable[[MetadataRequest], MetadataResponse]:
-    """Return an answer to Metadata in which partition 0 of each topic is led by the broker with the given number."""
+    """Return a function that answers Metadata requests.
+
+    In each answer, the broker with the given number leads partition 0 of each topic.
+    """
     topic, broker = MetadataResponse.MetadataResponseTopic, MetadataResponse.MetadataResponseBroker
     return lambda request: MetadataResponse(
         brokers=[broker(node_id=node, host="127.0.0.1", port=it.port) for node, it in enumerate(brokers)],
@@ -400,7 +403,10 @@ def test_a_callback_that_raises_leaves_poll_and_spoils_nothing(servers: str) -> 
 
 
 def test_an_unknown_error_of_the_server_is_retried() -> None:
-    """A poll raised this error at once, although Kafka's consumer retries it."""
+    """The consumer retries a fetch after UNKNOWN_SERVER_ERROR, as Kafka's consumer does.
+
+    Before the repair, a poll raised this error at once.
+    """
     with hmb.Broker() as broker:
         broker.produce("t", "a", "b")
         fault = broker.faults.add("FETCH", topic="t", error="UNKNOWN_SERVER_ERROR", times=2)

@@ -1,4 +1,4 @@
-"""Tests of the fetcher: one request is in flight while the application works on the last response."""
+"""Tests of the fetcher: it has one request in flight while the application processes the last response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.client.scripted_broker import ScriptedBroker
 
 
 class Piecemeal(Log):
-    """A log that returns one batch of two records in each response."""
+    """A log that returns one batch with two records in each response."""
 
     def __init__(self, batches: int) -> None:
         super().__init__(b"", 2 * batches)
@@ -35,7 +35,7 @@ class Piecemeal(Log):
 
 
 def offsets_asked(broker: ScriptedBroker, count: int) -> list[int]:
-    """Wait for `count` fetches, and return their offsets."""
+    """Wait until the broker has received `count` fetches. Return the fetch offset of each."""
     deadline = time.monotonic() + 10
     while True:
         asked = [it.topics[0].partitions[0].fetch_offset for it, _ in broker.requests if isinstance(it, FetchRequest)]

@@ -30,7 +30,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str) -> str:
-    """Create a topic with two partitions, each with the records 0 to 9."""
+    """Create a topic with two partitions, each with ten records (0 to 9). Return its name."""
     name = next(NAMES)
     make_topic(servers, name, 2)
     produce(servers, name, range(10))
@@ -50,7 +50,7 @@ def reader(servers: str, topic: str, **more: Any) -> Consumer:
 
 
 def read(*consumers: Consumer, count: int = 20) -> list[ConsumerRecord]:
-    """Poll the consumers alternately until they have read `count` records together."""
+    """Poll the consumers alternately until they have returned `count` records in total. Return these records."""
     records: list[ConsumerRecord] = []
 
     def have_read() -> bool:

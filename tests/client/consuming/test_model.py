@@ -1,4 +1,4 @@
-"""Compares the consumer with a model. After any steps, the consumer returns each partition's records in order."""
+"""Compares the consumer with a model: after any steps, it returns the records of each partition in order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(servers: str) -> str:
 
 
 def taken(consumer: Consumer, step: str, count: object) -> Iterator[tuple[int, int, bytes]]:
-    """Yield partition, offset and value of each record that the consumer returns in one step."""
+    """Yield the partition, the offset and the value of each record that the consumer returns in one step."""
     if step == "arrow":
         batch = consumer.poll_arrow(0.02)
         for row in batch.to_pylist() if batch is not None else []:

@@ -1,4 +1,4 @@
-"""Tests of positions: assign, seek, pause and `until`."""
+"""Tests of positions: `assign`, `seek`, `pause`, and the end of a poll at an offset (`until`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = re.compile(r"[^a-z0-9]+", re.I)
 
 
 def write(servers: str, topic: str, count: int = 10, partition: int = 0) -> TopicPartition:
-    """Produce the records 0, 1, 2 and so on, one day apart, each in its own batch."""
+    """Produce the records 0, 1, 2 ... in one batch each. Their timestamps are one day apart."""
     with Producer(servers) as producer:
         for number in range(count):
             producer.send(topic, b"%d" % number, partition=partition, timestamp=NOW + number * DAY).result()

@@ -1,4 +1,4 @@
-"""Tests of `read_committed`: records of aborted transactions are not returned."""
+"""Tests of `read_committed`: the consumer does not return the records of aborted transactions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMIT, ABORT = ControlType.COMMIT, ControlType.ABORT
 
 
 class TransactionLog:
-    """The bytes of a partition to which transactions write one batch after another."""
+    """The bytes of a partition. Several transactions write their batches to it, one batch at a time."""
 
     def __init__(self) -> None:
         self.data = b""

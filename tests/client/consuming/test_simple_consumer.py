@@ -1,4 +1,4 @@
-"""Tests of the low-level consumer: one request, one response, and unchanged errors."""
+"""Tests of the low-level consumer: each call sends one request and returns one response, with the broker's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of subscriptions: topics by name and by pattern, and topics that appear and disappear."""
+"""Tests of subscriptions: topics by name or by pattern, and topics that are created or deleted later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the calls of a rebalance listener that tests compare with the actual calls."""
+"""Builds the expected calls of a rebalance listener. Tests compare them with the actual calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of groups for tests. Each has a membership and a listener that records its calls."""
+"""Members of groups for tests. Each member has a membership and a listener, and the listener records its calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ OnCall = Callable[["Member", str, frozenset[TopicPartition]], None]
 
 @contextmanager
 def group_servers() -> Iterator[str]:
-    """Yield the address of a broker with GROUP_CONFIG: HMB, or the broker in HMB_TEST_SERVERS (tests/conformance)."""
+    """Yield the address of a broker with GROUP_CONFIG.
+
+    The broker is HMB, unless HMB_TEST_SERVERS names another one (tests/conformance).
+    """
     given = os.environ.get("HMB_TEST_SERVERS")
     if given:
         yield given
@@ -49,7 +52,10 @@ def group_servers() -> Iterator[str]:
 
 
 class Member:
-    """A membership that is its own listener. `events` records the calls, and `on_call` may act in each of them."""
+    """A membership that is also its own listener.
+
+    `events` contains the listener's calls, and a test may set `on_call` to act in each call.
+    """
 
     def __init__(self, servers: str, group: str, *topics: str, on_call: OnCall | None = None, **settings: Any) -> None:
         self.events: list[tuple[str, frozenset[TopicPartition]]] = []
@@ -104,7 +110,7 @@ def add_partitions(servers: str, name: str, count: int) -> None:
 
 
 def share(members: Iterable[Member], partitions: frozenset[TopicPartition]) -> None:
-    """Poll until each partition has one owner, each member has partitions, and no rebalance is in progress."""
+    """Poll until each partition has one owner and each member has partitions. No rebalance may be in progress then."""
     everybody = list(members)
 
     def are_shared_out() -> bool:

@@ -1,4 +1,4 @@
-"""Tests of the assignors: each partition has one owner, the result is even, and few partitions move."""
+"""Tests of the assignors: each partition has one owner, the shares are equal, and few partitions move."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ TOPICS = st.sets(st.sampled_from("abcd")).map("".join)
 
 @st.composite
 def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember], dict[str, int]]:
-    """Draw members with partitions that they owned before. Two members may claim to own the same partition."""
+    """Generate members with the partitions that each owned before. Two members may claim the same partition."""
     counts = draw(COUNTS)
     every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     same = draw(TOPICS) if alike else None

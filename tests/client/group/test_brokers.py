@@ -1,4 +1,4 @@
-"""Tests of groups with old brokers, with a broker that fails, and without members."""
+"""Tests of groups with an old broker, with a broker that fails, and after all members have left."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def assignment(*numbers: int) -> bytes:
 
 
 class Driven:
-    """A member whose two threads and whose clock are driven by the test."""
+    """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ClassicGroupMember(MemberSettings(group_id="g", **settings))
@@ -72,7 +72,7 @@ class Driven:
         self.answer(response)
 
     def join_and_sync(self, *numbers: int, generation: int = 1, assignor: str = "range") -> list[ListenerCall]:
-        """Move a follower from UNJOINED to STABLE, and return the calls of the listener."""
+        """Move a follower from the state UNJOINED to STABLE. Return the calls of its listener."""
         calls = self.calls()
         self.join(generation, assignor=assignor)
         self.answer(SyncGroupResponse(assignment=assignment(*numbers)))
@@ -86,7 +86,7 @@ class Driven:
 
 
 def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
-    """Return members as a JoinGroup response lists them for the leader. All subscribe to topic a."""
+    """Return members as a JoinGroup response lists them for the leader. All members subscribe to topic a."""
     subscription = subscriptions(["range"], ["a"], owned(), owned(), -1)[0].metadata
     return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=subscription) for it in members]
 

@@ -1,4 +1,4 @@
-"""Tests of commits, with old brokers and with a scripted coordinator."""
+"""Tests of commits with old brokers and with a scripted coordinator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ ME = GroupMetadata("g", 5, "me", None)
 
 
 class Coordinator:
-    """A scripted coordinator. It names itself as coordinator, and answers each commit with the next of `codes`."""
+    """A scripted coordinator.
+
+    It names itself as the coordinator, and answers each commit with the next error code in `codes`.
+    """
 
     def __init__(self, *codes: int, versions: dict[type[Request], int] | None = None) -> None:
         self.codes = list(codes)

@@ -28,7 +28,7 @@ def owned(*numbers: int, topic: str = "a") -> frozenset[TopicPartition]:
 
 
 class Driven:
-    """A member whose two threads and whose clock are driven by the test."""
+    """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
         self.member = ConsumerGroupMember(MemberSettings(group_id="g", group_protocol="consumer", **settings))
@@ -44,7 +44,7 @@ class Driven:
         return request
 
     def answer(self, epoch: int, *numbers: int, error: int = 0, topics: dict[UUID, list[int]] | None = None) -> None:
-        """Answer the next heartbeat, optionally with an assignment of partitions of topic a or of `topics`."""
+        """Answer the next heartbeat. The answer may contain an assignment: partitions of topic a, or `topics`."""
         request = self.heartbeat()
         topics = topics if topics is not None else ({A: list(numbers)} if numbers else None)
         assignment = None
@@ -80,7 +80,7 @@ class Driven:
 
 
 def owned_in(request: ConsumerGroupHeartbeatRequest) -> dict[UUID, list[int]] | None:
-    """Return the owned partitions in a heartbeat."""
+    """Return the owned partitions that a heartbeat contains, or None if it contains none."""
     topics = request.topic_partitions
     return None if topics is None else {it.topic_id: it.partitions for it in topics}
 
@@ -196,7 +196,10 @@ def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
 
 
 def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
-    """If the member does not send all fields again, the coordinator does not send the lost assignment again."""
+    """After a lost response, the member sends all fields of the heartbeat again, even while it reconciles.
+
+    Otherwise the coordinator would not repeat the lost assignment.
+    """
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)
     driven.answer(2, topics={B: [0]})

@@ -1,4 +1,4 @@
-"""Tests of subscriptions and assignments as bytes: the bytes of Kafka 4.3.0's consumers, and those of other clients."""
+"""Tests of the bytes of subscriptions and assignments: those of Kafka 4.3.0's consumers and those of other clients."""
 
 from __future__ import annotations
 

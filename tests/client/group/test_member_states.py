@@ -1,4 +1,4 @@
-"""Tests of the tables of states of a group member: every state can be reached, and every event is used."""
+"""Tests of the state tables of a group member: each state can be reached, and each event occurs in a table."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def topic() -> str:
 
 @pytest.fixture
 def join(servers: str, topic: str) -> Iterator[Join]:
-    """Yield a function that makes members of a group. The fixture closes them at the end."""
+    """Yield a function that creates members of one group. At the end, the fixture closes these members."""
     with ExitStack() as stack:
 
         def join(**settings: Any) -> Member:

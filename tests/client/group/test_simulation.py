@@ -1,4 +1,4 @@
-"""A simulation of members and a coordinator: their state machines exchange messages in random order.
+"""A simulation of group members and their coordinator. Their state machines exchange messages in random order.
 
 The simulation has no threads, no sockets and no clock. Random steps choose the next member, lose requests and
 responses, and let time pass. At any time, two members that the coordinator knows must not own the same partition. After
@@ -44,7 +44,7 @@ class Coordinator(Protocol):
     topics: Topics
 
     def ask(self, request: Request) -> Any:
-        """Return the coordinator's response, or a WaitingCall that the coordinator answers later."""
+        """Return the coordinator's response. If the coordinator answers later, return a WaitingCall."""
 
     def answer_to(self, call: WaitingCall) -> Any | None: ...
 
@@ -134,7 +134,7 @@ class ConsumerCoordinator:
 
 @dataclass
 class Client:
-    """A member, its request in flight, and its listener."""
+    """A group member with its request in flight and its listener."""
 
     member: GroupMember
     asked: Request | TopicLookup | None = None
@@ -173,7 +173,7 @@ class World:
             self.clients[number] = client
 
     def poll(self, number: int) -> None:
-        """Poll the consumer, and begin the call of its listener that is due."""
+        """Poll the consumer. If a call of its listener is due, begin this call."""
         if client := self.clients.get(number):
             client.member.polled(self.now)
             if client.call is None:
@@ -220,7 +220,10 @@ class World:
             client.member.request_failed(self.now)
 
     def advance(self, number: int) -> None:
-        """Make several steps of one client at once. Otherwise a rebalance would take more steps than a script has."""
+        """Make several steps of one client in a row.
+
+        Without this, a rebalance would need more steps than a random script contains.
+        """
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)
 
@@ -258,7 +261,7 @@ class World:
             assert client.owned == client.member.assignment
 
     def settle(self, number: int = 0) -> None:
-        """Exchange messages without any loss until all members are stable."""
+        """Exchange messages, without losing one, until all members are stable."""
         for _ in range(FOREVER):
             self.wait(1)
             for number in list(self.clients):

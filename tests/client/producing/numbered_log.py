@@ -1,4 +1,4 @@
-"""A partition that checks the sequence numbers of batches as Kafka does, with faults that a test chooses."""
+"""A partition that checks the sequence numbers of batches as Kafka does. A test chooses the faults of the partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEMBERED = 5
 
 
 class Fault(Enum):
-    """The fault that happens to a batch."""
+    """The possible faults of a batch on its way to the log."""
 
     NONE = auto()
     IS_LOST = auto()  # The broker does not get the batch, and the connection breaks.
@@ -42,9 +42,9 @@ class NumberedLog:
     """Answers Produce and InitProducerId for the partition t-0."""
 
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
-        """Use `fault_of` to choose the fault of a batch by its values.
+        """Choose the fault of each batch with `fault_of`, which gets the values of the batch.
 
-        Before each request, the log calls `late`, which returns whether late batches arrive now.
+        Before each request, the log calls `late`. If `late` returns true, the delayed batches arrive then.
         """
         self._fault_of, self._late = fault_of, late
         self.values: list[int] = []  # the written values, by offset

@@ -1,4 +1,4 @@
-"""Scripted responses of a broker that receives records from a producer."""
+"""Scripted responses of a broker to the requests of a producer."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0, guilty: dict[in
 
 
 class Script:
-    """Answers each Produce with the next item of `answers`, and with success after the last.
+    """Answers each Produce request with the next item of `answers`. After the last item, every request succeeds.
 
-    The item True closes the connection instead.
+    If an item is True, the broker closes the connection instead of answering.
     """
 
     def __init__(self, *answers: Response | bool) -> None:
@@ -60,7 +60,7 @@ def delivered(request: ProduceRequest) -> Response:
 
 
 def batches(broker: ScriptedBroker) -> list[RecordBatch]:
-    """Return the received batches in their order."""
+    """Return all batches that the broker has received, in order."""
     found = []
     for request, _ in broker.requests:
         if isinstance(request, ProduceRequest):
@@ -74,17 +74,17 @@ def batches(broker: ScriptedBroker) -> list[RecordBatch]:
 
 
 def values(broker: ScriptedBroker) -> list[list[bytes | None]]:
-    """Return the values of each received batch."""
+    """Return the values of the records in each batch that the broker has received."""
     return [[record.value for record in read_records(batch.view)] for batch in batches(broker)]
 
 
 def numbers(broker: ScriptedBroker) -> list[tuple[int, int, int]]:
-    """Return producer id, epoch and base sequence of each received batch."""
+    """Return the producer id, the epoch and the base sequence of each batch that the broker has received."""
     return [(batch.producer_id, batch.producer_epoch, batch.base_sequence) for batch in batches(broker)]
 
 
 class Leaders:
-    """The leaders of the partitions of "t" among several brokers."""
+    """Several brokers, and the number of the broker that leads each partition of "t"."""
 
     def __init__(self, *brokers: ScriptedBroker, leaders: Sequence[int]) -> None:
         self.brokers = brokers

@@ -1,4 +1,4 @@
-"""Tests of the accumulator: batches, the time at which they are due, and the limit of memory."""
+"""Tests of the accumulator: when it closes and returns its batches, and how it limits their memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TINY = 1 + RECORD_OVERHEAD  # the bytes that the accumulator reserves for a reco
 def accumulator(
     records: int = 100, linger: float = AGES, memory: int = 100_000, max_block: float = AGES
 ) -> Accumulator:
-    """Return an accumulator whose batches have room for the given number of tiny records."""
+    """Return an accumulator. Each of its batches has room for the given number of tiny records."""
     size = RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
     return Accumulator(size, linger, memory, max_block)
 
@@ -225,9 +225,9 @@ def test_an_abandoned_batch_fails_once() -> None:
 
 
 def test_a_batch_that_was_abandoned_is_not_split() -> None:
-    """The halves of an abandoned batch would have no position in the queue.
+    """An abandoned batch is not split into two halves.
 
-    A thread that waits for their records would wait forever.
+    The halves would not be in the queue, and a thread that waits for their records would wait forever.
     """
     it = accumulator(linger=0)
     first, second = append(it, b"1"), append(it, b"2")

@@ -1,4 +1,4 @@
-"""Tests of the module `completion`, which decides about the rejected batches of a partition."""
+"""Tests of the module `completion`, which decides what happens to the rejected batches of a partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 
 def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue must not move to another thread while the decision about one of its batches is still missing."""
+    """The queue of a partition moves to another thread only after the decision about each of its batches."""
     it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):
         it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())

@@ -1,4 +1,4 @@
-"""Tests of a producer whose brokers reject batches, fail, lose their leadership or do not answer."""
+"""Tests of a producer whose brokers reject batches, fail, lose leadership, or do not respond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of several batches in flight: the batches after one that is rejected or lost."""
+"""Tests of several batches in flight: what happens to later batches after one is rejected or lost."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ AGES = 3_600_000  # ms
 
 
 class Faults:
-    """The faults of each attempt of a batch, by the batch's first value.
+    """The faults of each attempt to send a batch. The key is the batch's first value.
 
-    The response to the very first batch waits until the next batches are queued, so that they are sent together.
+    The response to the first batch of all waits until the next batches are queued. So these batches are sent together.
     """
 
     def __init__(self, faults: dict[int, list[Fault]]) -> None:
@@ -42,7 +42,7 @@ class Faults:
 def sent(
     count: int, faults: dict[int, list[Fault]], records: int = 1, **settings: object
 ) -> Iterator[tuple[NumberedLog, list[Delivery]]]:
-    """Send the first batch, then further batches together after its delivery. Return the log that received them."""
+    """Send the first batch. After its delivery, send further batches together. Return the log that received them."""
     script = Faults(faults)
     log = NumberedLog(script)
     with (
@@ -151,14 +151,20 @@ def test_halves_share_the_numbers_of_the_batch_so_later_batches_keep_theirs() ->
 
 
 def test_a_broker_that_does_not_know_the_producer_gets_one_batch_at_first() -> None:
-    """The broker would accept the second batch although it has rejected the first."""
+    """While a broker does not know the producer, the producer sends only one batch at a time.
+
+    Otherwise the broker would accept the second batch after it has rejected the first one.
+    """
     with sent(3, {0: [Fault.NOT_LEADER, Fault.NOT_LEADER]}) as (log, _):
         assert log.values == [0, 1, 2, 3]
     assert firsts(log) == [0, 0, 0, 1, 2, 3]
 
 
 def test_new_batches_do_not_remove_a_retried_batch_from_the_brokers_memory() -> None:
-    """A broker remembers five batches of a producer, so at most four new batches may follow a batch that is retried."""
+    """At most four new batches may follow a batch that is retried.
+
+    A broker remembers the last five batches of a producer, so it still recognizes the retried batch.
+    """
     any_more = Fault.NOT_LEADER_ANY_MORE
     faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
     with sent(11, faults) as (log, deliveries):

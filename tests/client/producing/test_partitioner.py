@@ -1,4 +1,4 @@
-"""Tests of the partitioner: it chooses the same partitions as Kafka's clients."""
+"""Tests of the partitioner: for each key, it chooses the same partition as Kafka's clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of checks: invalid settings, and records that can never be sent, raise errors before anything is queued."""
+"""Tests of checks before a record is queued: invalid settings, and records that can never be sent, raise errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that a producer accepts for its codec are the names of the codecs."""
+"""Tests of the setting for compression: the accepted names are exactly the names of the codecs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 
 class Coordinating(Script):
-    """A script for Produce, and a coordinator that accepts every request unless the test has another answer."""
+    """A script of responses to Produce requests, and a coordinator.
+
+    The coordinator accepts every request for which the test has no other answer.
+    """
 
     def __init__(self, *answers: Response | bool) -> None:
         super().__init__(*answers)
@@ -56,7 +59,7 @@ class Coordinating(Script):
 
 
 class Scene:
-    """A scripted broker and a transactional producer."""
+    """A scripted broker, and a transactional producer that uses it."""
 
     def __init__(self, script: Coordinating) -> None:
         self.script, self.broker = script, ScriptedBroker(script)
@@ -68,7 +71,7 @@ class Scene:
         return [request for request, _ in self.broker.requests if isinstance(request, kinds)]
 
     def names(self) -> list[str]:
-        """Return the names of all requests except FindCoordinator."""
+        """Return the names of all requests that the broker received, except FindCoordinator."""
         requests = [request for request, _ in self.broker.requests if not isinstance(request, FindCoordinatorRequest)]
         return [type(request).__name__.removesuffix("Request") for request in requests]
 

@@ -1,4 +1,4 @@
-"""Tests of an idempotent producer on an unreliable network: it writes each record once and in order."""
+"""Tests of an idempotent producer on an unreliable network: the log contains each record once, in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def broker_behind(proxy: ChaosProxy) -> Iterator[hmb.Broker]:
 
 
 def written(broker: hmb.Broker, topic: str) -> dict[int, list[int]]:
-    """Return the written numbers of each partition, in the order of its log."""
+    """Return the numbers in each partition, in the order of the log."""
     assert broker.data_dir is not None
     logs = {number: broker.data_dir / f"{topic}-{number}" / f"{0:020d}.log" for number in range(PARTITIONS)}
     return {

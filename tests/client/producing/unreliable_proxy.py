@@ -14,7 +14,7 @@ PRODUCE = 0
 
 
 class Fate(Enum):
-    """The fault that happens to a Produce request."""
+    """The possible faults of a Produce request in the proxy."""
 
     ARRIVES = auto()
     IS_LOST = auto()  # The broker does not get the request, and the connection breaks.
@@ -26,7 +26,7 @@ class Fate(Enum):
 
 
 class ChaosProxy:
-    """A proxy for a broker on this machine.
+    """An unreliable proxy for a broker on this machine.
 
     The given percentage of the Produce requests is forwarded without a fault.
     """
@@ -66,7 +66,7 @@ class ChaosProxy:
                 self._forward(request, self._random.choice(self._fates) if is_at_risk else Fate.ARRIVES, client, broker)
 
     def _forward(self, request: bytes, fate: Fate, client: socket.socket, broker: socket.socket) -> None:
-        """Forward one request with its fault. Raises EOFError to end the connection."""
+        """Forward one request, with the fault in `fate`. Raises EOFError to close the connection."""
         self.seen.add(fate)
         if fate is Fate.COMES_LATE:
             self._late.append(request)
