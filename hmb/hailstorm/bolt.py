@@ -23,7 +23,8 @@ rules.
 
 **What may follow a bolt.** The function `transform` of a bolt computes its outputs from a running state, for example
 from the present count of a word. These outputs depend on the order in which tuples of different partitions arrive. In
-one run, a tuple of partition 0 raises the count of #love to 101, and in the next run a tuple of partition 1 does.
+one run, a tuple of partition 0 raises the count of #love to 101, and in the next run a tuple of partition 1 raises it
+to 101.
 
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
 receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
@@ -33,8 +34,8 @@ not have it either. The function `hailstorm.check` finds and names bolts without
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
-fewer running values: one for each key and batch. The essay of `processors.combiner` explains why the states of the bolt
-stay exact.
+fewer running values (results so far): one for each key and batch. The essay of `processors.combiner` explains why the
+states of the bolt stay exact.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The paper calls the functions of a bolt transformTupleFn, emptyState, mergeFn
 and tupleToStateConverter.

@@ -69,7 +69,7 @@ _NAMES: dict[str, RegisteredType] = {}
 
 
 def register(cls: type[T], name: str, to_value: Callable[[T], Any], from_value: Callable[[Any], T]) -> None:
-    """Let the codec store objects of the class `cls`, under the name `name`. Subclasses are not included.
+    """Let the codec store objects of the class `cls`, but not of its subclasses, under the name `name`.
 
     The encoded bytes contain `name` instead of the module of the class. The bytes therefore stay readable when the
     class moves to another module. `to_value` returns a value that the codec supports. Every process of the topology

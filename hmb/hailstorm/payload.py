@@ -9,8 +9,8 @@ One record may become several tuples at a sink, because a bolt returns zero or m
 have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names
 the nodes that made the tuple. A node can make several tuples from one input, so the number contains one position for
 each node of the path. For example, the number (0, 2) means: the first output of the first node, then the third output
-of the second node. A replay makes a tuple with the same identity again. A sink that overwrites by identity depends on
-this property.
+of the second node. A replay makes a tuple with the same identity again. A sink that overwrites an output with the same
+identity depends on this property.
 
 A sender puts the payloads of one partition into columns, because one Python object for each payload would take more
 time than a bolt's work on this payload. These are the columns and fields of one `Payloads` object:

@@ -60,7 +60,10 @@ Partitions = Sequence[Sequence[ConsumerRecord]]  # the records of one topic, by 
 
 @dataclass
 class Save:
-    """A save that the simulation has begun. Its first step stores the state. Its second step notifies the processor."""
+    """A save that the simulation has begun.
+
+    The first step of the save stores the state, and the second step notifies the processor.
+    """
 
     participant: Participant
     machine: Machine  # the machine that began the save

@@ -1,8 +1,8 @@
 """Numbers as monoids: sums, smallest and largest values, means.
 
-Means alone do not form a monoid. If one mean is 2 and another is 4, the mean of all values cannot be computed from
-these two numbers. Pairs (total, count) form a monoid, and the mean is total / count. Variances and other statistics can
-be computed from such sums, too.
+Means alone do not form a monoid. For example, one mean is 2 and another mean is 4. Without the numbers of values,
+nobody can compute the mean of all values. Pairs (total, count) form a monoid, and the mean is total / count. Variances
+and other statistics can be computed from such sums, too.
 
 A sum of floats depends on the order of the additions, because each float addition rounds its result. A replay in
 another order would therefore change the last digits. Each finite float, however, is a whole multiple of 2**-1074, the

@@ -22,8 +22,8 @@ A bolt that combines calls `transform` once for each row. For each key and batch
 which includes all tuples of the batch.
 
 **Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot only between two
-batches, so the clock C of the snapshot never lies within a batch. Either all tuples of a batch are below C, or none of
-them is. The last offset of the batch can therefore represent the whole batch.
+batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them
+is. The last offset of the batch can therefore represent the whole batch.
 
 **What may follow.** A replay can divide the records into other batches. The bolt that combines then sends other running
 values. The rule for the bolts after it is the same as without a combiner: only the last value of each key may matter

@@ -18,9 +18,9 @@ never goes back.
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
 record of this partition can then be before the watermark. If a window of this record is already closed, the bolt does
-not count the record in this window. Whether a partition is idle depends on the time of the run, so a replay may decide
-differently. The bolt therefore saves its watermark with its state. A replay from this snapshot then begins with the
-same closed windows.
+not count the record in this window. Whether a partition is idle depends on the moment at which the spout reads it, so a
+replay may come to another decision. The bolt therefore saves its watermark with its state. A replay from this snapshot
+then begins with the same closed windows.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time

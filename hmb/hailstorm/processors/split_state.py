@@ -1,7 +1,7 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-S is the whole state. During a snapshot, A contains the tuples at or below its clock, and B contains the tuples above
-its clock. The state goes through these stages:
+The state of a bolt goes through these stages. S is the whole state. During a snapshot, A contains the tuples at or
+below its clock, and B contains the tuples above its clock:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B

@@ -11,8 +11,8 @@ milliseconds. If a process hangs, it sends no heartbeats, and the registry ends 
 When the node of a processor disappears, the other processors therefore know that this processor has died.
 
 A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
-session. It first calls the function with each value that exists, and then with each change, in order. The function may
-miss a value that is quickly overwritten, but it always receives the newest value.
+session. It first calls the function with each value that exists, and then with each change, in order. If a value is
+overwritten quickly, the function may miss it, but the function always receives the newest value.
 
 Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
 node is elected.

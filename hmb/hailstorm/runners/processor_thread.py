@@ -1,6 +1,6 @@
 """The loop of one processor: take a notice or payloads, call the processor's state machine, send its outbox.
 
-Every pass through the loop has four steps:
+The thread of a processor repeats a loop of four steps:
     1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
     2. pass them to the participant or to its state machine
     3. send the outbox, send dead letters, begin a save

@@ -1,7 +1,7 @@
 """A mailbox: the queue of a processor, with payloads and notices.
 
 Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds a limited number of
-payloads. Notices (a new master state, the end of a save) are few, and the processor takes them before the payloads.
+payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads.
 Even with many payloads in its mailbox, a processor must be able to pause, to split its state or to begin a new epoch at
 once.
 """

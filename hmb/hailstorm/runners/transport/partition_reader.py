@@ -1,10 +1,10 @@
 """A consumer of one partition, for a spout.
 
-Two changes of a topic would make counts wrong without any error message. The reader raises an error for each of them,
-and the error ends the topology:
+Two changes of a topic would make counts wrong without any error message. If the reader finds one of these changes, it
+raises an error, and the topology ends:
 - Records *expired*: the topic's retention deleted records that the spout has not read yet. Without a snapshot, a spout
-  with offset="earliest" has to read every record since offset 0. With the setting `allow_expired`, it may begin at the
-  first offset that the log still has.
+  with offset="earliest" has to read every record since offset 0. With the setting `allow_expired`, the spout may begin
+  at the first offset that the log still has.
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader cannot detect every topic that was created again. If the new topic already has more records than the old
