@@ -102,7 +102,7 @@ def command(
     The broker prints its address on standard output as soon as clients can connect. It writes its log messages to
     standard error.
 
-    With --embedded, the broker uses a free port and a temporary directory, unless --port and --data-dir name others.
+    With --embedded, the default of --port is a free port, and the default of --data-dir is a temporary directory.
     """
     from hmb.broker.config.keys import ConfigError
 

@@ -20,8 +20,8 @@ TIMEOUT = 30  # seconds
 def command() -> None:
     """Make a broker fail, for a test.
 
-    First start `hmb broker --faults FILE`. It prints the address of its control port and a token. The commands of this
-    group need both.
+    First start `hmb broker --faults FILE`. This broker prints the address of its control port and a token. The commands
+    of this group need both.
     """
 
 

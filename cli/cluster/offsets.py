@@ -73,8 +73,8 @@ def command(
 
     With --time, show the offset of the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z,
     seconds or milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the
-    record with the greatest timestamp), earliest-local, latest-tiered. The numbers of Kafka's tool for these words are
-    -2, -1, -3, -4 and -5.
+    record with the greatest timestamp), earliest-local, latest-tiered. Kafka's tool has the numbers -2, -1, -3, -4 and
+    -5 for these words.
     """
     from hmb.protocol.errors import KafkaError
 

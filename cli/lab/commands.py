@@ -247,7 +247,7 @@ def export(number: int, target: str, exercise: Exercise) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
 def grade(folder: Path, as_csv: bool) -> None:
-    """Check the answers of a whole class. They must be in files DIR/STUDENT/lab-NN/answer.py.
+    """Check the answers of a whole class, which are in files DIR/STUDENT/lab-NN/answer.py.
 
     Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. STUDENT is the name of a student, from which
     the command computes the seed of the random cases.

@@ -80,7 +80,7 @@ class Screen:
 def command(view: str, interval: float, once: bool, state_url: str | None, data_dir: str | None, as_json: bool) -> None:
     """Follow a broker that was started with `hmb broker --state PORT`.
 
-    VIEW is partitions, groups, requests or clients. The column `rate` counts records, commits or requests in a second.
+    VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per second.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")

@@ -71,7 +71,7 @@ def command(
 
     Let clients connect to the address of --listen instead of the broker's address. The command prints each request (->)
     and each response (<-) as one line. The proxy changes the addresses of brokers in responses, so that clients connect
-    to the proxy again. It passes on bytes that it cannot decode. Ctrl-C ends the command.
+    to the proxy again. The proxy also passes on bytes that it cannot decode. Ctrl-C ends the command.
     """
     from hmb.client.metadata import parse_servers
 
