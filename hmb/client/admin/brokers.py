@@ -102,7 +102,7 @@ class Brokers:
             self.cluster.metadata(())
         if number not in self.cluster.nodes:
             known = ", ".join(map(str, sorted(self.cluster.nodes)))
-            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {number}; there are: {known}")
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"no broker has the id {number}; existing ids: {known}")
         return self.connection(self.cluster.nodes[number])
 
     def _coordinator(self, group: str) -> Connection:

@@ -92,7 +92,7 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
         (["describe", "--entity-type", "topics", "--entity-default"], 2, "--entity-default means all brokers"),
         (["describe", "-t", "nowhere"], 3, "there is no topic 'nowhere'"),
         (["describe", "-t", "t", "retention"], 1, "a topic has no setting 'retention'; did you mean"),
-        (["describe", "--broker", "7"], 3, "there is no broker 7; there are: 0"),
+        (["describe", "--broker", "7"], 3, "no broker has the id 7; existing ids: 0"),
         (["describe", "--broker", "one"], 1, "a broker's name is its id"),
         (["alter", "-t", "t"], 2, "name a change: --add-config"),
         (["alter", "-t", "t", "--add-config", "flush.ms"], 2, "is not of the form name=value"),
