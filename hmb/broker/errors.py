@@ -54,7 +54,7 @@ def put_error(response: PartialResponse, error: KafkaError | None) -> None:
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:
-    """Call `action`, and return the error that it raises, or None if it raises no error."""
+    """Call `action`. If `action` raises KafkaError or OSError, return a KafkaError. Otherwise return None."""
     try:
         action()
     except (KafkaError, OSError) as error:

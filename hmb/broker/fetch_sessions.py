@@ -10,10 +10,10 @@ records.)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A partition has *news* if the response contains records or an error for the partition, or if its high watermark or its
-log start offset has changed since the last response. A Fetch request in a session contains a partition only if the
-client adds this partition to the session, or changes the partition's fetch offset or size limit. A request can also
-contain a list of partitions that the broker must remove from the session (`forgotten_topics_data`).
+A partition has *news* if the response contains records or an error for the partition, or if the high watermark or the
+log start offset of the partition has changed since the last response. A Fetch request in a session contains a partition
+only if the client adds this partition to the session, or changes the partition's fetch offset or size limit. A request
+can also contain a list of partitions that the broker must remove from the session (`forgotten_topics_data`).
 
 The epoch of a Fetch request is the number of the request in its session. If a request is lost or repeated, the broker
 receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a

@@ -16,7 +16,7 @@ waits before it sends the first message of this response.
 damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
 or later gets the batches without conversion. Such a client checks the CRC itself.) When a client fetches the same
 offset again, the log repairs the segment (storage/recovery/read_checks.py). Kafka up to version 3 does not check the
-CRC of the damaged batch. It converts the damaged records and sends them with a new CRC.
+CRC of the damaged batch. Such a broker converts the damaged records and sends them with a new CRC.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RequestCount:
     buckets: list[int] = field(default_factory=lambda: [0] * BUCKETS)
 
     def quantile(self, share: float) -> float:
-        """Return the time (seconds) that a `share` of all requests did not exceed; 0 without requests."""
+        """Return the time (seconds) within which a `share` of all requests was ready, or 0 without requests."""
         rank = math.ceil(share * self.count)
         for bucket, count in enumerate(self.buckets):
             rank -= count

@@ -1,10 +1,10 @@
 r"""Coordinators: consumer groups, committed offsets, transactions and producer ids.
 
-A *coordinator* is a part of a broker. It keeps state that several clients share, for example the members of a consumer
-group. Each coordinator is a state machine. A request of a client is an event, and a deadline that passes is an event.
-An event changes the state, and can lead to responses and to records that the broker must store.
+A *coordinator* is a part of a broker. A coordinator keeps state that several clients share, for example the members of
+a consumer group. Each coordinator is a state machine. A request of a client is an event, and a deadline that passes is
+an event. An event changes the state, and can lead to responses and to records that the broker must store.
 
-The coordinator keeps this state in memory and writes each change to a compacted topic, its *journal*. The journal of
+A coordinator keeps its state in memory and writes each change to a compacted topic, its *journal*. The journal of
 groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
 a restart, the broker reads the newest record of each key from the journal and so restores the state. (Kafka has no
 common word for these two topics.)

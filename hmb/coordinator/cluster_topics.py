@@ -41,8 +41,8 @@ class ClusterTopics(Protocol):
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
     """Return a hash of the names, ids and partition counts of topics, or 0 if `topics` is empty (KIP-1101).
 
-    Kafka uses a different hash function. If a group moves from Kafka to HMB, its stored hash differs from the result of
-    this function, so the group computes its assignment once more.
+    Kafka uses a different hash function. If HMB opens a group that Kafka has stored, the stored hash differs from the
+    result of this function. The group then computes its assignment once more.
     """
     import hashlib  # This import loads OpenSSL, which takes 3 ms. Most brokers never need it.
 

@@ -63,9 +63,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """All groups of the broker. It handles the requests of members; `offsets` handles the requests for offsets.
+    """The coordinator of all groups of the broker.
 
-    Thread-safe.
+    The coordinator handles the requests of members, and its `offsets` handles the requests for offsets. Thread-safe.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class GroupCoordinator:
 
 
     def _make(self, group_id: str) -> SharedGroup:
-        """Return a new group. It uses the classic protocol until a member joins with the KIP-848 protocol."""
+        """Return a new group, which uses the classic protocol until a member joins with the KIP-848 protocol."""
         return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
 
     def _classic(self, group_id: str) -> ClassicGroup:

@@ -2,8 +2,8 @@
 
 A group commits offsets again and again, and for each commit the coordinator needs the same values, such as the hash of
 the group id. A cache stores these values. A client chooses the name of its group, and the name can have 32,767 bytes. A
-cache of 10,000 such names would use more than 300 MB. This cache therefore stores values only for names of at most
-`LONGEST_NAME` characters. For a longer name, the coordinator computes the value again at each request.
+cache of 10,000 names of this length would use more than 300 MB. This cache therefore stores values only for names of at
+most `LONGEST_NAME` characters. For a longer name, the coordinator computes the value again at each request.
 
 For example, a cache with 10,000 names of at most 256 characters uses only a few megabytes.
 """

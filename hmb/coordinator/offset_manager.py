@@ -54,8 +54,8 @@ class OffsetManager:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
-        # This lock guards `_offsets`. A thread may take it while it holds the lock of a group or the `write_lock` of a
-        # journal partition. A thread that holds this lock takes no other lock.
+        # This lock guards `_offsets`. A thread that holds the lock of a group, or the `write_lock` of a journal
+        # partition, may take this lock. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
 
     # -- methods that the caller runs under the group's lock

@@ -12,7 +12,8 @@ the older committed offsets. When the transaction aborts, the coordinator discar
 also commit an offset outside the transaction before the transaction ends. This offset is newer than the pending offset,
 so the pending offset never replaces it.
 
-For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. Its offsets expire on May 8.
+For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. The offsets of the group
+expire on May 8.
 
 This module uses no locks and does no I/O. offset_manager.py adds a lock and the journal.
 

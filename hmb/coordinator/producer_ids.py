@@ -1,9 +1,9 @@
 """Producer ids: the broker assigns each id only once, even if the broker restarts.
 
 A log identifies a producer by its id. If two producers had the same id, the log would treat the records of the second
-producer as duplicates of the first producer's records. The broker therefore reserves ids in blocks of 1,000. Before it
-assigns the first id of a block, it writes the end of the block to a file. After a restart, the broker does not use the
-rest of the last block. This waste is harmless, because 2^63 ids exist.
+producer as duplicates of the first producer's records. The broker therefore reserves ids in blocks of 1,000. Before the
+broker assigns the first id of a block, it writes the end of the block to a file. After a restart, the broker does not
+use the rest of the last block. This waste is harmless, because 2^63 ids exist.
 
 For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
 2000 to the file and continues with id 1000.

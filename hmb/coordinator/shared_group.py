@@ -154,7 +154,7 @@ class SharedGroup:
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """Apply deadlines, wake waiting threads and schedule the next wake-up. The caller must hold the group's lock.
 
-        Return the writes of this step, each with its queued records or the error that prevented them.
+        Return the writes of this step, each with its queued records, or with the error that prevented the write.
         """
         self.machine.tick(self._clock())
         for call, response in self.machine.responses:

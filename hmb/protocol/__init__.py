@@ -12,9 +12,9 @@ For example, a client with the id "ab" requests the metadata of the topic "a". T
 hexadecimal), then the header (API key 3, version 1, correlation id 7), and then an array with one topic name:
     00 00 00 13 | 00 03 00 01 00 00 00 07 00 02 61 62 | 00 00 00 01 00 01 61
 
-In HMB, one class declares all versions of a message. For each version, the class has a *plan*: a list of the fields of
-this version, which encodes and decodes the message. The code in this folder opens no sockets and no files, so the tests
-need only bytes. The broker and the client use the same code.
+In HMB, one class declares all versions of a message. For each version, the class has a *plan*, which lists the fields
+of this version. The plan encodes and decodes the message. The code in this folder opens no sockets and no files, so the
+tests need only bytes. The broker and the client use the same code.
 
 Read in this order:
 - `framing`     where one message ends and the next one begins in a stream of bytes

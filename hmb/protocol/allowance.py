@@ -34,7 +34,7 @@ def pay_nothing(size: int) -> None:
 
 
 class _Allowance(threading.local):
-    """Stores one function `spend` for each thread. The decoders of the thread call it before they allocate memory."""
+    """Stores one function `spend` for each thread. The thread's decoders call `spend` before they allocate memory."""
 
     spend: Spend = staticmethod(pay_nothing)
 

@@ -1,8 +1,8 @@
 """One record: its fields, and its layout inside a record batch.
 
-A record in a batch (KIP-98) does not contain its absolute timestamp and offset. It contains the differences to the
-first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. (In the oldest
-format, a message v0 takes 26 bytes more.) A record has this layout:
+A record in a batch (KIP-98) does not contain its absolute timestamp and offset. The record contains the differences to
+the first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. (In the
+oldest format, a message v0 takes 26 bytes more.) A record has this layout:
     varint length             number of bytes after this field
     int8   attributes         unused
     varint timestamp delta    timestamp - the batch's base timestamp

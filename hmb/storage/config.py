@@ -1,4 +1,4 @@
-"""The settings of a topic's logs. They have Kafka's names: `segment.bytes` is `LogConfig.segment_bytes`."""
+"""The settings of a topic's logs, with Kafka's names: `segment.bytes` is `LogConfig.segment_bytes`."""
 
 from __future__ import annotations
 

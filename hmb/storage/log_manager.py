@@ -1,7 +1,8 @@
 """The log manager opens all logs of a data directory when the broker starts, and creates, deletes and closes logs.
 
-The data directory has Kafka's layout. It contains a directory `<topic>-<partition>/` for each log, and the state files
-of state/checkpoints.py. The broker locks the directory, so that no other broker can use it (state/directory_lock.py).
+The data directory has Kafka's layout. The data directory contains a directory `<topic>-<partition>/` for each log, and
+the state files of state/checkpoints.py. The broker locks the directory, so that no other broker can use it
+(state/directory_lock.py).
 
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
 the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks the active

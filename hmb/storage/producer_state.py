@@ -2,7 +2,7 @@
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
-the log remembers the last five batches of each producer. It compares a new batch with these five batches:
+the log remembers the last five batches of each producer. The log compares a new batch with these five batches:
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.

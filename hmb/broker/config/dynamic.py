@@ -44,7 +44,7 @@ IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """One value of a setting. It comes from `source`, where the setting has the name `name`."""
+    """One value of a setting. The value comes from `source`, where the setting has the name `name`."""
 
     name: str
     value: str | None  # None if the value may be a secret

@@ -71,7 +71,7 @@ def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]
 
 
 def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigDescription:
-    """Return the description of a setting that the broker does not know. Hide its value, because it may be a secret."""
+    """Return the description of a setting that the broker does not know. Hide the value, because it may be a secret."""
     key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
     hidden = [synonym._replace(value=None) for synonym in synonyms]
     return ConfigDescription(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -7,7 +7,7 @@ Behavior: the request contains the complete new settings of a resource. If the r
     the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
 Version notes: none. The versions differ only in their encoding.
 Left out: settings of loggers and of client metrics, which get INVALID_REQUEST. A client changes the level of a logger
-    with IncrementalAlterConfigs. It cannot ask other clients for metrics (KIP-714).
+    with IncrementalAlterConfigs. A client cannot ask other clients for metrics (KIP-714).
 """
 
 from __future__ import annotations

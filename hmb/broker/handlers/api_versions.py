@@ -10,8 +10,8 @@ Version notes: version 3 adds the name and the version of the client software, a
     feature, `transaction.version`, because clients need it. With version 2 of this feature, a producer gets a new epoch
     with each transaction (KIP-890). The minimum version of this feature is 0. A response of version 3 cannot contain
     the minimum version 0, so its list of supported features is empty.
-Left out: all other features. They concern clusters of several brokers, or APIs that HMB does not have. A client that
-    needs such a feature, for example for share groups, reports that the broker does not support it.
+Left out: all other features. These features concern clusters of several brokers, or APIs that HMB does not have. A
+    client that needs such a feature, for example for share groups, reports that the broker does not support it.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             new.append((topic_response, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # New topics with the same settings share one list of settings in the response. If each topic had its own list, the
-    # handler would need more time for these lists than for all its other work.
+    # New topics with the same settings share one list of settings in the response. With one list for each topic, the
+    # handler would need more time for the lists than for all its other work.
     configs: dict[frozenset[tuple[str, str]], list[TopicResponse.CreatableTopicConfigs]] = {}
     for (topic_response, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:

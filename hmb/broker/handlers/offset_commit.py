@@ -1,10 +1,10 @@
 """OffsetCommit: store the offsets up to which a group has processed its partitions.
 
 Versions: 0-10; versions 8 and later use the flexible encoding (KIP-482).
-Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. It
-    sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and its
-    generation. Without a generation, offsets can be committed only while the group has no members. A client can add a
-    text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
+Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. The
+    broker sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and
+    its generation. Without a generation, offsets can be committed only while the group has no members. A client can add
+    a text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
     limits the length of this text.
 Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
     versions, but does not check the member and the generation. From version 5 on, a request contains no retention time,

@@ -10,10 +10,10 @@ Behavior: the log of each partition checks the records and assigns their offsets
     no response. If an error occurs with acks=0, the broker closes the connection, because the client would otherwise
     not notice the error.
 Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). If a request below version
-    3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts this request. But no client sends it. HMB
-    refuses it, because HMB makes some checks only from version 3 on.) If a request below version 7 contains zstd, it
-    gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong to an open
-    transaction (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and
+    3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends one.
+    HMB refuses the request, because HMB makes some checks only from version 3 on.) If a request below version 7
+    contains zstd, it gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong
+    to an open transaction (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and
     TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to the transaction when the
     partition receives its first batch of the transaction.
 Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so a client loses nothing.

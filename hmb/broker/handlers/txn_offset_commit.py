@@ -1,10 +1,10 @@
 """TxnOffsetCommit: commit offsets of a group as part of a transaction.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
-Behavior: the broker stores the offsets at once. They become the group's committed offsets when the transaction is
-    committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request contains
-    the id of the member that has read the records, and the generation of the group. The broker checks the member and
-    the generation, so that a member that has lost its partitions cannot commit offsets for them (KIP-447).
+Behavior: the broker stores the offsets at once. The offsets become the group's committed offsets when the transaction
+    is committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request
+    contains the id of the member that has read the records, and the generation of the group. The broker checks the
+    member and the generation, so that a member that has lost its partitions cannot commit offsets for them (KIP-447).
 Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
     clients that send these versions do not know COORDINATOR_LOAD_IN_PROGRESS. Version 3 adds the member id and the
     generation, so the broker checks them from version 3 on. In versions 0 to 4, the producer must first send

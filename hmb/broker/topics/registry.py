@@ -1,4 +1,4 @@
-"""The registry of topics. It creates, changes and deletes topics, and finds them in a table (table.py).
+"""The registry of topics. The registry creates, changes and deletes topics, and finds them in a table (table.py).
 
 A topic has a name, an id, and one log for each partition. The broker finds a log by the name of its directory
 (storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,

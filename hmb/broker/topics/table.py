@@ -22,7 +22,7 @@ class TopicTable:
 
     - `_by_name` and `_by_id` contain the same topics.
     - `_by_metric_name` contains one topic of `_by_name` for each metric name. If another broker has created two topics
-      with the same metric name, it contains one of them.
+      with the same metric name, `_by_metric_name` contains one of the two.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

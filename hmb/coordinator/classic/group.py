@@ -22,14 +22,15 @@ first rebalance, a member gives up the partitions that must move. In a second re
 partitions.
 
 For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the member id
-"app-6f1c...". The consumer joins again with this id. Its second response comes after an initial delay of 3 s and
-contains generation 1.
+"app-6f1c...". The consumer joins again with this id. The response to this second JoinGroup comes after an initial delay
+of 3 s and contains generation 1.
 
 Invariant: a rebalance alone never makes a member unknown, so a live member does not receive UNKNOWN_MEMBER_ID. The
 coordinator removes a member in only three cases: the member leaves, its session ends, or the member does not send
 JoinGroup or SyncGroup in time.
 
-A group has four kinds of deadlines. `tick` acts on the first two, and `Rebalance.tick` on the others:
+A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "session" and "pending", and
+`Rebalance.tick` acts on "join" and "sync":
     session      a member must send a request within its session timeout; otherwise the group removes the member
     pending      a client must join with a new member id within the session timeout; otherwise the id becomes invalid
     join         all members must send JoinGroup within the rebalance timeout

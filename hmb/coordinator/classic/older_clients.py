@@ -8,8 +8,8 @@ The coordinator treats these older requests differently from newer requests:
 
 For example, the leader of a Stable group is a static member, and its client restarts and sends JoinGroup. The response
 to version 9 contains all members and `skip_assignment`, so the client knows that it must not assign partitions. The
-response to version 8 has no such field. It names the old member id as the leader, so the client acts as a follower and
-assigns no partitions.
+response to version 8 has no field `skip_assignment`. This response names the old member id as the leader, so the client
+acts as a follower and assigns no partitions.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Rebalance:
     """Moves a classic group from one generation to the next.
 
     - Only the state PreparingRebalance has a join deadline. A sync deadline exists while the group waits for SyncGroup
-      from a member of the current generation. It ends when a new rebalance starts.
+      from a member of the current generation. The sync deadline ends when a new rebalance starts.
     - A member stores its waiting JoinGroup request in `joining`, and its waiting SyncGroup request in `syncing`.
     """
 
@@ -77,7 +77,10 @@ class Rebalance:
         self.complete_join_if_all_joined(now)
 
     def on_join(self) -> None:
-        """Record that a new member joins. If the group waits for its initial delay, it then waits once more."""
+        """Record that a new member joins.
+
+        If the group waits for its initial delay, the delay starts again at its end.
+        """
         self._initial_delay.on_join()
 
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
@@ -97,8 +100,8 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        There are two exceptions. If the group must wait for its initial delay again, it does not remove members yet. If
-        all remaining members are static and none of them has joined, the group waits for these members once more.
+        There are two exceptions. If the initial delay starts again, the group does not remove members yet. If all
+        remaining members are static and none of them has joined, the group waits for these members once more.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

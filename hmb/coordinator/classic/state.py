@@ -4,8 +4,8 @@ A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the member
 (rebalance.py) changes the generation. Both classes add the effects of their changes to three lists of the state:
 `responses`, `writes` and `events`. This module does not import `ClassicGroup` or `Rebalance`.
 
-For example, a group with two consumers is Stable in generation 3. Its state contains both members with their
-assignments, the protocol "range", and the time at which the group became Stable.
+For example, a group with two consumers is Stable in generation 3. The state of this group contains both members with
+their assignments, the protocol "range", and the time at which the group became Stable.
 """
 
 from __future__ import annotations

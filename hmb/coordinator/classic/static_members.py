@@ -12,10 +12,10 @@ treats a static member differently from other members in two cases:
    and rejects later requests with the old id (`replace_member`). If the group is Stable, the group stays Stable and the
    member keeps its assignment.
 
-For example, the static member "till-1" has the member id "till-1-0a7f" and partition 2. Its client restarts within the
-session timeout and joins again. The response contains the new member id "till-1-93c2" and the current generation. The
-client then sends SyncGroup and receives partition 2 again. A request with the old id "till-1-0a7f" fails with
-FENCED_INSTANCE_ID.
+For example, the static member "till-1" has the member id "till-1-0a7f" and partition 2. The client of this member
+restarts within the session timeout and joins again. The response contains the new member id "till-1-93c2" and the
+current generation. The client then sends SyncGroup and receives partition 2 again. A request with the old id
+"till-1-0a7f" fails with FENCED_INSTANCE_ID.
 
 Source: KIP-345, KIP-814.
 """
@@ -36,8 +36,8 @@ def replace_member(
 ) -> None:
     """Assign the new `member_id` to a static member that has restarted. Requests with the old member id then fail.
 
-    The group stays Stable and the member keeps its assignment if two conditions are true: the group is Stable, and it
-    would choose the same protocol again. Otherwise the group starts a rebalance.
+    The group stays Stable and the member keeps its assignment if two conditions are true: the group is Stable, and the
+    group would choose the same protocol again. Otherwise the group starts a rebalance.
     """
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout

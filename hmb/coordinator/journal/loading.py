@@ -87,7 +87,8 @@ class NewestRecords:
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
     """Read the log of a partition to its end, and yield its newest records.
 
-    If a batch is damaged, repair its segment and read it again. Raises KafkaError, ProtocolError, OSError.
+    If a batch is damaged, repair the segment of the batch and read the segment again. Raises KafkaError, ProtocolError,
+    OSError.
     """
     newest = NewestRecords()
     offset, repaired_at = log.log_start_offset, -1

@@ -69,8 +69,8 @@ class JournalPartition:
     """One partition of a journal's topic.
 
     - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes.
-    - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from its
-      front.
+    - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from the
+      front of `queue`.
     - An entry waits in `queue`, or a thread that holds `write_lock` is writing the entry, or its `done` is true.
     - When `state` is not ACTIVE, no thread adds records.
     """

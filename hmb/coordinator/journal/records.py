@@ -18,10 +18,10 @@ For example, group "readers" commits offset 42 of weather-0. The key has record 
 "weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
 commit.
 
-Some record types of `__consumer_offsets` are not in this module. They belong to share groups and streams groups
-(KIP-932, KIP-1071), or to newer brokers. If a record has such a type, `decode_key` raises `UnknownRecordType`, and the
-reader of the log skips the record. The class variable `written` of a value is the version that Kafka 4.3 writes. Kafka
-4.3 reads all versions.
+Some record types of `__consumer_offsets` are not in this module. These record types belong to share groups and streams
+groups (KIP-932, KIP-1071), or to newer brokers. If a record has such a type, `decode_key` raises `UnknownRecordType`,
+and the reader of the log skips the record. The class variable `written` of a value is the version that Kafka 4.3
+writes. Kafka 4.3 reads all versions.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """
@@ -190,8 +190,8 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
     The field `classic_member_metadata` is set only for a member that uses the classic protocol. For every other member,
-    the record contains null. It cannot omit this tagged field, because a reader would then use the field's default: an
-    empty struct, and not null.
+    the record contains null. The record cannot omit this tagged field, because a reader would then use the field's
+    default: an empty struct, and not null.
     """
 
     class ClassicMemberMetadata(Struct):

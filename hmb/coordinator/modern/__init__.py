@@ -1,8 +1,8 @@
 """The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
 
 In the classic protocol, all members stop and wait for each other during a rebalance. In KIP-848, no member stops. The
-broker computes a *target* assignment. Each member then moves from its current assignment to the target, in steps, one
-at each of its heartbeats. During these steps, a member continues to read the partitions that it keeps.
+broker computes a *target* assignment. Each member then moves from its current assignment to the target in steps, and
+takes one step at each heartbeat. During these steps, a member continues to read the partitions that it keeps.
 
 Three epochs (numbers that only increase) show the progress of a group towards its target:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes

@@ -120,8 +120,8 @@ def _assign_alike(
 class _Balance:
     """The uniform assignor for members that read different topics.
 
-    The assignor first assigns the partitions without an owner. It then moves partitions from the members that own the
-    most partitions to the members that own the fewest.
+    The assignor first assigns the partitions without an owner. Then the assignor moves partitions from the members that
+    own the most partitions to the members that own the fewest.
     """
 
     def __init__(

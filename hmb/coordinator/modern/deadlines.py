@@ -8,8 +8,8 @@ A member can have two deadlines:
   because other members wait for the partitions.
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
-member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. It never confirms
-that it has given up partition 2, so the group removes the member at second 60.
+member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never
+confirms that it has given up partition 2, so the group removes the member at second 60.
 
 Source: KIP-848.
 """

@@ -82,7 +82,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def assignment_of(member: ConsumerMember) -> Assignment:
-    """Return the assigned partitions of a member, in the form of the response."""
+    """Return the assigned partitions of a member as a field of the heartbeat response."""
     return Assignment(
         topic_partitions=[
             Assignment.TopicPartitions(topic_id=topic, partitions=numbers)

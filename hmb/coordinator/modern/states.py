@@ -3,9 +3,9 @@
 A *member* moves from its current assignment to its target assignment. The member makes one step at each heartbeat.
 After each step, the member is in one of these states:
 - Stable: the member owns its target assignment.
-- UnrevokedPartitions: the member still owns partitions that it must give up. It stays in its old epoch.
-- UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions of its target that other
-  members still own.
+- UnrevokedPartitions: the member still owns partitions that it must give up. The member stays in its old epoch.
+- UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
+  other members still own.
 
 Every event of a member can occur in every state, because the target can change before the member has reached it.
 `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.

@@ -1,10 +1,10 @@
 """The states of a transactional id, and the table of its transitions.
 
-The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. It then
-writes markers, one to each partition with records of the transaction. The markers only publish the decision. If the
-broker crashes before the journal contains CompleteCommit or CompleteAbort, the broker writes the markers again after
-its restart. This is a two-phase commit with a log: the first phase is the record in the journal, and the second phase
-is the markers.
+The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. Then the
+coordinator writes markers, one to each partition with records of the transaction. The markers only publish the
+decision. If the broker crashes before the journal contains CompleteCommit or CompleteAbort, the broker writes the
+markers again after its restart. This is a two-phase commit with a log: the first phase is the record in the journal,
+and the second phase is the markers.
 
 The coordinator's response to a request depends on the state of the transactional id:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId

@@ -5,9 +5,9 @@ therefore stores a producer id, which stays the same, and an epoch, which increa
 requests with an older epoch. These requests come from a *zombie*: a producer that was paused or disconnected, and that
 a newer producer has replaced.
 
-Each method that changes a transactional id is a pure function. It takes a request and the time, and returns the new
-value or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If the new
-state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
+Each method that changes a transactional id is a pure function. The method takes a request and the time, and returns the
+new value or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If the
+new state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
 
 With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
 broker therefore detects late records of an earlier transaction by their old epoch. If a producer repeats its EndTxn
@@ -17,8 +17,8 @@ An epoch is a signed 16-bit number that is never negative, so it has 32,768 valu
 transactional id gets a new producer id. The field `next_producer_id` holds the new producer id until all markers with
 the old producer id are written.
 
-For example, the producer of `orders` has producer id 7 and epoch 0, and crashes. After its restart it has epoch 1. A
-delayed Produce request with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
+For example, the producer of `orders` has producer id 7 and epoch 0, and crashes. After its restart, this producer has
+epoch 1. A delayed Produce request with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
 
 Invariants: `partitions` is empty in all states except Ongoing, PrepareCommit and PrepareAbort. All changes of the state
 follow the table in states.py.

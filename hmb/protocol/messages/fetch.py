@@ -29,9 +29,9 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     compressed with zstd. Version 11 adds the client's rack. The broker can then name a replica near the client
     (KIP-392).
 
-    Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last record that the client has
-    fetched. With this epoch, the broker finds out whether the client has read records that the broker's log does not
-    contain. Version 13 replaces topic names by topic ids. Version 15 replaces `replica_id` by `replica_state`
+    Version 12 uses the flexible encoding (KIP-482). Version 12 also adds the leader epoch of the last record that the
+    client has fetched. With this epoch, the broker finds out whether the client has read records that the broker's log
+    does not contain. Version 13 replaces topic names by topic ids. Version 15 replaces `replica_id` by `replica_state`
     (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8, 14 and 16 each have the same layout as the
     version before.
     """
@@ -85,9 +85,9 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
     the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds the
     id of a replica near the client. The client should read from this replica. Version 12 uses the flexible encoding
-    (KIP-482). It adds the current leader of a partition, and the offset up to which the client has read the same
-    records as in the broker's log. Version 13 replaces topic names by topic ids. Version 16 adds the leader's address
-    (KIP-951). Each version that is not named here has the same layout as the version before it.
+    (KIP-482). Version 12 also adds the current leader of a partition, and the offset up to which the client has read
+    the same records as in the broker's log. Version 13 replaces topic names by topic ids. Version 16 adds the leader's
+    address (KIP-951). Each version that is not named here has the same layout as the version before it.
     """
 
     class FetchableTopicResponse(Struct):

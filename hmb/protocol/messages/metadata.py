@@ -1,8 +1,8 @@
 """Metadata (3): return the addresses of the brokers, and the leader of each partition.
 
-A client can send this request to any broker. It then connects to the addresses in the response, and sends every Produce
-and Fetch request to the leader of the partition. If `allow_auto_topic_creation` is set, the broker creates the topics
-that do not exist.
+A client can send a Metadata request to any broker. The client then connects to the addresses in the response, and sends
+every Produce and Fetch request to the leader of the partition. If `allow_auto_topic_creation` is set, the broker
+creates the topics that do not exist.
 """
 
 from typing import ClassVar

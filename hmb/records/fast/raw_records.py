@@ -1,7 +1,7 @@
 """Finds the positions of the records in a batch and of their parts, without copying keys or values.
 
-When a broker decodes a record, it needs the offset, the timestamp and the key. It also needs to know whether the record
-has a value. It does not need the value itself, which may have 32 MB. So `raw_records` does not copy the value, and
+When a broker decodes a record, it needs the offset, the timestamp and the key. The broker also needs to know whether
+the record has a value, but not the value itself, which may have 32 MB. So `raw_records` does not copy the value, and
 yields only the positions of the parts of each record.
 
 Most numbers in a record are below 64 and have one byte. `raw_records` decodes these numbers without calling

@@ -13,10 +13,10 @@ Since Kafka 0.11, clients send record batches (magic 2), which have one header f
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts messages v0 and v1 from old producers. It writes the offsets into the messages, and stores all other
-bytes unchanged. When an old consumer reads record batches, the broker converts the batches to messages. If you are
-interested only in today's clients, skip this folder. The other modules of `hmb.records` use the class `Message`, which
-has the same properties as `RecordBatch`.
+The broker accepts messages v0 and v1 from old producers. The broker writes the offsets into the messages, and stores
+all other bytes unchanged. When an old consumer reads record batches, the broker converts the batches to messages. If
+you are interested only in today's clients, skip this folder. The other modules of `hmb.records` use the class
+`Message`, which has the same properties as `RecordBatch`.
 
 Read in this order:
 - `message`          one message, which may be a wrapper

@@ -63,7 +63,10 @@ class _Header(NamedTuple):
 
 
 class Message(_Header):
-    """The fields of a message's header, and a memoryview of the bytes of the whole message. It may be a wrapper."""
+    """The fields of a message's header, and a memoryview of the bytes of the whole message.
+
+    The message may be a wrapper.
+    """
 
     __slots__ = ()
 

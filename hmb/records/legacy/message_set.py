@@ -16,8 +16,8 @@ first message gets the log end offset. But before the thread has the lock, anoth
 the log end offset grows. In this case, `move_to` adds the difference to each offset of the set.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
-into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
-second set.
+into both sets. The broker appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset
+of the second set.
 """
 
 from __future__ import annotations

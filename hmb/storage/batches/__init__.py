@@ -2,7 +2,8 @@
 
 To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and the
 CRC, because a producer may send any bytes. The broker reads the records of a batch only in a few cases, for example if
-the topic has another codec. Before it reads records from disk, it checks the CRC again, because a disk can damage data.
+the topic has another codec. Before the broker reads records from disk, it checks the CRC again, because a disk can
+damage data.
 
 For example, a producer sends a batch of 10,000 records with 1,000,000 bytes. The broker decodes the 61 bytes of the
 header, and computes the CRC of the 999,979 bytes after the CRC field. It decodes none of the 10,000 records.

@@ -5,10 +5,10 @@ than the last compaction:
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A *round* is one compaction of one log. A round reads the log twice. In the first pass, it reads the dirty segments from
-the last batch to the first batch, and builds a map from each key to its last offset. In the second pass, it copies the
-segments without the records that the rule (rule.py) drops. If several neighboring segments fit into one new segment,
-the round merges these segments. A round never compacts the active segment, segments younger than
+A *round* is one compaction of one log. A round reads the log twice. In the first pass, the round reads the dirty
+segments from the last batch to the first batch, and builds a map from each key to its last offset. In the second pass,
+the round copies the segments without the records that the rule (rule.py) drops. If several neighboring segments fit
+into one new segment, the round merges these segments. A round never compacts the active segment, segments younger than
 `min.compaction.lag.ms`, and segments at or after the first open transaction.
 
 The cleaner compacts a log in two cases. In the first case, the dirty part is large enough: its share of the bytes that

@@ -2,7 +2,7 @@
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
 from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
-so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. After its first
+so gaps between offsets remain. A *tombstone* is a record without a value, which deletes its key. After its first
 compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of this
 time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
 

@@ -1,7 +1,7 @@
 """The dump of a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
 Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
-HMB reports damage with the position of the line. state/checkpoints.py explains the files. They have these lines:
+HMB reports damage with the position of the line. state/checkpoints.py explains the files. The files have these lines:
     partition.metadata                                   `version: 0`, `topic_id: <id>`
     meta.properties                                      `name=value`, `#` starts a comment
     `<name>-checkpoint`, except leader epochs            leader-epoch-checkpoint

@@ -2,9 +2,9 @@
 
 After a power cut, a state file (a checkpoint, `meta.properties`) must contain either its whole old content or its whole
 new content. So the broker replaces a state file in four steps. It writes the new content into a file with a temporary
-name, and syncs this file. It renames the file to the name of the old file, and syncs the directory. The directory must
-be synced because the directory, and not the file, contains the file's name. For the same reason, the broker syncs the
-directory of a new segment before it acknowledges the first batch in this segment.
+name, and syncs this file. Then it renames this file to the name of the old file, and syncs the directory. The directory
+must be synced because the directory, and not the file, contains the file's name. For the same reason, the broker syncs
+the directory of a new segment before it acknowledges the first batch in this segment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sorted entries: the file of an index. All its entries have the same size, and they are sorted by their keys.
+"""Sorted entries: the file of an index. All entries of the file have the same size, and are sorted by their keys.
 
 A segment has three indexes. The offset index maps an offset to a position, the time index maps a timestamp to an
 offset, and the transaction index maps the offset of a marker to an aborted transaction. The indexes differ only in the

@@ -7,15 +7,15 @@ does not keep its files open. It has a `VirtualFile` for each file, which opens 
 recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. When a thread uses a file, it sets the
-file's mark. A *hand* moves around the circle from file to file. It removes the file's mark, or closes a file that has
-no mark:
+file's mark. A *hand* moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a
+file without a mark, the hand closes the file:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-With the clock algorithm (a circle of files and a hand that moves around it), the broker closes a file that was not used
-while the hand moved around the circle once. (The broker could also move a file to the end of a list at each use, but
-setting a mark is faster.)
+In the clock algorithm, a hand moves around a circle of open files. The broker closes a file that was not used during
+one full circle of the hand. (The broker could also move a file to the end of a list at each use, but setting a mark is
+faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B

@@ -1,9 +1,10 @@
 """State: the small files of a data directory that are not part of a log.
 
-Kafka's state files are text files without checksums. They contain offsets of each partition (checkpoints), the identity
-of the directory, and the id of each topic. The broker replaces a state file in one step. So after a crash the file has
-either its old or its new content. HMB also writes a checksum of each state file into an extra file, the manifest. When
-the broker starts, it compares each file with this checksum, and so notices if another process has changed the file.
+Kafka's state files are text files without checksums. The state files contain offsets of each partition (checkpoints),
+the identity of the directory, and the id of each topic. The broker replaces a state file in one step. So after a crash
+the file has either its old or its new content. HMB also writes a checksum of each state file into an extra file, the
+manifest. When the broker starts, it compares each file with this checksum, and so notices if another process has
+changed the file.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. So all records of partition 0 of the
 topic `events` at offsets below 1,234 are on disk.
