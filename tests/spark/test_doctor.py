@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -54,9 +55,30 @@ def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path)
     assert found.found.endswith(f"set PYSPARK_PYTHON={sys.executable}")
 
 
+def test_a_plain_session_with_an_editable_installation(
+    other_python: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """PySpark looks into the folders of sys.path only. An editable installation is in none of them."""
+    pytest.importorskip("pyspark")
+    folder = pyspark_hmb_folder()
+    finder = tmp_path / "python-with-finder"
+    finder.write_text(f"#!/bin/sh\necho 'PYTHONPATH={folder}' >&2; exit 1\n")
+    finder.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(finder))
+    found = {each.name: each for each in doctor.examine()}["source"]
+    assert found.found == f"hmb.spark.session() registers format('hmb'); a plain session needs PYTHONPATH={folder}"
+
+
+def pyspark_hmb_folder() -> Path:
+    spec = importlib.util.find_spec("pyspark_hmb")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parents[1]
+
+
 def test_a_plain_session_that_finds_the_data_source(other_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(pyspark_hmb_folder()))
     found = {each.name: each for each in doctor.examine()}["source"]
     assert (found.problem, found.found) == (
         "",

@@ -21,7 +21,13 @@ from pathlib import Path
 
 from hmb.spark.local.environment import INSTALL, Finding, findings
 
-IMPORT = "import hmb.spark.source, pyspark_hmb"  # the program that the Python of a plain session must be able to run
+# The program that the Python of a plain session must be able to run. PySpark looks for the data source in folders of
+# sys.path only. It does not find a module of an editable installation (`pip install --editable`).
+CHECK = """
+import pathlib, pkgutil, hmb.spark.source, pyspark_hmb
+if all(each.name != "pyspark_hmb" for each in pkgutil.iter_modules()):
+    raise SystemExit(f"PYTHONPATH={pathlib.Path(pyspark_hmb.__file__).parents[1]}")
+"""
 
 
 def examine() -> list[Finding]:
@@ -43,6 +49,8 @@ def _source() -> Finding:
     reason = f"no program {program}" if python is None else _import_error(python)
     if not reason:
         return Finding("source", f"format('hmb') registers itself in a plain session, which runs {python}")
+    if reason.startswith("PYTHONPATH="):
+        return Finding("source", f"hmb.spark.session() registers format('hmb'); a plain session needs {reason}")
     if python is not None and Path(python).parent == Path(sys.executable).parent:
         return Finding("source", "", f"format('hmb') cannot be imported: {reason}", INSTALL)
     hint = f"a plain session runs {python or program} ({reason}): set PYSPARK_PYTHON={sys.executable}"
@@ -51,7 +59,7 @@ def _source() -> Finding:
 
 def _import_error(python: str) -> str:
     """Import the data source in this Python. Return the last line of the error, or "" if no error occurs."""
-    done = subprocess.run([python, "-c", IMPORT], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([python, "-c", CHECK], capture_output=True, text=True, check=False, timeout=60)
     return (done.stderr.strip().splitlines() or ["it ended with an error"])[-1] if done.returncode else ""
 
 
