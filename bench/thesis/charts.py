@@ -59,7 +59,7 @@ def chart(benchmark: str, rates: Rates) -> Figure:
         panel.set_title(f"Kafka {generation}, one machine" if generation else "one machine")
     for panel in panels:
         finish_panel(panel, [size_of(cell, benchmark) for cell in cells], LABELS[benchmark])
-    panels[0].set_ylabel("MB/s on the wire")
+    panels[0].set_ylabel("MB/s on the wire (each panel has its own scale)")
     legend = panels[0].get_legend_handles_labels()
     figure.legend(*legend, loc="outside lower center", ncols=4, title="producer to broker")
     return figure

@@ -28,6 +28,12 @@ def test_the_first_panel_is_the_thesis_and_the_second_the_medians_of_the_runs() 
         assert (10.0 * scenario + 1,) * 5 in medians
 
 
+def test_the_label_says_that_the_panels_do_not_share_their_scale() -> None:
+    """Regression: a reader compared the heights of curves in panels with different scales."""
+    panel, *_ = VIEW.charts(SAMPLES)["thesis-batch-size"].axes
+    assert panel.get_ylabel() == "MB/s on the wire (each panel has its own scale)"
+
+
 def test_the_axis_has_the_sizes_that_were_measured() -> None:
     panel, *_ = VIEW.charts(SAMPLES)["thesis-batch-size"].axes
     assert [label.get_text() for label in panel.get_xticklabels()] == ["195", "1,387", "8,192", "16,384", "56,769"]
