@@ -54,7 +54,7 @@ def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceLi
 def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffsets:
     """Return the `CommittedOffsets` of a group, for a consumer that is not a member of the group.
 
-    Such a consumer has chosen its partitions with `assign`.
+    The consumer has chosen its partitions with `assign`.
     """
     return CommittedOffsets(cluster, settings, lambda: GroupMetadata(settings.group_id), lambda code, identity: None)
 
