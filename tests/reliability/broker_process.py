@@ -88,7 +88,7 @@ class BrokerProcess:
 
 
 def ask(connection: socket.socket, request: Request, version: int) -> Response:
-    """Send one request and return its answer."""
+    """Send one request, and return the response to it."""
     client = ClientConnection("probe")
     connection.sendall(b"".join(part for part in client.request(request, version) if isinstance(part, bytes)))
     frame = read_frame(connection.makefile("rb"), 1 << 30)
@@ -97,7 +97,10 @@ def ask(connection: socket.socket, request: Request, version: int) -> Response:
 
 
 class Probe:
-    """A well-behaved client in its own thread. It records how long the broker takes to answer each request."""
+    """A client in its own thread that follows the protocol.
+
+    It records how long the broker takes to answer each request.
+    """
 
     def __init__(self, broker: BrokerProcess, request: Request, version: int, pause: float = 0.05) -> None:
         self._broker, self._request, self._version, self._pause = broker, request, version, pause

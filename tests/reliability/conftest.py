@@ -1,4 +1,4 @@
-"""The fixtures `directory` and `open_log` of the storage tests, which some reliability tests use."""
+"""Imports the fixtures `directory` and `open_log` of the storage tests, because some reliability tests use them."""
 
 from tests.storage.conftest import directory, open_log
 

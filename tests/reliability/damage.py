@@ -1,4 +1,4 @@
-"""Damages each kind of file of a data directory, before a start and while a broker runs.
+"""Damages each kind of file of a data directory, while a broker is stopped or while it runs.
 
 In each case one file is damaged: deleted, emptied, halved, doubled, replaced by a directory, or one bit is flipped. The
 damage happens after a normal stop, after a kill, or while a broker runs. Then clients read all data. A new broker
@@ -66,7 +66,7 @@ NEW_RECORDS = 3
 
 
 class Broken(AssertionError):
-    """The broker lost or changed data, or did not report the damage."""
+    """The broker has lost or changed data, or has not reported the damage."""
 
 
 # -- the kinds of damage
@@ -95,7 +95,7 @@ def replace_by_directory(path: Path, _: random.Random) -> None:
 
 
 def flip(path: Path, choose: random.Random) -> None:
-    """Flip a random bit of the file, unless the file is empty."""
+    """Flip one random bit of the file. An empty file stays empty."""
     size = path.stat().st_size
     if size:
         position = choose.randrange(size)
@@ -137,7 +137,7 @@ def kind_of(name: str) -> str:
 
 
 def cases(data: DataSet, seed: int) -> Iterator[Case]:
-    """Yield an endless sequence of random cases. Each kind of file is equally frequent."""
+    """Yield random cases without end. Each kind of file occurs equally often."""
     choose = random.Random(seed)
     by_kind: dict[str, dict[str, list[str]]] = {}
     for moment, directory in zip(MOMENTS, (data.clean, data.killed, data.clean), strict=True):
@@ -167,7 +167,7 @@ class Log(logging.Handler):
         self.messages.append(record.getMessage())
 
     def names(self, path: Path) -> bool:
-        """Return whether a collected message contains `path`."""
+        """Return whether the broker has logged a message that contains `path`."""
         return any(str(path) in message for message in self.messages)
 
 
@@ -214,7 +214,7 @@ class _Run:
             ask.close()
 
     def _in_use(self, choose: random.Random) -> None:
-        """Damage the file while a broker runs. Read all data, write a few records, and stop the broker."""
+        """Damage the file while a broker runs. Then read all data, write a few records, and stop the broker."""
         ask = open_asker(self._directory, SETTINGS, sync=True)
         try:
             state_of(ask, self._data.timestamps)
@@ -298,11 +298,11 @@ class _Run:
             raise Broken(f"searches by time found {found.times}, not {before.times}")
 
     def _was_compacted(self, name: str) -> bool:
-        """Return whether a round of compaction may have removed records of this partition."""
+        """Return whether compaction may have removed records of this partition."""
         return self._case.moment == "while it runs" and not name.startswith(("plain", "old", "gone"))
 
     def _touched(self, name: str) -> set[int]:
-        """Return the offsets of all batches with changed or missing bytes."""
+        """Return the offsets of all batches that have changed or missing bytes."""
         if not self._case.name.startswith(f"{name}/"):
             return set()
         batches = self._data.batches.get(self._case.name, [])
@@ -333,7 +333,8 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose marker may be lost.
 
-        A lost offset without a record may be a marker's. All committed records below this offset are returned.
+        A lost offset that belongs to no record may be the offset of a marker. The result contains all committed records
+        below such an offset.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

@@ -52,11 +52,11 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class Stuck(AssertionError):
-    """A reader does not get past an offset."""
+    """A reader cannot get past an offset."""
 
 
 class Batch(NamedTuple):
-    """A batch in a log file, from the byte `position` up to, but not including, the byte `end`."""
+    """A batch in a log file. It begins at the byte `position`, and `end` is the position of the first byte after it."""
 
     position: int
     end: int
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Served:
-    """The data of one partition that clients see. `records` maps an offset to (key, value)."""
+    """The data of one partition that clients can read. `records` maps each offset to (key, value)."""
 
     start: int
     end: int
@@ -77,7 +77,7 @@ class Served:
 
 @dataclass(frozen=True)
 class State:
-    """The data of a broker that clients see."""
+    """All data of a broker that clients can read."""
 
     partitions: dict[str, Served]
     groups: dict[str, int]
@@ -87,7 +87,7 @@ class State:
 
 @dataclass
 class DataSet:
-    """A data directory after a normal stop and after a kill, with its expected data."""
+    """A data directory after a normal stop and after a kill, with the data that clients must read from it."""
 
     clean: Path
     killed: Path
@@ -98,7 +98,10 @@ class DataSet:
 
 
 def build(directory: Path, seed: int) -> DataSet:
-    """Fill data directories below `directory`. The same `seed` makes the same data, except timestamps and ids."""
+    """Create the data directories below `directory`.
+
+    The same `seed` creates the same data, except for timestamps and ids.
+    """
     clean, killed = directory / "clean", directory / "killed"
     ask = open_asker(clean, SETTINGS, sync=True)
     course = Course(ask, random.Random(seed))
@@ -130,7 +133,7 @@ def build(directory: Path, seed: int) -> DataSet:
 
 
 def commit(ask: Asker, group: str, offset: int) -> int:
-    """Commit `offset` for the group. Return the error code."""
+    """Commit `offset` for the group. Return the error code of the response."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic(name="plain")
     topic.partitions = [topic.OffsetCommitRequestPartition(committed_offset=offset, committed_metadata="")]
     request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[topic])
@@ -149,7 +152,7 @@ def logs_of(ask: Asker) -> list[tuple[str, Log]]:
 
 
 def records_before_start(log: Log) -> dict[int, KeyAndValue]:
-    """Return the records below the log start offset that a segment's file still contains."""
+    """Return the records below the log start offset that the files of the segments still contain."""
     found = {}
     for path in sorted(log.directory.glob("*.log")):
         for each in iter_batches(path.read_bytes()):
@@ -159,9 +162,9 @@ def records_before_start(log: Log) -> dict[int, KeyAndValue]:
 
 
 def state_of(ask: Asker, timestamps: Mapping[str, Sequence[int]]) -> State:
-    """Return all data that clients can see.
+    """Return all data that clients can read from the broker.
 
-    `timestamps` has the timestamps to search for in each partition. Raises Stuck.
+    `timestamps` lists the timestamps to search for in each partition. Raises Stuck.
     """
     wait_for_coordinators(ask)
     topics = {
@@ -200,7 +203,10 @@ def some_timestamps(log: Log) -> list[int]:
 
 
 def position_of(ask: Asker, group: str) -> int:
-    """Return the group's committed offset: -1 if it has none, and -2 if the coordinator returns an error."""
+    """Return the group's committed offset.
+
+    Return -1 if the group has none, and -2 if the coordinator reports an error.
+    """
     topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="plain", partition_indexes=[0])
     answer = ask(OffsetFetchRequest(group_id=group, topics=[topic]), 7)
     if answer.error_code:
@@ -209,7 +215,10 @@ def position_of(ask: Asker, group: str) -> int:
 
 
 def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValue]]:
-    """Read a partition like a client. After an error or a wrong CRC, read the same offset again. Raises Stuck."""
+    """Read a partition as a client does.
+
+    After an error or a wrong CRC, read from the same offset again. Raises Stuck.
+    """
     offset, tries, why = log.log_start_offset, 0, ""
     while offset < (log.last_stable_offset if committed else log.log_end_offset):
         if tries == TRIES:
@@ -232,7 +241,7 @@ def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValu
 
 
 class LeftOut:
-    """Decides which batches of one answer a reader of committed records skips."""
+    """Decides which batches of one Fetch response a consumer with read_committed skips."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         self._coming = sorted(((each.first_offset, each.producer_id) for each in aborted), reverse=True)

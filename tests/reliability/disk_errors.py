@@ -70,12 +70,15 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class Broken(AssertionError):
-    """The broker broke a promise."""
+    """The broker has lost the effect of an answered request."""
 
 
 @dataclass
 class Answered:
-    """The requests that were answered without an error, and the other requests, which may have had an effect anyway."""
+    """The requests that the broker answered without an error, and the other requests.
+
+    The other requests may also have had an effect.
+    """
 
     topics: dict[str, int] = field(default_factory=dict)  # topic name -> number of partitions
     uncertain_topics: set[str] = field(default_factory=set)  # topics whose creation or deletion got an error
@@ -91,7 +94,7 @@ class Answered:
 
 
 class Course:
-    """The sequence of requests of one case."""
+    """The sequence of requests that each case sends."""
 
     def __init__(self, ask: Asker, random_: random.Random) -> None:
         self.ask = ask
@@ -151,7 +154,7 @@ class Course:
         may_be.append(value)
 
     def transaction(self, *, commit: bool) -> None:
-        """Write two records in a transaction. After an error the transaction is left as it is."""
+        """Write two records in a transaction, and end it. After an error, do not end the transaction."""
         self.ask(FindCoordinatorRequest(key=TRANSACTIONAL_ID, key_type=1), 3)
         init = InitProducerIdRequest(transactional_id=TRANSACTIONAL_ID, transaction_timeout_ms=60_000)
         producer = self.ask(init, 4)
@@ -198,7 +201,7 @@ class Course:
             self.answered.start = offset
 
     def housekeeping(self) -> None:
-        """Run the tasks that the broker runs at intervals."""
+        """Run the tasks that a broker runs at regular intervals."""
         logs = self.ask.logs
         for task in (logs.expire, logs.flush_if_due, self._cleaner.run, logs.watch_disk):
             try:
@@ -211,9 +214,9 @@ class Course:
 
 
 def record(value: bytes, key: bytes | None = None) -> Record:
-    """Return a record whose timestamp is one millisecond after the last one.
+    """Return a record whose timestamp is one millisecond after that of the previous record.
 
-    Each record therefore needs an entry in the time index.
+    Each such record needs an entry in the time index.
     """
     return Record(0, next(TIMESTAMPS), key, value)
 
@@ -290,7 +293,7 @@ def records_of(log: Log) -> Iterator[Record]:
 
 
 def committed_values(log: Log) -> Iterator[bytes]:
-    """Yield the values that a consumer with read_committed reads."""
+    """Yield the values of the records that a consumer with read_committed reads."""
     values = {record.offset: record.value for record in records_of(log)}
     for offset in committed_offsets(log):
         value = values[offset]
@@ -299,7 +302,7 @@ def committed_values(log: Log) -> Iterator[bytes]:
 
 
 class Case(NamedTuple):
-    """An error, and the number of steps before the power failure."""
+    """One disk error, and the number of steps that run before the power fails."""
 
     fault: Fault
     steps: int = ALL_STEPS
@@ -309,7 +312,7 @@ class Case(NamedTuple):
 
 
 def run(case: Case, seed: int) -> FaultyDisk:
-    """Run one case. Raises Broken, and any exception that a request raises."""
+    """Run one case. Raises Broken, and any exception that a request causes."""
     with tempfile.TemporaryDirectory(prefix="hmb-faults-", dir=MEMORY) as name:
         directory, left = Path(name) / "data", Path(name) / "left"
         disk = FaultyDisk(directory, case.fault)
@@ -334,12 +337,12 @@ def run(case: Case, seed: int) -> FaultyDisk:
 
 
 def count_calls(kind: str) -> int:
-    """Return the number of calls in the whole sequence in which this kind of error may happen."""
+    """Run the whole sequence without errors. Return the number of calls in which an error of this kind could happen."""
     return run(Case(Fault(kind, sys.maxsize)), 0).count
 
 
 def cases(seed: int, counts: dict[str, int]) -> Iterator[Case]:
-    """Yield cases without end. The kinds of errors alternate."""
+    """Yield cases without end. Each case has a different kind of error from the previous one."""
     choose = random.Random(seed)
     while True:
         for kind in KINDS:

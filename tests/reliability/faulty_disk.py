@@ -38,7 +38,7 @@ REAL_OPEN = io.open
 
 @dataclass(frozen=True)
 class Fault:
-    """An error of one kind. The calls number `first` to `first + length - 1` of the matching calls fail."""
+    """Errors of one kind. Among the calls that match, the calls number `first` to `first + length - 1` fail."""
 
     kind: str
     first: int
@@ -65,14 +65,14 @@ class FaultyDisk:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Count calls in this context, and inject errors."""
+        """Inside the `with` block, count the matching calls, and let the chosen ones fail."""
         self._is_failing = True
         yield
         self._is_failing = False
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Observe all calls in this context."""
+        """Inside the `with` block, observe all calls for files."""
         with ExitStack() as stack:
             for name in (*WRITES, "rename", "unlink", "rmdir"):
                 stack.enter_context(patch.object(os, name, self._wrapped(name, getattr(os, name))))
@@ -80,7 +80,7 @@ class FaultyDisk:
             yield
 
     def power_cut(self, target: Path) -> None:
-        """Copy the directory to `target` with the content that a power failure would leave now."""
+        """Write the files to `target` as they would be after a power failure at this moment."""
         for path in [self._root, *sorted(self._root.rglob("*"))]:
             copy = target / path.relative_to(self._root)
             if path.is_dir():
@@ -109,7 +109,7 @@ class FaultyDisk:
         return wrapped
 
     def _path(self, target: Any, options: dict[str, Any]) -> Path | None:
-        """Return the path of a call's first argument, or None if it is not below the directory."""
+        """Return the path in a call's first argument. Return None if this path is not below the directory."""
         if options.get("dir_fd") is not None:
             return None
         path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(target)

@@ -1,4 +1,4 @@
-"""A hostile client: it sends mutated requests of all APIs and versions, huge requests, and opens silent connections.
+"""A hostile client: it sends damaged and huge requests of all APIs and versions, and keeps silent connections open.
 
     python -m tests.reliability.hostile                            # 200,000 requests, then 200 connections, then 1,000
     python -m tests.reliability.hostile --requests 5000 --seed 7   # a quick look; the same seed sends the same requests
@@ -54,7 +54,7 @@ SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVer
 
 @dataclass
 class Figures:
-    """The figures of one attack."""
+    """The counts and times of one attack."""
 
     sent: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -73,7 +73,7 @@ class Figures:
 
 
 class Attacker:
-    """Sends requests one after the other. If the broker closes the connection, the attacker opens a new one."""
+    """Sends requests one after the other. If the broker closes the connection, the attacker opens another one."""
 
     def __init__(self, broker: BrokerProcess, seed: int) -> None:
         self._broker = broker
@@ -123,7 +123,10 @@ class Attacker:
             self._learn(bytes(frame), api_key, version)
 
     def _exchange(self, request: bytes, frames: list[memoryview], *, may_wait: bool) -> str:
-        """Send a request with the sentinel, which is always answered. Add the frames before its answer to `frames`."""
+        """Send a request and then the sentinel request, which the broker always answers.
+
+        Add each frame that arrives before the sentinel's response to `frames`.
+        """
         if self._connection is None:
             self._connection = self._broker.connect()
         self._connection.settimeout(LIMIT if may_wait else 60.0)
@@ -143,7 +146,7 @@ class Attacker:
         return "closed"
 
     def _learn(self, frame: bytes, api_key: ApiKey, version: int) -> None:
-        """Remember ids from an answer, so that later requests use existing ids."""
+        """Store the ids in a response, so that later requests can use ids that exist."""
         cls = response_class(api_key)
         with contextlib.suppress(ProtocolError, KafkaError):
             answer: Any = cls.decode(frame, version, 5 if version in cls.flexible_header else 4)
@@ -161,9 +164,10 @@ class Attacker:
 
 
 def _body(request: Request, version: int, random: Random) -> bytes | None:
-    """Return the request with its header, or None if its version cannot encode it.
+    """Return the request with its header as bytes.
 
-    The correlation id differs from the sentinel's.
+    Return None if the request cannot be encoded in its version. The correlation id differs from that of the sentinel
+    request.
     """
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)
@@ -178,9 +182,9 @@ def _body(request: Request, version: int, random: Random) -> bytes | None:
 
 
 def full_size_bodies() -> dict[str, bytes]:
-    """Return the first bytes of several requests of 100 MB.
+    """Return the first bytes of several requests of 100 MB each.
 
-    The rest is zeros, which mean empty strings or a batch's bytes.
+    The rest of each request is zeros. The broker reads these zeros as empty strings or as the bytes of a batch.
     """
     def header(api_key: ApiKey, version: int, flexible: bool = False) -> bytes:
         return api_key.to_bytes(2) + version.to_bytes(2) + b"\0\0\0\7\0\1a" + (b"\0" if flexible else b"")
@@ -211,7 +215,7 @@ def send_full_size(broker: BrokerProcess, body: bytes, zeros: memoryview) -> str
 
 
 def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
-    """Send requests of 100 MB on many connections at once. Return how often each outcome occurred."""
+    """Send requests of 100 MB on many connections at the same time. Return how often each outcome occurs."""
     bodies, zeros, outcomes = list(full_size_bodies().items()), memoryview(bytes(MIB)), Counter[str]()
 
     def attack(number: int) -> None:
@@ -231,7 +235,10 @@ def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
 
 @contextlib.contextmanager
 def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.socket]]:
-    """Keep connections open. Some are silent, some have sent a part of a request, and some are idle after a request."""
+    """Keep connections open.
+
+    Some have sent nothing, some have sent a part of a request, and some are idle after a request.
+    """
     beginnings: tuple[Callable[[socket.socket], object], ...] = (
         lambda connection: None,
         lambda connection: connection.sendall(b"\0\0"),

@@ -1,4 +1,4 @@
-"""Random changes to the bytes of a request, like those of a broken or malicious client."""
+"""Random changes to the bytes of a request. Broken or malicious clients send such requests."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transacti
 
 @dataclass
 class Known:
-    """Names and ids that exist in the broker. The caller adds those that it finds in responses."""
+    """Names and ids that exist in the broker. The caller adds the names and ids in responses."""
 
     members: list[str] = field(default_factory=list)
     topic_ids: list[UUID] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Known:
 
 @dataclass
 class Generator:
-    """A generator of random requests. The same seed of `random` makes the same requests."""
+    """A generator of random requests. The same seed of `random` produces the same requests."""
 
     random: Random
     known: Known
@@ -54,7 +54,7 @@ class Generator:
     large_arrays: float = 0.0  # the probability that an array repeats its item thousands of times
 
     def message(self, cls: type[Struct], version: int) -> Any:
-        """Return a message of the class `cls` with a random value for each field of the version."""
+        """Return a message of the class `cls`. Each field of this version has a random value."""
         present = {name: each for name, each in cls.fields.items() if version in version_range(each.versions)}
         values = {name: self._value(name, each, version) for name, each in present.items()}
         for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"):

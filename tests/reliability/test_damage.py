@@ -1,4 +1,4 @@
-"""Damages files of a data directory, one case in each test. The module `damage` explains a case."""
+"""Damages files of a data directory, one case in each test. The docstring of the module `damage` explains the cases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def test_every_kind_of_file_is_damaged_in_every_way(data: DataSet) -> None:
 
 
 def test_the_checks_notice_a_record_that_is_no_longer_served(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests above are useful only if they notice lost records. This test expects a record that never existed."""
+    """The other tests are useful only if they notice lost records.
+
+    This test expects a record that never existed, and the check must fail.
+    """
     case = Case(MOMENTS[0], "plain-0/leader-epoch-checkpoint", "bit flipped", 1)
     run(case, data)
     plain = data.expected.partitions["plain-0"]
@@ -64,7 +67,7 @@ def test_the_checks_notice_a_record_that_is_no_longer_served(data: DataSet, monk
 
 def test_damage_that_nobody_reports_is_noticed(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose_all(path: Path, _: object) -> None:
-        """Remove the whole log and the manifest that lists its files, so that no start can notice the loss."""
+        """Remove the whole log, and the manifest that lists its files. The next start then cannot notice the loss."""
         for file in path.parent.iterdir():
             file.unlink()
         (path.parent.parent / "hmb-manifest").unlink()

@@ -1,4 +1,4 @@
-"""Tests of a broker with few file descriptors: it serves all its segments, topics and groups."""
+"""Tests of a broker with few file descriptors: the broker still serves all segments, topics and groups."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def create(admin: Admin, *topics: NewTopic) -> None:
 
 
 def is_served(client: socket.socket) -> bool:
-    """Return whether the server responds, and has not closed the connection."""
+    """Return whether the broker responds on this connection. Return False if the broker has closed it."""
     try:
         client.sendall(API_VERSIONS)
         return client.recv(4) != b""

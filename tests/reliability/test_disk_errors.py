@@ -1,4 +1,4 @@
-"""Injects disk errors, one case in each test. The module disk_errors explains a case."""
+"""Injects disk errors, one case in each test. The docstring of the module disk_errors explains the cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_course_without_an_error_loses_nothing_and_meets_every_call() -> Non
 
 
 def test_the_disk_loses_unsynced_bytes(tmp_path: Path) -> None:
-    """The other tests prove something only if the simulation loses unsynced bytes."""
+    """The simulated disk loses unsynced bytes in a power failure. Without this, the other tests would prove nothing."""
     disk = FaultyDisk(tmp_path / "data", Fault("input/output error", 5))
     (tmp_path / "data").mkdir()
     with disk.attached(), disk.failing():

@@ -1,4 +1,4 @@
-"""Tests of a broker on a full disk: fetches, commits and deletions work, and producers continue later.
+"""Tests of a broker on a full disk. It still serves fetches, commits and deletions, and producers continue later.
 
 The disk is a small file system in memory, which only the broker's process sees. The test accesses it through `/proc`.
 """
@@ -52,7 +52,7 @@ class SmallDisk:
         (self.directory / "filler").unlink()
 
     def produce(self, size: int = SIZE, topic: str = "events") -> ErrorCode | int:
-        """Produce one record. Return its offset or the error."""
+        """Produce one record. Return its offset, or the error code."""
         with Producer(self.servers, acks=1, linger_ms=0, delivery_timeout=0.5, idempotence=False) as producer:
             try:
                 return producer.send(topic, bytes(size)).result(30).offset
@@ -60,7 +60,7 @@ class SmallDisk:
                 return error.code
 
     def use_up_the_reserve(self) -> None:
-        """Fill the disk until the broker releases its reserve, and fill the reserve, too."""
+        """Fill the disk until the broker releases its reserve. Then fill this space, too."""
         self.fill()
         assert self.produce() is ErrorCode.KAFKA_STORAGE_ERROR
         assert not (self.directory / ".reserve").exists()
@@ -129,7 +129,11 @@ def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
 
 @pytest.mark.external
 def test_a_topic_could_not_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
-    """Regression: the broker had to write topics.json first, although only the deletion would free the space for it."""
+    """A topic can be deleted on a full disk.
+
+    Before the repair, the broker had to write topics.json before the deletion. This failed, although only the deletion
+    would have freed space.
+    """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
         assert admin.delete_topics(["events", "other"]) == {"events": None, "other": None}
@@ -154,9 +158,10 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 
 @pytest.mark.external
 def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
-    """Regression: the start offset moved in memory, but the response was an error.
+    """If the broker cannot store the new log start offset, DeleteRecords has no effect.
 
-    Deleting the records below offset 2 frees no segment, so the request must fail.
+    Before the repair, the offset changed in memory, although the response was an error. The deletion below offset 2
+    frees no segment, so the request must fail.
     """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:

@@ -13,7 +13,10 @@ from tests.reliability import hostile
 def test_a_broker_survives_mutated_requests_requests_of_full_size_and_silent_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker logs no traceback, serves other clients, and stays below its bound of memory."""
+    """A broker survives changed requests, requests of 100 MB, and silent connections.
+
+    It logs no traceback, serves other clients, and uses no more memory than its limit.
+    """
     # `run` raises this limit, and pytest restores it.
     monkeypatch.setattr(primitives, "LONGEST_STRING", primitives.LONGEST_STRING)
     monkeypatch.setattr(hostile, "LIMIT", 20.0)  # seconds; a busy machine delays even a correct broker
