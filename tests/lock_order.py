@@ -1,7 +1,7 @@
 """A recorder for tests and drawings: the order in which the threads of a broker take its locks.
 
-`recorded_order` replaces `threading.Lock` and `threading.Condition`. Each lock that the code of `hmb` creates then gets
-the name of the file and of the attribute, for example ("storage/log.py", "_lock").
+`recorded_order` replaces `threading.Lock` and `threading.Condition`. Each lock that the code of `hmb` creates after
+that has a name: its file and its attribute, for example ("storage/log.py", "_lock").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Name = tuple[str, str]  # a file in hmb/, and the attribute that holds the lock
 
 
 class LockEvent(NamedTuple):
-    """A thread has taken or released a lock."""
+    """An event: a thread has taken or released a lock."""
 
     thread: str
     lock: Name
@@ -94,7 +94,10 @@ def _name(frame: FrameType) -> Name | None:
 
 
 def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
-    """Record the order of all locks that the code of `hmb` creates from now on."""
+    """Record the order in which threads take locks.
+
+    Only locks that the code of `hmb` creates after this call are recorded.
+    """
     order = LockOrder()
 
     def lock() -> Any:
@@ -119,7 +122,10 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
 def _with_recorded(
     init: Callable[..., None], field: str, make: type[RecordedLock], name: Name, order: LockOrder
 ) -> Callable[..., None]:
-    """Return a constructor that replaces the lock of a dataclass, whose default factory cannot be replaced."""
+    """Return a constructor for a dataclass that replaces its lock after each call.
+
+    A default factory of a dataclass cannot be replaced.
+    """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:
         init(self, *arguments, **options)

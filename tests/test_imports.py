@@ -1,4 +1,4 @@
-"""Folders import each other in one direction only.
+"""Tests that folders import each other in one direction only.
 
 A reader can therefore understand a folder without the folders that import it.
 """

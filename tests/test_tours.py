@@ -1,7 +1,7 @@
 """Tests of the tours in the docstring of `hmb`.
 
-The test records the calls of a real request (tracing.py). It must find the hops of a tour among these calls, in the
-same order.
+The test records the calls of a real request (tracing.py). All steps of a tour must occur among these calls, in the
+order of the tour.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ HOP = re.compile(r"^\d+\. +`(?P<file>[\w/]+\.py)` +`(?P<function>[\w.]+)`", re.M
 
 
 def tours() -> dict[str, list[Call]]:
-    """Return the hops of each tour, by the tour's name."""
+    """Return the steps of each tour, by the tour's name."""
     found = TOUR.finditer(hmb.__doc__ or "")
     return {tour["name"]: [Call(*hop) for hop in HOP.findall(tour["hops"])] for tour in found}
 
 
 def produce() -> None:
-    """Append enough batches to one partition for an entry in its offset index."""
+    """Append enough batches to one partition, so that its offset index gets an entry."""
     with hmb.Broker() as broker, hmb.Producer(broker.bootstrap_servers, acks="all") as producer:
         for _ in range(3):
             producer.send("t", bytes(5000)).result()
@@ -44,7 +44,7 @@ def fetch() -> None:
 
 
 def join_group() -> None:
-    """Let two members join a group that waits for further members, until each of them owns a partition."""
+    """Let two members join a group. The group waits for further members before it assigns partitions to both."""
     with hmb.Broker(config={"group.initial.rebalance.delay.ms": "300"}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             admin.create_topics([hmb.NewTopic("t", 2)])

@@ -1,4 +1,4 @@
-"""Waiting for the work of other threads or processes."""
+"""A function that waits for the work of other threads or processes."""
 
 from __future__ import annotations
 

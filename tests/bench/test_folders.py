@@ -1,4 +1,4 @@
-"""Tests of the folders in `bench`: a wheel contains each folder, and its first text lists all modules."""
+"""Tests of the folders in `bench`: a wheel contains each folder, and each folder's docstring lists all its modules."""
 
 from __future__ import annotations
 

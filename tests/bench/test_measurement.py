@@ -1,4 +1,4 @@
-"""Tests of the order of runs in a round, and of the command, which stores each sample and prints tables."""
+"""Tests of the order of runs in a round, and of a benchmark's command: it stores each sample and prints tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VIEW = SampleView(columns=(Column("seconds", "s"),), title=lambda _: "Naps")
 @versus_option
 @click.option("--lengths", type=CommaList(click.INT), default=[1])
 def nap(measurement: Measurement, versus: Installation | None, lengths: list[int]) -> None:
-    """Measure how long this process sleeps when it sleeps for the given lengths."""
+    """Add one sample for each round and length. Its time is a tenth of the length, in seconds."""
     for number, length in measurement.rounds(lengths):
         measurement.add(number, "HMB", "", {"length": length}, {"seconds": length / 10})
 

@@ -1,4 +1,4 @@
-"""A test of the command `hmb bench testing`, which runs only a few tests here."""
+"""A test of the command `hmb bench testing`. To save time, the command runs only a few tests here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The directive `session` shows commands with their output, and a failing command fails the build."""
+"""The directive `session` shows commands with their output. If a command fails, the documentation's build fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of compatibility names each API that HMB does not serve, and no other."""
+"""The page on compatibility names exactly the APIs that HMB does not serve."""
 
 from __future__ import annotations
 

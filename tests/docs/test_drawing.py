@@ -1,4 +1,4 @@
-"""Drawings of the documentation: what they refuse, what a page shows, and the drawings of two parts of the book."""
+"""Tests of drawings in the documentation: errors for wrong drawings, the picture on a page, and the book's drawings."""
 
 from __future__ import annotations
 

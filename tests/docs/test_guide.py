@@ -1,4 +1,4 @@
-"""The drawings of the guide: they run HMB, and show what the text of their chapters says."""
+"""Tests of the guide's drawings: each drawing runs HMB, and must show what the chapter's text says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of the documentation: a link to a missing file or anchor is a warning, and links to other sites are listed."""
+"""Tests of links: the build warns of a link to a missing file or anchor, and lists the links to other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on locks names every lock of the broker, and its threads take the locks in the order of the page."""
+"""The page on locks names every lock of the broker, and the broker's threads take the locks in the page's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page shows the tables of the newest file of a suite. Without a file, the page contains a note."""
+"""A page shows the tables of the newest results of a benchmark suite. Without results, the page contains a note."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build(build_pages: BuildPages, results: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Return a function that makes a page and returns its content, and the warnings of Sphinx."""
+    """Return a function that builds a page. It returns the page's content, and the warnings of Sphinx."""
     monkeypatch.setattr(import_module("measurements"), "RESULTS", results)
 
     def page(text: str) -> tuple[nodes.document, str]:

@@ -1,4 +1,4 @@
-"""Notebooks of the documentation on a machine without Spark: they are not executed, and a note gives the reason."""
+"""On a machine without Spark, the build does not execute notebooks. The page then contains a note with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation has a page for each command, and the functions that its pages include exist.
+"""The documentation has a page for each command, and each function that a page includes exists.
 
 The build with Sphinx reports the same errors, but takes longer.
 """

@@ -1,4 +1,4 @@
-"""The parts of the book in the navigation: pages that are not written yet, and parts without pages."""
+"""Tests of the book's parts in the navigation: pages that are not written yet, and parts without pages."""
 
 from __future__ import annotations
 

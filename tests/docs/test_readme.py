@@ -1,4 +1,4 @@
-"""README is short, its links lead to files of the project, and the tables that it refers to are complete."""
+"""README is short, its links lead to existing files, and the tables that it refers to are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences: how a drawing shows messages, notes and waits, and how a trace of real calls becomes a sequence."""
+"""Tests of sequence drawings: messages, notes and waits, and the drawing that is made from a trace of real calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def picture_of(made: Any) -> ElementTree.Element:
 
 
 def lines_at(picture: ElementTree.Element, x: float) -> list[list[float]]:
-    """Return the first and the last y of each vertical line at `x`, from top to bottom."""
+    """Return the top and the bottom y of each vertical line at `x`, from top to bottom."""
     found = []
     for line in picture.iter("polyline"):
         points = [[float(value) for value in point.split(",")] for point in line.get("points", "").split()]

@@ -48,7 +48,10 @@ def test_readme_repeats_the_short_reading() -> None:
 
 
 def test_the_files_that_come_next_exist() -> None:
-    """The docstring names further files after the list, each below a folder that the sentence names first."""
+    """After the list, the docstring names further files.
+
+    Each of these files exists in the folder that its sentence names first.
+    """
     _, _, after = part_on_the_page().partition("Nine more files")
     folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|Three subjects)"
     found = [

@@ -1,4 +1,4 @@
-"""Steps of the documentation: what a page shows, what they refuse, and the steps of each process of the book."""
+"""Tests of drawings of steps: the picture on a page, errors for wrong steps, and the steps of the book's processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chapters on storage: each has a drawing, a sketch, a run of HMB and real code, and its drawings are true."""
+"""Each chapter on storage has a drawing, a sketch, a run of HMB and real code. The drawings match the real files."""
 
 from __future__ import annotations
 

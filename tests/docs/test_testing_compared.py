@@ -1,4 +1,4 @@
-"""The tables that compare HMB with other tools for tests name calls of HMB and tests that exist."""
+"""In the tables that compare HMB with other test tools, each named function and each named test exists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_BY = sorted({test.strip("`") for _, test in LINES if test != NO_TEST})
 
 
 def exists(name: str) -> bool:
-    """Return whether a dotted name exists, with the parameter that follows it in parentheses (`f(x=)`)."""
+    """Return whether a dotted name exists. If a parameter follows in parentheses (`f(x=)`), it must exist, too."""
     path, _, parameter = name.removesuffix("=)").partition("(")
     parts = path.split(".")
     for end in range(len(parts), 0, -1):

@@ -1,6 +1,7 @@
-"""The tours of the documentation are correct: real requests call the functions of each page in the page's order.
+"""The tours in the documentation are correct: real requests call the functions of a page in the order of the page.
 
-The functions that a page includes must be a subsequence of the calls of real requests (tests/tracing.py).
+The functions on a page must be a subsequence of the calls of real requests (tests/tracing.py). Other calls may come
+between them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Scenario = Callable[[str], None]
 
 
 def produce(servers: str) -> None:
-    """Send several batches, so that the index gets an entry, and wait until they are on disk."""
+    """Send several batches, so that the index gets an entry. Wait until the batches are on disk."""
     with hmb.Producer(servers, acks="all") as producer:
         for number in range(3):
             producer.send(TOPIC, b"rain %d" % number).result()

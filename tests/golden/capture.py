@@ -59,7 +59,7 @@ class Exchange(NamedTuple):
 
 
 class Recorder:
-    """A TCP proxy that records requests and responses, with one thread for each direction of a connection."""
+    """A TCP proxy that records requests and responses. Each direction of a connection has its own thread."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server((peers.HOST, 0))
@@ -92,9 +92,9 @@ class Recorder:
                 end.shutdown(socket.SHUT_RDWR)
 
     def find(self, api_key: int, version: int | None) -> list[Exchange]:
-        """Return all exchanges of one API in one version. The exchange with the longest response is the last.
+        """Return all exchanges of one API in one version, or in all versions if `version` is None.
 
-        If `version` is None, return the exchanges in all versions.
+        The exchange with the longest response is the last one.
         """
         wanted = api_key.to_bytes(2, "big") + (b"" if version is None else version.to_bytes(2, "big"))
         found = [exchange for exchange in self.exchanges if exchange.request[4:8].startswith(wanted)]
@@ -125,7 +125,7 @@ def console_43(bootstrap: str, topic: str) -> None:
 
 
 def kafka_python(bootstrap: str, topic: str, version: tuple[int, ...]) -> None:
-    """Run kafka-python. It selects the API versions for a broker of the given version."""
+    """Run kafka-python. It selects the versions of its requests for a broker of the given version."""
     pinned = {"bootstrap_servers": bootstrap, "api_version": version, "client_id": "kafka-python"}
     producer = KafkaProducer(**pinned, retries=0, acks=1, enable_idempotence=False)
     futures = [producer.send(topic, value) for value in VALUES]

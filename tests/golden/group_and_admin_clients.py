@@ -1,4 +1,4 @@
-"""Clients that use the APIs of groups and administration, for the capture of golden files.
+"""Clients that use the APIs of groups and of administration. Their requests are captured as golden files.
 
 Each function runs one client once. Its parameters are the bootstrap servers and a topic.
 """

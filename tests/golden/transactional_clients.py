@@ -1,4 +1,4 @@
-"""Clients that write in transactions, and the tool that describes them, for the capture of golden files."""
+"""Clients that write in transactions, and the tool that describes them. Their requests are captured as golden files."""
 
 from __future__ import annotations
 

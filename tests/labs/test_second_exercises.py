@@ -22,7 +22,7 @@ TASK = re.compile(r"^`hmb lab check \d+ --second` tests these requirements:\n\n(
 
 
 class Mistake(NamedTuple):
-    """A mistake in the solution of a lab: `wrong` is written in place of `right`.
+    """A mistake in the solution of a lab: the text `right` is replaced by `wrong`.
 
     The first error of the check must contain `message`.
     """

@@ -1,4 +1,4 @@
-"""Tests of the HTTP ports of a broker: who may read what."""
+"""Tests of the HTTP ports of a broker: which clients may read which pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the metrics with the real Prometheus (Debian's package `prometheus`), its checks and its queries."""
+"""Tests of the metrics with a real Prometheus server: its checks accept them, and its queries return their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = [
 
 @pytest.fixture
 def metrics() -> Iterator[str]:
-    """Return the address of the metrics of a broker that a producer and a group have used."""
+    """Yield the address of a broker's metrics. A producer and a group have used this broker."""
     with BrokerServer(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
         broker.context.topics.create("orders", 2)
         with hmb.Producer(broker.bootstrap_servers) as producer:
@@ -80,7 +80,7 @@ def _queries() -> list[str]:
 
 
 def _values(port: int, query: str) -> list[str]:
-    """Return the present values of a query, or nothing while Prometheus does not respond yet."""
+    """Return the present values of a query, or an empty list while Prometheus does not respond yet."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={quote(query)}") as response:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]

@@ -1,4 +1,4 @@
-"""Tests of the state of a broker: what `Broker.state()` says about real clients."""
+"""Tests of the state of a broker: what `Broker.state()` returns while real clients use the broker."""
 
 from __future__ import annotations
 

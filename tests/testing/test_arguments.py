@@ -1,4 +1,4 @@
-"""Wrong arguments get one clear line, and the reference shows what a test looks for."""
+"""A wrong argument raises an error of one clear line. The reference names the calls that a user of tests needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the clock that a test moves forward: expired records, compaction, timestamps, and wrong arguments."""
+"""Tests of the broker's clock, which a test moves forward: expired records, compaction, timestamps, wrong arguments."""
 
 from __future__ import annotations
 

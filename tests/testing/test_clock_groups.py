@@ -38,7 +38,7 @@ def members(broker: hmb.Broker) -> dict[str, str]:
 
 
 def leave_a_static_member(broker: hmb.Broker) -> None:
-    """Create a static member, let it commit offsets of both partitions, and close it. It stays in the group."""
+    """Create a static member. It commits offsets of both partitions, and is closed. The group still contains it."""
     with hmb.Consumer(
         broker.bootstrap_servers, "t", group="g", group_instance_id="static", client_id="static"
     ) as consumer:

@@ -158,7 +158,10 @@ def test_a_leader_of_a_partition_that_does_not_exist_was_accepted() -> None:
 
 
 def test_a_consumer_of_a_group_goes_on_when_its_nodes_stop() -> None:
-    """Node 0 is the coordinator and the leader. After it stops, the consumer still gets each record once."""
+    """Node 0 is the group's coordinator and the partition's leader.
+
+    After node 0 stops, the consumer still gets each record once.
+    """
     with Cluster(3) as cluster:
         cluster.broker.create_topic("events")
         cluster.broker.produce("events", *VALUES[:20])

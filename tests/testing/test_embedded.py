@@ -36,7 +36,10 @@ def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
-    """Regression: the embedded broker ignored an unknown setting, so a misspelt name had no effect."""
+    """The embedded broker refuses an unknown setting, and the error suggests the nearest name.
+
+    Before the repair, a misspelt setting was ignored.
+    """
     with pytest.raises(ConfigError, match=r"'num\.partition', did you mean 'num\.partitions'"):
         hmb.Broker(config={"num.partition": 3})
     with hmb.Broker() as broker, pytest.raises(ConfigError, match=r"did you mean 'retention\.ms'"):
@@ -129,7 +132,7 @@ def test_a_client_survives_a_kill_and_a_restart() -> None:
 
 
 def test_a_kill_does_not_answer_a_waiting_consumer() -> None:
-    """When the broker is stopped, it first answers the waiting fetch. A kill closes the connection at once."""
+    """A stopped broker first answers a waiting fetch. A killed broker closes the connection without an answer."""
     with hmb.Broker() as broker:
         broker.create_topic("t")
         with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
@@ -174,7 +177,10 @@ def test_topics_survive_a_kill_on_a_temporary_directory() -> None:
 
 
 def test_a_client_that_has_closed_its_connections_is_not_counted() -> None:
-    """Regression: a closed consumer was counted as open for 0.5 s, because the broker still waited for its fetch."""
+    """A client that has closed its connections no longer counts as connected.
+
+    Before the repair, a closed consumer was counted for another 0.5 s, because the broker still waited with its fetch.
+    """
     with hmb.Broker() as broker:
         broker.create_topic("t")
         requests = broker.requests

@@ -131,7 +131,7 @@ def test_faults_stay_after_a_restart_of_the_broker(broker: hmb.Broker, faults: F
 
 
 def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults: Faults) -> None:
-    """Without faults, the broker's table contains the functions of hmb.broker.handlers, without any wrapper."""
+    """Without faults, the broker's table contains the functions of hmb.broker.handlers, and no wrapper of them."""
     assert broker.handlers == dict(HANDLERS)
     with faults.during("FETCH", delay=0.1):
         assert broker.handlers[ApiKey.FETCH] is not HANDLERS[ApiKey.FETCH]
@@ -163,7 +163,10 @@ def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[st
 
 
 def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
-    """`clear` removes the fault inside the `with` block. The end of the block must accept that the fault is gone."""
+    """A call of `clear` inside a fault's `with` block removes the fault.
+
+    The end of the block must not fail because of that.
+    """
     with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
         faults.clear()
     assert faults.added == []

@@ -225,7 +225,10 @@ def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> None:
-    """Two runs at the same time are like two workers of pytest-xdist: each process starts its own broker."""
+    """Two runs of pytest at the same time do not disturb each other.
+
+    Each process starts its own broker, as workers of pytest-xdist do.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     run.makepyfile("""

@@ -1,4 +1,4 @@
-"""Tests of responses with a fault's error, in each version of each API. Only the selected topics get the error."""
+"""Tests of responses with a fault's error, for each version of each API. Only the selected topics get the error."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def codes_of(message: Any) -> Iterator[int]:
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
 def test_every_version_of_every_api_can_answer_an_error(api: ApiKey, version: int) -> None:
-    """The response contains the error at least once. If it is encoded and decoded, the result is the same response."""
+    """Each response contains the error at least once. Encoding and decoding it returns an equal response."""
     response = refuse(filled(request_class(api), version), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     decoded = type(response).decode(response.encode(version), version)
     assert ErrorCode.UNKNOWN_SERVER_ERROR in set(codes_of(decoded))
@@ -65,7 +65,10 @@ def test_a_consumer_repeats_a_fetch_that_got_an_error(broker: hmb.Broker, faults
 
 
 def test_a_fault_of_fetch_finds_its_topic_in_a_running_fetch_session(broker: hmb.Broker, faults: Faults) -> None:
-    """A Fetch request in a session names only changed partitions, so the broker must end the session first."""
+    """A fault applies to a topic although the Fetch session exists already.
+
+    Requests in a session name only changed partitions, so the broker must end the session first.
+    """
     broker.produce("t", "a")
     with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
         records = iter(consumer)

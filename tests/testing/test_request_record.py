@@ -1,4 +1,4 @@
-"""Tests of the record of requests, in which a test finds the requests of its clients."""
+"""Tests of the record of requests, in which a test can look up the requests of its clients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def test_a_commit_of_a_consumer_can_be_asserted_on(broker: hmb.Broker) -> None:
 
 
 def test_the_record_shows_what_a_fault_made_of_the_answer(broker: hmb.Broker) -> None:
-    """The record contains the fault's error, whether the fault was added before or after the recording began."""
+    """The record of requests contains the error that a fault returned.
+
+    The fault may be added before or after the recording begins.
+    """
     broker.create_topic("t")
     for begins_first in (True, False):
         fault = broker.faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=1) if begins_first else None
@@ -157,7 +160,10 @@ def test_the_fixture_and_the_report_of_a_failed_test(pytester: pytest.Pytester) 
 
 
 def test_a_heartbeat_whose_topics_are_null_is_recorded() -> None:
-    """Regression: in a KIP-848 heartbeat, a null list of topics means "unchanged". The record failed on it."""
+    """The broker records a KIP-848 heartbeat whose list of topics is null, which means "unchanged".
+
+    Before the repair, recording such a heartbeat failed.
+    """
     with hmb.Broker() as broker:
         broker.produce("t", "a")
         requests = broker.requests

@@ -21,7 +21,7 @@ SENT = [b"%d" % number for number in range(10)]
 
 
 def asked(broker: hmb.Broker, version: int) -> dict[int, tuple[int, int]]:
-    """Send ApiVersions. Return the versions in the response: key of an API -> (first version, last version)."""
+    """Send ApiVersions. Return the key of each API in the response with its first and last version."""
     host, port = broker.bootstrap_servers.split(":")
     connection = Connection(host, int(port))
     try:

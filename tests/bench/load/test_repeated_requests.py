@@ -29,7 +29,10 @@ def test_responses_are_counted() -> None:
 
 
 def test_load_waits_for_a_topic_that_does_not_exist_yet() -> None:
-    """Directly after the creation of a topic, Kafka answers NOT_LEADER_OR_FOLLOWER. The load then tries again."""
+    """Directly after a topic is created, Kafka may answer NOT_LEADER_OR_FOLLOWER.
+
+    The benchmark's load then sends the request again.
+    """
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
         later = threading.Timer(0.1, topics.create, (broker.bootstrap_servers, "t"))
         later.start()

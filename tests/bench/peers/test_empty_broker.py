@@ -1,4 +1,4 @@
-"""A test of the empty broker: it sends the same responses as a broker that stores the records."""
+"""A test of the empty broker, which stores no records: it sends the same responses as a broker that stores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of HMB's broker as a process, from this installation of HMB and from another installation."""
+"""Tests that run HMB's broker as a process. The process uses this installation of HMB or another one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hmb.bench.peers.chosen import MeasuredBroker, broker_kinds, running_brokers
 
 
 def fake_environment(folder: Path) -> Path:
-    """Create a folder that looks like a virtual environment with HMB, and return it."""
+    """Create a folder that looks like a virtual environment in which HMB is installed. Return this folder."""
     (folder / "bin").mkdir(parents=True)
     for name in ("python", "hmb"):
         (folder / "bin" / name).touch(mode=0o755)
@@ -30,7 +30,10 @@ def test_an_installation_is_found_from_its_checkout_its_environment_or_its_pytho
 
 
 def test_a_link_to_python_stays_in_its_environment(tmp_path: Path) -> None:
-    """Python in a virtual environment is a link. HMB is not installed for the Python to which the link points."""
+    """`python` in a virtual environment is a link.
+
+    The benchmark must not follow the link, because HMB is not installed for the Python that it points to.
+    """
     environment = fake_environment(tmp_path / "before" / ".venv")
     python = environment / "bin" / "python"
     python.unlink()

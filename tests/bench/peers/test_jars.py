@@ -1,4 +1,4 @@
-"""Tests of the folders for Kafka's jars: where they are downloaded to, and where benchmarks look for them."""
+"""Tests of the folders for Kafka's jars: the folder for downloads, and the folders that benchmarks search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def test_a_checkout_keeps_the_jars_that_it_fetches(tmp_path: Path) -> None:
 
 
 def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the downloaded jars were in a folder among the installed Python packages."""
+    """An installed package downloads jars to the user's cache.
+
+    Before the repair, it downloaded them to a folder among the installed Python packages.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert jars.fetch_folder(tmp_path) == tmp_path / "cache" / "hmb" / "kafka"
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -25,7 +28,10 @@ def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, mo
 
 
 def test_the_script_is_part_of_the_package() -> None:
-    """Regression: the download script was in the folder of the tests, which is not part of the package."""
+    """The script that downloads jars is part of the package.
+
+    Before the repair, it was in the folder of the tests, which the package does not contain.
+    """
     assert fetch.SCRIPT.parent == Path(fetch.__file__).parent and fetch.SCRIPT.exists()
     assert (fetch.SCRIPT.parent / "maven.sh").exists()
 

@@ -1,4 +1,4 @@
-"""Tests of the charts: they show the figures of the runs, and every benchmark has a chart."""
+"""Tests of the charts: a chart shows the measured figures, and every benchmark has a chart."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def test_dots_are_the_medians_of_the_cells() -> None:
 
 
 def test_compared_columns_have_a_panel_of_their_ratios() -> None:
-    """Regression: cells differed so much that a chart did not show the smaller differences between contestants."""
+    """A chart has a second panel with the ratios to Kafka.
+
+    Before the repair, a chart had only one panel. If one workload was much faster than the others, small differences
+    between brokers were not visible.
+    """
     compared = replace(VIEW, columns=(Column("rate", "records/s", compare=True), Column("rate", "not compared")))
     rates, over = compared.charts(RATES)["x"].axes
     assert (rates.get_xlabel(), over.get_xlabel()) == ("records/s", "records/s, over Kafka")
@@ -65,7 +69,10 @@ def test_curves_have_a_chart_for_each_thing_and_a_panel_for_each_unit() -> None:
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.json")), ids=lambda path: path.stem)
 def test_every_published_file_has_tables_and_charts(path: Path) -> None:
-    """Regression: only the benchmarks thesis, growth and threads had charts."""
+    """Every published file of results has tables and charts.
+
+    Before the repair, only the benchmarks thesis, growth and threads had charts.
+    """
     ((origin, samples),) = by_origin([path]).items()
     view = view_of(origin.suite)
     assert view.charts(samples) and all(len(table.rows) > 1 for table in view.tables(samples))

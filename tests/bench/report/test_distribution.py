@@ -1,4 +1,4 @@
-"""Tests of distributions, which are shown as median and range, and of percentiles, which use the nearest rank."""
+"""Tests of distributions: a table shows median and range, and a percentile is the value with the nearest rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of origins: runs of different machines or scales are never mixed in one median."""
+"""Tests of origins: a median never contains runs of different machines or scales."""
 
 from __future__ import annotations
 

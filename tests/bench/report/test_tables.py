@@ -9,7 +9,7 @@ from hmb.bench.report.tables import Table, counted, ratios, text
 
 
 def runs(rates: dict[int, float]) -> list[Sample]:
-    """Return samples with these rates. `rates` contains the rate of each round."""
+    """Return samples with the given rates. `rates` maps the number of each round to its rate."""
     return [Sample("x", "HMB", "", number, {}, {"rate": rate}) for number, rate in rates.items()]
 
 

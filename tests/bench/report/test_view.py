@@ -1,4 +1,4 @@
-"""Tests of views: the samples of a command and the samples of a published file result in the same tables."""
+"""Tests of views: the samples that a command measures and those in a published file produce the same tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def test_a_figure_that_one_run_lacks_is_left_empty() -> None:
 
 
 def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
-    """With this table, a developer checks that a change of HMB has made no cell slower in every round."""
+    """A table of five rounds shows in which cells all rounds agree.
+
+    A developer uses it to check that a change of HMB made no cell slower in every round.
+    """
     samples = []
     for number in range(5):
         samples += [run("HMB", number, 100, 110.0 + number, 1.2), run("HMB (before)", number, 100, 100.0, 1.0)]

@@ -1,4 +1,4 @@
-"""Tests of the benchmark `produce`: the last line of a producer, the choice of the workloads, and the warm-up."""
+"""Tests of the benchmark `produce`: the last line of a producer's output, the selected workloads, and the warm-up."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ def test_a_log_that_ends_elsewhere_is_not_a_result(monkeypatch: pytest.MonkeyPat
 
 
 def test_all_brokers_get_the_same_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the warm-up was too short for Kafka's JVM, so its CPU time included the compilation of its code."""
+    """All brokers get the same warm-up.
+
+    Before the repair, the warm-up was too short for Kafka's JVM. Kafka's measured CPU time then included the
+    compilation of its code.
+    """
     sent: list[tuple[str, Workload]] = []
 
     def send(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, topic: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Tests of `hmb bench hailstorm`: it measures word count, and names the stream processors that are not installed."""
+"""Tests of `hmb bench hailstorm`: it measures a word count, and names the stream processors that are not installed."""
 
 from __future__ import annotations
 

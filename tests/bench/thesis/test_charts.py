@@ -1,4 +1,4 @@
-"""Tests of the thesis's charts: the first panel shows the thesis's rates, and the others show measured medians."""
+"""Tests of the charts for the thesis: the first panel shows the thesis's rates, the others measured medians."""
 
 from __future__ import annotations
 

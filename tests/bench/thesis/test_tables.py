@@ -1,4 +1,4 @@
-"""Tests of the thesis's tables: they show the ratios of the thesis and today's ratios, and compare these with goals."""
+"""Tests of the tables for the thesis: they compare the thesis's ratios and the measured ratios with goals."""
 
 from __future__ import annotations
 

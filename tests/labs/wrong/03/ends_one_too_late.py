@@ -1,4 +1,4 @@
-"""A wrong answer to lab 3: `batch_view` also counts the click at the offset `end`."""
+"""A wrong answer to lab 3: `batch_view` also counts the click at the offset `end`, which is outside of the range."""
 
 from collections import Counter
 

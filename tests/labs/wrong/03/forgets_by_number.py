@@ -1,4 +1,4 @@
-"""A wrong answer to lab 3: `forget` treats the offset `end` as a number of clicks."""
+"""A wrong answer to lab 3: `forget` treats the offset `end` as the number of clicks to remove."""
 
 from collections import Counter
 

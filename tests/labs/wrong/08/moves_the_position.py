@@ -1,4 +1,4 @@
-"""A wrong answer to lab 8: `lseek` and `read` move the position of the open file."""
+"""A wrong answer to lab 8: the position of the open file changes, because the code uses `lseek` and `read`."""
 
 import os
 import zlib

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: `frontier` keeps a run with an equal latency and a lower rate."""
+"""A wrong answer to lab 9: `frontier` also returns a run whose latency is equal but whose rate is lower."""
 
 
 def cut_batches(records, linger, batch_size):

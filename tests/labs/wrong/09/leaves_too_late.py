@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: a batch whose `linger` is over is sent only when the next record arrives."""
+"""A wrong answer to lab 9: when the time `linger` of a batch is over, the batch is sent only at the next record."""
 
 
 def cut_batches(records, linger, batch_size):

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: a batch includes the record that does not fit."""
+"""A wrong answer to lab 9: a batch also contains the record that makes it larger than its maximum size."""
 
 
 def cut_batches(records, linger, batch_size):

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 11: the high watermark waits for replicas outside of the ISR."""
+"""A wrong answer to lab 11: the high watermark also waits for replicas that are not in the ISR."""
 
 
 def high_watermark(log_ends, isr):

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 13: `append` raises OutOfOrder for a copy instead of returning its offset."""
+"""A wrong answer to lab 13: if a batch is a copy, `append` raises OutOfOrder instead of returning the offset."""
 
 from collections import deque
 

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 14: the bolt keeps one offset for all partitions together."""
+"""A wrong answer to lab 14: the bolt keeps only one offset, instead of one for each partition."""
 
 
 def merge_counts(a, b):
