@@ -94,7 +94,7 @@ class ReplicatedPartition:
     def produce(self, value: str) -> None:
         """Append a record to the leader's log.
 
-        If no leader exists, the record is lost. With acks=0 it still counts as acknowledged.
+        If no leader exists, the record is lost. With acks=0, the lost record still counts as acknowledged.
         """
         if self.leader is not None:
             self._waiting.append((len(self.logs[self.leader]), value))

@@ -37,7 +37,10 @@ def as_markdown(docstring: str) -> str:
 
 
 def part_of(text: str, start_at: str, end_before: str) -> str:
-    """Return the part of a text from `start_at` to `end_before`. If one of them is "", that end is not cut."""
+    """Return the part of a text from `start_at` to `end_before`.
+
+    If `start_at` is "", the part begins at the beginning of the text. If `end_before` is "", it ends at the end.
+    """
     begin = text.index(start_at)
     return text[begin : text.index(end_before, begin) if end_before else None]
 

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class ExternalLinks(nodes.General, nodes.Element):
-    """The place of the list. The list is complete only after Sphinx has read all pages."""
+    """The place in a page where the list of links will be. Sphinx must read all pages before the list is complete."""
 
 
 class ExternalLinksDirective(SphinxDirective):
@@ -75,7 +75,7 @@ def forget_page(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 
 def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: BuildEnvironment) -> None:
-    """Take over the pages that another process has read."""
+    """Add the links of the pages that another process of Sphinx has read."""
     theirs = links_of(other)
     links_of(env).update({page: theirs[page] for page in pages if page in theirs})
 
@@ -91,7 +91,7 @@ def today() -> str:
 
 
 def show_list(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Replace each place of the list by the table of all links."""
+    """Replace each `ExternalLinks` node of a page by the table of all links."""
     for place in list(document.findall(ExternalLinks)):
         place.replace_self(_table(app, page))
 

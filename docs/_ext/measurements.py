@@ -109,7 +109,7 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """Return a chart as SVG that is a part of the page. In a separate file, the chart could belong to another run."""
+    """Return a chart as SVG inside the page. A chart in a separate file could be older or newer than the page."""
     import matplotlib
 
     picture = io.StringIO()

@@ -57,7 +57,7 @@ class StepByStep(FunctionDirective):
 
 
 def checked(steps: list[Step]) -> list[Step]:
-    """Return the steps. Raises DrawingError if a reader could not step through them, or if the page would jump."""
+    """Return the steps. Raises DrawingError if only one step exists, or if the drawings differ in size."""
     sizes = sorted({f"{step.drawing.width:g} x {step.drawing.height:g}" for step in steps})
     if len(steps) < 2:
         raise DrawingError(f"a process has at least two steps, and this one has {len(steps)}")

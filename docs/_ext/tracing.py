@@ -38,9 +38,10 @@ PATIENCE = 60.0  # seconds until a run that makes no call is an error
 class Watched(NamedTuple):
     """A function whose calls a trace records.
 
-    `lane` is the participant that the function belongs to. An empty lane leaves the call out. `caller` is the lane of a
-    call that no other watched function has made. `reply` is the text of the way back, and an empty reply draws no way
-    back. `waits` decides whether the lane of the caller gets a bar while the function runs.
+    `lane` is the participant that the function belongs to. If `lane` is empty, the call is not drawn. If no other
+    watched function has made the call, its arrow begins at the lane `caller`. `reply` is the text at the arrow back to
+    the caller. If `reply` is empty, this arrow is not drawn. If `waits` is true, the caller's lane has a bar while the
+    function runs.
     """
 
     function: Callable[..., Any]
@@ -53,7 +54,7 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The begin or the end of a call. The texts are final: they no longer depend on local variables."""
+    """The begin or the end of a call. Its texts were made at this moment, because local variables change later."""
 
     moment: float  # seconds
     thread: str
@@ -107,8 +108,8 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     """Add the calls of a trace to a sequence. A call inside the same lane becomes a note.
 
-    A thread can run several watched functions, one after the other. Its first function decides the lane of the thread,
-    from which a later function without a `caller` is called.
+    A thread can run several watched functions, one after the other. The lane of the first function is the lane of the
+    thread. If a later function has no `caller`, the arrow of its call begins at the lane of the thread.
     """
     threads: dict[str, _Thread] = {}
     for event in events:

@@ -21,7 +21,7 @@ WIDTH, HEIGHT, LEFT, CELL, ROW = 480, 350, 124, 88, 62
 
 
 class Act(NamedTuple):
-    """A call of a method of the simulation. An act without a caption belongs to the next step that has one."""
+    """A call of a method of the simulation. An act without a caption is shown together with the act after it."""
 
     method: str
     argument: str

@@ -12,7 +12,7 @@ class TimeIndex:
         self.entries = []
 
     def add(self, offset, timestamp):
-        """Take note of a record that the log appends. Write an entry for every record number `interval`."""
+        """The log calls this method for each record that it appends. Add an entry for every `interval`-th record."""
 
     def find(self, records, time):
         """Return the first offset with a timestamp at or after `time`, or None. `records[offset]` is a timestamp."""

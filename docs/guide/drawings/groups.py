@@ -35,7 +35,7 @@ def lanes_of_members() -> Sequence:
 
 
 def load_steps(name: str) -> Any:
-    """Return a name of the module that also draws the steps of a rebalance."""
+    """Return the class or function `name` of the module that also draws the steps of a rebalance."""
     return load(STEPS, name)
 
 

@@ -79,6 +79,6 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Leave out the watcher of the broker's stop, which the Fetch adds after the watcher of the log."""
+    """Leave out the second watcher of the Fetch, which waits for the stop of the broker and not for an append."""
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

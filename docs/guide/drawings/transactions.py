@@ -22,7 +22,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the lane of a partition. The coordinator's own partition is drawn by its records."""
+    """Return the lane of a partition, or "" for a partition of the coordinator, which has no lane of its own."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 

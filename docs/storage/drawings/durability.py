@@ -24,7 +24,7 @@ class Run(NamedTuple):
 
 
 def run() -> Run:
-    """Let five producers append one batch each, and wait for the disk in a thread each. Return the syncs."""
+    """Let five producers, each in its own thread, append one batch and wait for its sync. Return the syncs."""
     disk = Disk()
     disk.arrive(0)
     while disk.threads:
@@ -95,7 +95,7 @@ def group_commit() -> Drawing:
 
 
 def begin_of(lane: int, sync: int) -> float:
-    """Return where the batch of a producer is appended: before the first sync, or during the sync before its own."""
+    """Return the place on the time axis at which the producer of a lane appends the batch that `sync` covers."""
     if not sync:
         return LEFT + 6
     in_group = lane - sum(map(len, ARRIVALS[:sync]))

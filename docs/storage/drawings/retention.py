@@ -53,7 +53,10 @@ def limits() -> Drawing:
 
 
 def draw_row(drawing: Drawing, y: float, name: str, segments: list[Segment], ends: list[float], count: int) -> None:
-    """Draw the segments of the log, each as long as the time of its records. `count` segments are removed."""
+    """Draw the segments of the log: a segment with records of two days is twice as long as one of a day.
+
+    The first `count` segments are removed.
+    """
     drawing.text(LEFT, y, name, anchor="start", strong=True)
     begin = 0.0
     for number, (segment, end) in enumerate(zip(segments, ends, strict=True)):
