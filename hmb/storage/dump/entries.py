@@ -53,7 +53,7 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump: the options of Kafka's tool, `verify` (show only damage), and the view of the files."""
+    """The options of a dump: the options of DumpLogSegments, `verify` (show only damage), and the view of the files."""
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
     print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class FileHeading(Entry):
-    """The options of a dump: the options of DumpLogSegments, `verify` (show only damage), and the view of the files."""
+    """The line that introduces a file in the dump."""
 
     kind: ClassVar[str] = "file"
     file: Path
