@@ -3,12 +3,11 @@
 A writer sends each line of a file as the value of one record, without a key, to a topic with one partition. A reader
 reads `count` records from the start of that partition, without a consumer group, and returns their values as lines.
 
-The test compares both files byte for byte. A lost, repeated, reordered or changed record is a difference. The console
-tools transfer text, so the lines are UTF-8 and contain no CR or LF.
+The test compares the written file and the read file byte for byte. A lost, repeated, reordered or changed record is a
+difference. The console tools transfer text, so the lines are UTF-8 and contain no CR or LF.
 
-Each writer lists the codecs that it supports. Every reader must read all codecs, except those that its own code
-refuses. Example: aiokafka cannot read lz4 in message format 0, whose frames have the wrong header checksum of
-KAFKA-3160.
+Each writer lists the codecs that it supports. A reader must read all codecs, except those that its client refuses.
+Example: aiokafka cannot read lz4 in message format 0, whose frames have the wrong header checksum of KAFKA-3160.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # all codecs before Kafka 2.1, w
 
 @dataclass(frozen=True)
 class Writer:
-    """A client that produces: `write(bootstrap, topic, lines, codec)` returns when every record is acknowledged."""
+    """A client that produces. `write(bootstrap, topic, lines, codec)` returns when every record is acknowledged."""
 
     name: str
     write: Callable[[str, str, Path, str], None]

@@ -31,7 +31,7 @@ SECONDS = 240.0  # for one command; three brokers start slowly on a busy machine
 
 
 class Step(NamedTuple):
-    """A command of the page, the output on the page, and the output of this run."""
+    """One command of the page: the output on the page, and the output in this run."""
 
     command: str
     expected: str
@@ -70,14 +70,17 @@ def _replaced(text: str, numbers: dict[str, str]) -> str:
 
 
 def comparable(output: str) -> list[str]:
-    """Return the words of an output without what differs in each run: who coordinates, the times, the order of ISRs."""
+    """Return the words of an output that are equal in each run.
+
+    The coordinator, the times and the order of ISRs are left out.
+    """
     output = re.sub(r"(controller|coordinator) [\d.:]+", r"\1 N", output)
     output = re.sub(r"in [\d.]+ s$", "in N s", output, flags=re.MULTILINE)
     return re.sub(r"\d(?:,\d)+", lambda found: ",".join(sorted(found[0].split(","))), output).split()
 
 
 def with_present_output(text: str, kafka: Path) -> str:
-    """Return the page with the output of this run."""
+    """Return the page with the outputs of this run instead of its old outputs."""
     steps = iter(list(run(text, kafka)))
 
     def block(found: re.Match[str]) -> str:

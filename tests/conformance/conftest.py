@@ -12,13 +12,16 @@ from hmb.bench import peers
 
 @pytest.fixture(scope="session")
 def kafka_43() -> Path:
-    """Return the folder with the jars of Kafka 4.3.0: HMB_KAFKA_43 or `.peers/` (`hmb bench fetch-kafka`)."""
+    """Return the folder with the jars of Kafka 4.3.0.
+
+    It is HMB_KAFKA_43, or else `.peers/` (filled by `hmb bench fetch-kafka`).
+    """
     return peers.kafka_43_jars()
 
 
 @pytest.fixture(scope="session")
 def kafka_082() -> Path:
-    """Return the folder with the jars of Kafka 0.8.2.2: HMB_KAFKA_082, or `.peers/`."""
+    """Return the folder with the jars of Kafka 0.8.2.2. It is HMB_KAFKA_082, or else `.peers/`."""
     return peers.kafka_082_jars()
 
 

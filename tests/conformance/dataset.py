@@ -1,4 +1,4 @@
-"""The records of the conformance tests: events of HMB's example data set, repeated, each with a running number.
+"""The records of the conformance tests: repeated events of HMB's example data set, each with its own number.
 
 The number makes each record unique. A lost, repeated or reordered record is therefore always noticed.
 """

@@ -43,7 +43,7 @@ UNKNOWN = -1  # the offset in the response to a repeated batch that the broker h
 
 
 def produce(network: Unreliable, records: int) -> ProducerMetrics:
-    """Write the records. Raises AssertionError if a delivery is wrong."""
+    """Produce the records. Raises AssertionError if a record is not delivered correctly."""
     deliveries: list[list[Delivery]] = [[] for _ in range(PARTITIONS)]
     with hmb.Producer(
         network.address,
@@ -121,7 +121,7 @@ def check_log(bootstrap: str, records: int) -> None:
 
 
 def consume(network: Unreliable, records: int) -> None:
-    """Read the records through the network. Raises AssertionError if they are not 0, 1, 2, ..."""
+    """Read the records through the network. Raises AssertionError if their values are not 0, 1, 2, ... in order."""
     found = [0] * PARTITIONS
     with hmb.Consumer(
         network.address,

@@ -1,4 +1,4 @@
-"""Data directories that move between brokers: one broker writes a directory, another broker opens it.
+"""Data directories that move between brokers: the first broker writes a directory, and the second one opens it.
 
 `fill` writes topics that use every feature of a log: deleted segments, compacted keys, and committed, aborted and open
 transactions, each in every codec. `read_topics` reads them with librdkafka and with Kafka's console consumer.
@@ -59,9 +59,9 @@ SECONDS = 60.0
 
 
 class LoudKafka(peers.Kafka43):
-    """A Kafka broker that writes its log messages to its process's log file.
+    """A Kafka broker that writes its log messages to the log file of its process.
 
-    Its class path begins with slf4j-simple.
+    For this, its class path begins with slf4j-simple.
     """
 
     def command(self) -> list[str]:
@@ -74,7 +74,7 @@ class LoudKafka(peers.Kafka43):
         return command
 
     def complaints(self) -> list[str]:
-        """Return the warnings and errors that Kafka logged about logs, indexes and snapshots."""
+        """Return the warnings and errors about logs, indexes and snapshots in Kafka's own log."""
         lines = self.log_path.read_text(errors="replace").splitlines()
         loud = [line for line in lines if " WARN " in line or " ERROR " in line]
         return [line for line in loud if "Log" in line or "ProducerState" in line or "Index" in line]
@@ -111,7 +111,7 @@ def write_in_all_codecs(bootstrap: str, topics: Iterable[str], count: int, seed:
 
 
 def write_transactions(bootstrap: str, topics: Iterable[str]) -> confluent_kafka.Producer:
-    """Write interleaved transactions, committed and aborted, to every segment.
+    """Write interleaved transactions, some committed and some aborted, to every segment.
 
     Return the producer whose transaction stays open.
     """
@@ -188,9 +188,9 @@ def await_compaction(data_dir: Path, topic: str, up_to: int | None = None) -> No
 
 
 def await_start_offset(data_dir: Path, topic: str, offset: int) -> None:
-    """Wait until the checkpoint contains the log start offset.
+    """Wait until the checkpoint file contains the log start offset.
 
-    A kill before that moment would bring back deleted records.
+    If the broker were killed earlier, the deleted records would be back after the restart.
     """
     until(lambda: checkpoint_of(data_dir, START_OFFSETS, topic) == offset, f"checkpoint of the start of {topic}")
 
@@ -210,9 +210,9 @@ def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[st
 
 
 def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
-    """Read the topic also with the console consumer.
+    """Read the topic with the console consumer, too.
 
-    The console consumer cannot find the end of a log, so it stops after as many records as librdkafka has read.
+    The console consumer cannot find the end of a log. So it stops after the number of records that librdkafka has read.
     """
     where = ["--topic", topic, "--partition", "0", "--offset", "earliest"]
     how_far = ["--isolation-level", level, "--max-messages", str(len(records)), "--timeout-ms", "60000"]
@@ -223,7 +223,7 @@ def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) 
 
 
 def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tuple[str, str], Reading]) -> None:
-    """Compare the topics one by one, because pytest needs minutes for a diff of so many lines."""
+    """Compare the topics one after the other. For a difference in all lines at once, pytest needs minutes."""
     assert found.keys() == expected.keys()
     for name, reading in expected.items():
         assert len(found[name].records) == len(reading.records) == len(reading.lines), name

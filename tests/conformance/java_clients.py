@@ -1,8 +1,8 @@
 """Runs Kafka's own tools as processes: the console clients of 4.3.0 and 0.8.2.2, and DumpLogSegments of 4.3.0.
 
-Three defaults of the old tools would make a comparison wrong. The console producer of 0.8.2 does not request
-acknowledgments (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. The two tools
-use the platform's charset for text, so `peers.java` sets UTF-8.
+Three defaults of these tools would make a comparison wrong. The console producer of 0.8.2 does not request
+acknowledgments (`--request-required-acks 0`). SimpleConsumerShell waits forever at the end of the log. Both tools use
+the platform's charset for text, so `peers.java` sets UTF-8.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
 def run(jars: Path, main_class: str, *arguments: str, stdin: Path | None = None) -> bytes:
-    """Run a tool to its end, and return its standard output. If the exit code is not 0, fail with the tool's output."""
+    """Run a tool until it ends, and return its standard output. If its exit code is not 0, fail with this output."""
     command = peers.java(jars, main_class, *arguments, options=QUICK_START)
     with (stdin or Path("/dev/null")).open("rb") as lines:
         done = subprocess.run(command, stdin=lines, capture_output=True, timeout=TOOL_SECONDS)
@@ -65,7 +65,7 @@ def read_kafka_082(bootstrap: str, topic: str, count: int) -> bytes:
 
 @dataclass(frozen=True)
 class Dump:
-    """The report of DumpLogSegments on one file: codecs of the batches, offsets of the records, and problems."""
+    """The report of DumpLogSegments about one file: codecs of the batches, offsets of the records, and problems."""
 
     codecs: list[str] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)

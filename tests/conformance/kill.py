@@ -1,4 +1,4 @@
-"""Kills a broker under load with SIGKILL, many times, and checks that every acknowledged record survives.
+"""Kills a broker under load with SIGKILL, many times. Checks that every acknowledged record survives.
 
     python -m tests.conformance.kill --kills 20
     python -m tests.conformance.kill --kills 20 --against kafka43
@@ -31,7 +31,7 @@ ACK_SECONDS = 60.0
 
 
 class NumberProducer:
-    """Sends 0, 1, 2, ... and stores the offset that each number's acknowledgment names."""
+    """Sends 0, 1, 2, ... For each number, it stores the offset that the acknowledgment contains."""
 
     def __init__(self, bootstrap: str) -> None:
         self.acked: dict[int, int] = {}
@@ -59,7 +59,7 @@ class NumberProducer:
             self.acked[int(message.value() or b"-1")] = offset
 
     def send_until_acked(self, more: int) -> None:
-        """Send numbers until `more` further numbers are acknowledged. Requests in flight stay in flight."""
+        """Send numbers until `more` of them are acknowledged. Requests may still be in flight then."""
         deadline = time.monotonic() + ACK_SECONDS
         count = self.next_number + more
         while len(self.acked) < count:
@@ -79,7 +79,7 @@ class NumberProducer:
 
 
 def check(bootstrap: str, acked: dict[int, int]) -> int:
-    """Check that the log is 0, 1, 2, ... and that acknowledged numbers are at their offsets.
+    """Check that the log contains 0, 1, 2, ... and that each acknowledged number has the acknowledged offset.
 
     Return the number of records.
     """

@@ -1,4 +1,4 @@
-"""Kills a broker with SIGKILL many times while groups commit, and checks that committed offsets never decrease.
+"""Kills a broker with SIGKILL many times while groups commit. Checks that committed offsets never decrease.
 
     python -m tests.conformance.kill_commits --kills 20
     python -m tests.conformance.kill_commits --kills 20 --against kafka43

@@ -1,4 +1,4 @@
-"""Kills a broker with SIGKILL many times during transactions, and checks that readers see only whole transactions.
+"""Kills a broker with SIGKILL many times during transactions. Checks that readers see only whole transactions.
 
     python -m tests.conformance.kill_transactions --kills 20
     python -m tests.conformance.kill_transactions --kills 20 --against kafka43
@@ -47,7 +47,7 @@ QUICKLY: dict[str, str | int | float | bool] = {
 
 
 class Copier(threading.Thread):
-    """A thread that copies all numbers in transactions, and continues after each restart of the broker."""
+    """A thread that copies all numbers in transactions. After each restart of the broker, it continues."""
 
     def __init__(self, bootstrap: str, count: int, chance: random.Random) -> None:
         super().__init__(daemon=True)
@@ -140,7 +140,7 @@ class Copier(threading.Thread):
 
 
 def read_committed(bootstrap: str) -> list[tuple[int, int]]:
-    """Return `(transaction, number)` of each record below the last stable offset at the time of the call."""
+    """Return `(transaction, number)` of each record that a consumer with read_committed can read now."""
     consumer = confluent_kafka.Consumer(
         {**QUICKLY, "bootstrap.servers": bootstrap, "group.id": "checker", "isolation.level": "read_committed"}
         | {"enable.partition.eof": True}

@@ -48,11 +48,14 @@ class Subject:
 
     @property
     def is_new(self) -> bool:
-        """Whether the broker supports record batches, timestamps, groups and admin requests. Kafka 0.8.2.2 does not."""
+        """Whether the broker supports record batches, timestamps, groups and admin requests.
+
+        Only Kafka 0.8.2.2 does not.
+        """
         return self.kind != "kafka082"
 
     def topic(self) -> str:
-        """Return the name of a topic that does not exist yet."""
+        """Return a name for a new topic."""
         return f"topic-{next(_NUMBERS)}"
 
 

@@ -66,7 +66,7 @@ def known_tests(folder: Path) -> list[str]:
 
 
 def make_scripts(folder: Path) -> None:
-    """Create the scripts of Kafka's `bin/` that the tests call."""
+    """Create shell scripts like those in Kafka's `bin/`, because the tests call them."""
     (folder / "bin").mkdir()
     script = folder / "bin" / "kafka-topics.sh"
     tool = peers.java(peers.kafka_43_jars(), TOOLS["kafka-topics"], options=QUICK_START)
@@ -75,7 +75,7 @@ def make_scripts(folder: Path) -> None:
 
 
 def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
-    """Run one test, and write its output to `log`. Return whether it passed and was not skipped."""
+    """Run one test, and write its output to `log`. Return True if it passed. A skipped test has not passed."""
     with tempfile.TemporaryDirectory() as temporary:
         make_scripts(Path(temporary))
         settings = Path(temporary) / "test.conf"

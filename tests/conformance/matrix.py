@@ -32,7 +32,7 @@ BROKERS: dict[str, type[peers.Peer]] = {"hmb": peers.Hmb, "kafka43": peers.Kafka
 
 @dataclass(frozen=True)
 class Row:
-    """One topic of the matrix: its writer and its codec."""
+    """One topic of the matrix. It has its own writer and codec."""
 
     writer: Writer
     codec: str
@@ -50,7 +50,10 @@ def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
 
 
 class Matrix:
-    """A broker, and the lines that clients write to it and read back. A difference raises AssertionError."""
+    """A broker, the lines that clients write to it, and the lines that other clients read.
+
+    A difference raises AssertionError.
+    """
 
     def __init__(self, broker: peers.Peer, lines: Path) -> None:
         self.broker = broker
@@ -60,7 +63,10 @@ class Matrix:
         self.outcomes: dict[Row, Exception | None] = {}
 
     def write(self, row: Row) -> None:
-        """Write a row's topic on the first call. Later calls raise the first call's error again."""
+        """Write the topic of a row, but only at the first call.
+
+        If the first call failed, later calls raise the same error.
+        """
         if row not in self.outcomes:
             try:
                 row.writer.write(self.broker.bootstrap, row.topic, self.lines, row.codec)
@@ -119,7 +125,10 @@ def difference(expected: bytes, got: bytes) -> str | None:
 
 
 class Table:
-    """A table in the terminal with one line for each row. Each cell shows the duration in seconds, or the problem."""
+    """A table in the terminal with a line for each topic.
+
+    Each cell contains the duration in seconds, or the problem.
+    """
 
     def __init__(self, columns: list[str]) -> None:
         self.problems: list[str] = []
@@ -130,7 +139,7 @@ class Table:
         print(f"\n{label:32}", end="", flush=True)
 
     def cell(self, what: str, action: Callable[[], None]) -> bool:
-        """Run `action` and print a cell: its time, FAIL, or `-` if the client is not installed."""
+        """Run `action`, and print a cell: its time, FAIL, or `-` if the client is not installed."""
         started = time.monotonic()
         try:
             action()
@@ -148,7 +157,7 @@ class Table:
 
 
 def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[str]:
-    """Let all writers and readers run, and print the table. Then check the broker's files. Return the problems."""
+    """Run all writers and readers, and print the table. Then check the broker's files. Return all problems."""
     table = Table(["write", *(reader.name for reader in readers)])
     with matrix.broker:
         written = [row for row in table_rows if fill(table, matrix, row, readers)]
@@ -167,7 +176,7 @@ def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[st
 
 
 def fill(table: Table, matrix: Matrix, row: Row, readers: list[Reader]) -> bool:
-    """Fill one row of the table. Return whether the writer has written records."""
+    """Fill one line of the table. Return whether the writer could write its records."""
     table.start(row.topic)
     if not table.cell(f"write {row.topic}", partial(matrix.write, row)):
         return False

@@ -74,13 +74,13 @@ def is_expected(test: str, expected: list[str]) -> bool:
 
 
 def unexpected_failures(name: str, output: str) -> list[str]:
-    """Return the failed tests in pytest's output that the suite's list does not contain."""
+    """Return the failed tests in pytest's output that the list of the suite does not contain."""
     expected = expected_failures(name)
     return [test for test in FAILED.findall(output) if not is_expected(test, expected)]
 
 
 def copy_with_fixtures(name: str, source: Path, copy: Path) -> None:
-    """Copy a source tree, and append the fixtures that replace its containers."""
+    """Copy a source tree. Append the fixtures that start HMB instead of a container."""
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns(".git"))
     if package := SUITES[name].package:
         shutil.rmtree(copy / package)

@@ -1,4 +1,4 @@
-"""Runs Kafka 4.3.0's shell tools against a broker, many tools in one JVM (Tools.java)."""
+"""Runs Kafka 4.3.0's shell tools against a broker. One JVM runs many tools, to save time (Tools.java)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Result(NamedTuple):
     output: str
 
     def rows(self) -> list[list[str]]:
-        """The words of each line of the table that the tool has printed."""
+        """Return the words in each line of the table that the tool has printed."""
         return [line.split() for line in self.output.splitlines() if line.strip()]
 
 
@@ -82,7 +82,7 @@ class ShellTools:
         raise AssertionError(f"{tool} took the JVM along: {''.join(lines)[-2000:]}")
 
     def __call__(self, tool: str, *arguments: str) -> Result:
-        """Run a tool that must succeed."""
+        """Run a tool. Fail if its exit code is not 0."""
         result = self.run(tool, *arguments)
         assert result.code == 0, f"{tool} {' '.join(arguments)} ended with {result.code}: {result.output[-2000:]}"
         return result

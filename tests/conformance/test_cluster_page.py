@@ -1,4 +1,4 @@
-"""The page "From one machine to a cluster" shows what its commands print with Apache Kafka 4.3.0."""
+"""The page "From one machine to a cluster" shows the real output of its commands with Apache Kafka 4.3.0."""
 
 from __future__ import annotations
 

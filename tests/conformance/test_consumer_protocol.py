@@ -67,7 +67,7 @@ def read(client: confluent_kafka.Consumer, count: int) -> list[int]:
 
 
 def describe(broker: peers.Peer) -> Any:
-    """Describe the group as soon as it has a coordinator. A group that does not exist has no members."""
+    """Describe the group as soon as a broker is its coordinator. The description of an unknown group has no members."""
     with Connection(peers.HOST, broker.port) as connection:
         deadline = time.monotonic() + SECONDS
         while True:
@@ -133,9 +133,9 @@ def test_kafka_reads_the_records_of_the_group(broker: peers.Hmb) -> None:
 
 @pytest.mark.parametrize("first", ["kafka", "hmb"])
 def test_a_group_moves_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Path, first: str) -> None:
-    """The second broker has the same members, epochs and assignments.
+    """A group moves from one broker to another.
 
-    The client continues as if the broker had not changed.
+    The second broker has the same members, epochs and assignments. The client continues without noticing the change.
     """
     directory, (port,) = tmp_path / "shared", peers.free_ports(1)
     kafka: Callable[[], peers.Peer] = lambda: peers.Kafka43(directory, port=port, config=CONFIG)  # noqa: E731

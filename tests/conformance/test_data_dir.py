@@ -1,4 +1,4 @@
-"""A new broker process opens an existing data directory, which HMB or Kafka 4.3.0 has written."""
+"""Tests of a new broker process that opens an existing data directory. HMB or Kafka 4.3.0 has written the directory."""
 
 from __future__ import annotations
 

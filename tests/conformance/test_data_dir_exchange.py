@@ -24,7 +24,10 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(1800)]
 
 
 def fill(kafka: peers.Peer) -> object:
-    """Fill topics of all kinds. Return the object that keeps a transaction open."""
+    """Fill topics of all kinds.
+
+    Return the producer of an open transaction. While the producer exists, the transaction stays open.
+    """
     exchange.make_topics(kafka.bootstrap)
     exchange.write_in_all_codecs(kafka.bootstrap, ["deleted", "compacted"], 1_500, seed=1)
     exchange.delete_records(kafka.bootstrap, "deleted", 4_000)
@@ -37,7 +40,7 @@ def fill(kafka: peers.Peer) -> object:
 
 
 def go_on(hmb: peers.Peer) -> None:
-    """Write, compact and delete records: change the logs in every way that HMB supports."""
+    """Write, compact and delete more records, so that the logs change in every way that HMB supports."""
     begin = segments(hmb.data_dir, "deleted")[0]
     exchange.alter_configs(hmb.bootstrap, TOPICS | {"deleted": {"retention.bytes": "1000000"}})
     exchange.write_in_all_codecs(hmb.bootstrap, TOPICS, 1_000, seed=5)
@@ -55,7 +58,7 @@ def end(broker: peers.Peer, ending: str) -> None:
 
 
 class Origin(NamedTuple):
-    """A directory that Kafka wrote, after a clean stop and after a kill, and the records of its topics."""
+    """A directory of Kafka after a clean stop, the same directory after a kill, and the records of its topics."""
 
     directories: dict[str, Path]
     written: dict[tuple[str, str], exchange.Reading]
@@ -77,7 +80,7 @@ def origin(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture(scope="module")
 def destination(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of another Kafka cluster, whose controller knows the topics."""
+    """Return the directory of another Kafka cluster. Its controller has created the same topics."""
     directory = tmp_path_factory.mktemp("destination") / "kafka"
     with LoudKafka(directory, config=KAFKA) as kafka:
         exchange.make_topics(kafka.bootstrap)

@@ -42,9 +42,9 @@ RECORDS = [
 
 
 def in_formats() -> dict[str, bytes]:
-    """Return files in each format and codec, with markers, gaps, a torn end and a wrong CRC.
+    """Return files in each format and codec, with markers, gaps, an incomplete end and a wrong CRC.
 
-    Both tools read these files to the end.
+    Both tools read all of these files to their end.
     """
     files = {f"batch-{codec.name}": encode_batch(RECORDS, codec=codec) for codec in Codec}
     for magic in (0, 1):

@@ -47,7 +47,7 @@ def start(broker: peers.Hmb) -> int:
 
 @pytest.fixture
 def group(broker: peers.Hmb, start: int) -> str:
-    """Create a group without members that has read five records of each partition."""
+    """Create a group that has read five records of each partition and has no members now."""
     commit(broker, 5)
     return GROUP
 

@@ -1,4 +1,4 @@
-"""Tests a group whose three members leave and rejoin, each behind its own unreliable network.
+"""Tests of a group on an unreliable network: three members leave and rejoin, each through its own proxy.
 
 The networks cut connections, and delay and lose requests. A group promises "at least once". So every record must reach
 a member, and in the end the committed offsets must equal the log end offsets. The application must not see an error,

@@ -44,7 +44,7 @@ ONLY_HERE = {  # from Kafka 0.8's protocol guide; DescribeConfigs v0 is from KIP
 
 
 class Column(NamedTuple):
-    """The properties of one field in one version."""
+    """The properties of one field of a message in one version."""
 
     name: str
     type: str
@@ -54,7 +54,7 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """The properties of a field in a version without the field: only these two matter."""
+    """The properties of a field in a version that does not contain the field. Only two properties matter then."""
 
     name: str
     ignorable: bool
@@ -72,7 +72,10 @@ def definition(jars: Path, name: str) -> dict[str, Any]:
 
 
 def versions_of(field: dict[str, Any]) -> str:
-    """Return the versions of a field. A field that is tagged in all its versions may have no `versions`."""
+    """Return the versions of a field.
+
+    If a field is tagged in all its versions, Kafka's definition may not state them.
+    """
     return str(field.get("versions") or field["taggedVersions"])
 
 

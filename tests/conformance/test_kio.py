@@ -46,7 +46,7 @@ SHARED = [
 
 
 def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Restrict generated values to those that kio's richer types can hold."""
+    """Restrict generated values to those that kio's types can express."""
     if name.endswith("error_code"):
         return st.sampled_from([code.value for code in ErrorCode])
     if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):

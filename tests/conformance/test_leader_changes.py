@@ -46,9 +46,9 @@ def knows_topic(server: str) -> bool:
 
 
 class Reading(threading.Thread):
-    """The only member of a group.
+    """A thread that runs the only member of a group.
 
-    This thread stores the values that it reads, until it has read `last` in all partitions.
+    The thread stores each value that it reads, and ends after it has read `last` in all partitions.
     """
 
     def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
@@ -65,7 +65,7 @@ class Reading(threading.Thread):
             self.error = error
 
     def where(self) -> str:
-        """Return the lines of code that the thread executes now, for the report of a test that failed."""
+        """Return the lines of code that the thread executes now. The report of a failed test contains them."""
         frame = sys._current_frames().get(self.ident or 0)
         return "".join(traceback.format_stack(frame)) if frame is not None else "the thread has ended"
 
@@ -128,7 +128,7 @@ def test_a_broker_dies_and_restarts(
 
 
 def described_by_command(cluster: KafkaCluster) -> list[int]:
-    """Return the partitions for which `hmb topics` reports a replica that is not in sync."""
+    """Return the partitions that have a replica out of sync, as `hmb topics` reports them."""
     arguments = ["topics", "describe", "t", "--under-replicated-partitions", "--json", "-b", cluster.bootstrap]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
@@ -136,6 +136,6 @@ def described_by_command(cluster: KafkaCluster) -> list[int]:
 
 
 def in_sync(admin: Admin) -> None:
-    """Wait until both brokers have all records, so that the test may kill either broker."""
+    """Wait until both brokers have all records. Then the test may kill either broker."""
     while any(it.is_under_replicated for it in raised(admin.describe_topics(["t"])["t"]).partitions):
         pass

@@ -99,7 +99,10 @@ def test_nulls_headers_and_timestamps(broker: Subject, topic: str) -> None:
 
 
 def test_keys_have_the_partitions_that_java_chooses(broker: Subject, topic: str) -> None:
-    """The test compares with kafka-python, whose hash function is that of the Java client."""
+    """HMB's producer chooses the same partitions for keys as the Java client.
+
+    The test compares it with kafka-python, which has the same hash function as the Java client.
+    """
     keys = [b"key %d" % number for number in range(100)]
     with hmb.Producer(broker.bootstrap) as producer:
         one_by_one = [producer.send(topic, b"", key).result().partition for key in keys]

@@ -26,7 +26,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def name() -> str:
-    """Return a new name for a topic, a group and a transactional id."""
+    """Return a new name. The test uses it for a topic, a group and a transactional id."""
     return f"name-{next(_numbers)}"
 
 

@@ -46,7 +46,10 @@ def test_each_reader_reads_the_lines_of_each_writer(matrix: Matrix, row: Row, re
 
 
 def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
-    """The files of a log are complete when its broker has stopped, so this test runs last."""
+    """Kafka's dump tool accepts every file that HMB has written.
+
+    The files are complete only after the broker has stopped, so this test runs last.
+    """
     written = [row for row, failure in matrix.outcomes.items() if failure is None]
     matrix.broker.stop()
     assert matrix.check_files(written) == {}

@@ -1,4 +1,4 @@
-"""Compares `hmb dump-log` with Kafka's tool, line by line, for every type and version of a coordinator's records."""
+"""Compares `hmb dump-log` with Kafka's tool, line by line, for all types and versions of coordinator records."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_every_listed_reason_explains_a_difference(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_no_further_api_is_left_out(outcome: Run) -> None:
-    """HMB must serve each compared API, except those listed in `explained.NOT_SERVED`."""
+    """HMB serves every API that is compared, except for those in `explained.NOT_SERVED`."""
     missing = (each.comparison for each in outcome.results if each.verdict is Verdict.NOT_SERVED)
     assert {api_name(comparison.case.key()) for comparison in missing} == NOT_SERVED
 
@@ -63,7 +63,11 @@ def test_no_further_api_is_left_out(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_no_request_makes_hmb_fail(outcome: Run) -> None:
-    """A failed handler closes the connection, and so does a refused request. Only HMB's log shows the difference."""
+    """No compared request makes a handler of HMB fail.
+
+    If a handler fails, HMB closes the connection, as it does for a refused request. Only HMB's log shows the
+    difference.
+    """
     assert "Traceback" not in outcome.log
 
 

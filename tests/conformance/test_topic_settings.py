@@ -53,7 +53,7 @@ def at(*timestamps: int, key: bytes | None = b"k") -> list[Record]:
 
 
 def batches() -> Iterator[tuple[str, bytes]]:
-    """Yield each batch of the test with the topic to which the test sends it."""
+    """Yield each batch of the test, and the topic that gets the batch."""
     for codec in Codec:
         yield "plain", encode_batch(at(NOW, FAR, -1, NOW + HOUR_MS - 60_000, FAR), codec=codec)
         yield "plain", encode_batch(at(NOW, 0, -1), codec=codec)

@@ -25,7 +25,7 @@ IDS = ["done", "gone", "open"]
 
 
 def write(bootstrap: str, name: str, value: bytes, how: str) -> object:
-    """Write one transaction. If it stays open, return the object that keeps it open."""
+    """Write one transaction. If the transaction stays open, return the object that keeps it open."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": 900_000, "log_level": 0}
     )
@@ -41,7 +41,7 @@ def write(bootstrap: str, name: str, value: bytes, how: str) -> object:
 
 
 def described(port: int) -> list[Any]:
-    """Return the coordinator's transactions as soon as it has loaded them and none of them is ending."""
+    """Wait until the coordinator has loaded its transactions and none of them is ending. Return their descriptions."""
     with Connection(peers.HOST, port) as connection:
         found: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""A proxy for tests that behaves like an unreliable network, and like clients that send a request twice.
+"""A proxy for tests. It behaves like an unreliable network, and like clients that send a request twice.
 
     with Unreliable(broker.bootstrap, random_seed, Chances()) as network:
         hmb.Producer(network.address)
@@ -69,7 +69,7 @@ class Chances:
 
 
 class Asked(NamedTuple):
-    """A request that waits for its response."""
+    """A request for which the proxy has not yet received the response."""
 
     api_key: int
     version: int
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 class Link:
-    """A connection through the proxy."""
+    """A client's connection to the broker through the proxy."""
 
     def __init__(self, client: socket.socket, broker: socket.socket, seed: str) -> None:
         self.client, self.broker = client, broker

@@ -53,7 +53,7 @@ Place = tuple[str, int]
 
 
 class Member:
-    """The process of one client, and its reports: the partitions that it owns and the offsets that it has received."""
+    """The process of one group member, and its reports: its partitions, and the offsets of its received records."""
 
     def __init__(self, command: list[str], stack: ExitStack, errors: Path) -> None:
         self.owned: set[int] = set()
@@ -93,7 +93,10 @@ class Member:
 
 
 class Feeder:
-    """An idempotent producer that writes running numbers to all partitions, RATE each second, until it is stopped."""
+    """An idempotent producer.
+
+    It writes consecutive numbers to all partitions, RATE numbers each second, until it is stopped.
+    """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
@@ -120,7 +123,7 @@ class Feeder:
 
 
 class CommitWatch:
-    """A thread that reads the group's committed offsets repeatedly, and fails if an offset decreases."""
+    """A thread that reads the committed offsets of the group again and again. It fails if an offset decreases."""
 
     def __init__(self, port: int, topic: str, group: str) -> None:
         self.committed: dict[int, int] = {}
@@ -156,7 +159,7 @@ class CommitWatch:
 
 
 def until(condition: Callable[[], bool], what: str, members: list[Member]) -> None:
-    """Wait until `condition` is true. The failure message shows the partitions of each member."""
+    """Wait until `condition` is true. If it stays false, the failure message shows the partitions of each member."""
     deadline = time.monotonic() + STEP_SECONDS
     while not condition():
         if time.monotonic() > deadline:

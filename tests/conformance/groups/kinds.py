@@ -1,4 +1,4 @@
-"""The clients whose consumer groups are tested, each as the command line of one member.
+"""The clients whose consumer groups are tested. Each client has a command line that runs one member.
 
 Python's libraries are installed with the tests. The script `tests/conformance/fetch_clients.sh` downloads the Java
 clients (VerifiableConsumer of Kafka's tools), franz-go and kafkajs into `.peers/`. HMB_CLIENTS may name a different
@@ -68,7 +68,7 @@ def _java_43(folder: Path, *arguments: str, more: tuple[str, ...] = ()) -> list[
 
 
 def _java_with(assignor: str) -> Command:
-    """Return the command of Kafka 4.3.0's consumer with one of its assignors."""
+    """Return the command of Kafka 4.3.0's consumer with the given assignor."""
     name = f"org.apache.kafka.clients.consumer.{assignor}"
     return partial(_java_43, more=("--assignment-strategy", name, "--session-timeout", str(SESSION_MS)))
 

@@ -48,7 +48,7 @@ def ranges_of(records: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], 
 
 
 def listener(base: type) -> Any:
-    """Return a rebalance listener, which must be a subclass of the library's own listener class, `base`."""
+    """Return a rebalance listener. It is a subclass of `base`, which is the library's own class of listeners."""
 
     def assigned(self: object, given: Any) -> None:
         rebalanced("assigned", given)

@@ -7,7 +7,7 @@ import pytest
 
 
 class HmbServer(NamedTuple):
-    """The embedded broker, with the fields of aiokafka's `KafkaServer`. The ports of TLS and SASL do not exist."""
+    """The embedded broker with the fields of aiokafka's `KafkaServer`. It has no ports for TLS and SASL."""
 
     host: str
     port: int

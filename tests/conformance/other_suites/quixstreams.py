@@ -19,7 +19,7 @@ def network() -> None:
 
 @pytest.fixture(scope="session")
 def kafka_container_factory() -> Callable[[], Iterator[HmbContainer]]:
-    """Return a function that starts a second broker, for the tests that copy records between clusters."""
+    """Return a function that starts a second broker. Some tests copy records from one cluster to another."""
     import hmb
 
     def factory() -> Iterator[HmbContainer]:

@@ -35,15 +35,15 @@ TOPICS_AT_ONCE = 200
 
 
 class NothingCaptured(Exception):
-    """The next request requires a value that the earlier responses of the comparison do not contain."""
+    """Raised if a request needs a value that no earlier response of the comparison contains."""
 
 
 class NotReady(Exception):
-    """A broker failed while the test created its topics and records."""
+    """Raised if a broker fails while the test creates its topics and records."""
 
 
 def encode(message: Message, version: int) -> bytes:
-    """Encode a request as a frame, including its length."""
+    """Encode a request as a frame, including the size of the frame."""
     if isinstance(message, Raw):
         return len(message.frame).to_bytes(4, "big") + message.frame
     header = RequestHeader(api_key=message.api_key, api_version=version, correlation_id=version, client_id=CLIENT_ID)
@@ -52,7 +52,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def decode(frame: memoryview, api_key: int, version: int) -> object:
-    """Decode a response. If HMB's classes cannot decode it, return a description in words."""
+    """Decode a response. If HMB's classes cannot decode it, return a description of the failure instead."""
     expected = response_class(api_key)
     try:
         _, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
@@ -119,7 +119,7 @@ def _creatable(name: str, topic: Topic) -> CreateTopicsRequest.CreatableTopic:
 
 
 class Wire:
-    """A raw connection to a broker."""
+    """A connection to a broker on which the test sends any bytes."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((HOST, port), PREPARATION_SECONDS)
@@ -150,7 +150,7 @@ class Wire:
 
 
 class Conversation:
-    """The requests and responses of one comparison, exchanged with one broker."""
+    """The requests and responses that one comparison exchanges with one broker."""
 
     def __init__(self, side: Side, comparison: Comparison) -> None:
         self._side = side
@@ -171,7 +171,8 @@ class Conversation:
     def receive(self, step: Step) -> object:
         """Return the response of a step.
 
-        If the step has `until`, repeat the request until it accepts a response or time is over.
+        If the step has a condition `until`, repeat the request until the condition accepts the response or the time is
+        over.
         """
         message, version = self._comparison.message(step)
         wire = self._wires[step.connection]
@@ -186,7 +187,7 @@ class Conversation:
         return answer
 
     def known(self) -> Mapping[object, str]:
-        """Map the values that only this broker has, for example ids, to their placeholders for the comparison."""
+        """Map each value that only this broker uses, such as an id, to its placeholder for the comparison."""
         captured: dict[object, str] = {
             value: f"<{name}>" for name, value in self._captured.items() if isinstance(value, str)
         }

@@ -64,7 +64,7 @@ class Captured(Placeholder):
 
 @dataclass(frozen=True)
 class Made:
-    """A placeholder in a request for a value that is computed from captured values."""
+    """A placeholder in a request. Its value is computed from values in earlier responses."""
 
     make: Callable[[Mapping[str, Any]], object]
 
@@ -83,7 +83,10 @@ def captured(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Raw:
-    """The frame of a request that no message object can express, and the version in which to decode the response."""
+    """The bytes of a request that no message object can express.
+
+    The object also has the version for decoding the response.
+    """
 
     frame: bytes
     api_key: int
@@ -118,7 +121,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Case:
-    """Requests that are sent in order, and the versions of one API in which they are compared.
+    """A test case: requests that are sent in order, and the versions of one API in which they are compared.
 
     The default is the API of the last request.
     """
@@ -172,9 +175,9 @@ class Comparison:
         return text.replace("<name>", self.unique_name)
 
     def message(self, step: Step) -> tuple[Message, int]:
-        """Return the message to send and its version.
+        """Return the message of a step and its version.
 
-        The version is the comparison's version, or the newest one if the step uses a different API.
+        The version is that of the comparison, or the newest one if the step uses a different API.
         """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version

@@ -3,8 +3,8 @@
 A response becomes a tree of dictionaries. A struct is a dictionary of its fields. An array of structs is a dictionary
 whose keys identify the items (topic, partition, group ...), so that the order does not matter.
 
-Each broker assigns its own ids. A placeholder replaces each id. Two ids get the same placeholder if they stand for the
-same topic, member or producer.
+Each broker assigns its own ids, so a placeholder replaces each id. If two ids belong to the same topic, member or
+producer, they get the same placeholder.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True)
 class Difference:
-    """One field in which two responses differ, with both values."""
+    """One field with different values in the two responses. The object contains both values."""
 
     path: str
     ours: str
@@ -61,7 +61,7 @@ class Difference:
 
     @property
     def is_text(self) -> bool:
-        """Return whether the responses differ only in the words of a message.
+        """Return whether only the words of an error message differ.
 
         If HMB's message is empty and Kafka's is not, the result is False.
         """
@@ -76,7 +76,7 @@ def shortened(text: str) -> str:
 
 
 class Normalizer:
-    """Converts one broker's responses in one comparison to trees."""
+    """Converts the responses of one broker in one comparison to trees."""
 
     def __init__(self, known: Mapping[object, str], may_differ: Collection[str], ignored: Collection[str]) -> None:
         self._known = known  # value -> its placeholder

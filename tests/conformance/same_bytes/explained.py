@@ -22,7 +22,10 @@ CLOSED, SILENT, ABSENT = "connection closed", "no answer", "(absent)"
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason, and shell patterns (`*`, `?`) for the comparisons, fields and values that it explains."""
+    """A reason for differences.
+
+    Shell patterns (`*`, `?`) select the comparisons, the fields and the values that it explains.
+    """
 
     why: str
     comparisons: str

@@ -1,4 +1,4 @@
-"""Starts HMB and Kafka with equal topics. Some of these topics contain records, the same in both brokers."""
+"""Starts HMB and Kafka with the same topics. Some topics contain the same records in both brokers."""
 
 from __future__ import annotations
 

@@ -94,7 +94,10 @@ def _run(result: Result, ours: Side, kafka: Side) -> None:
 
 
 def _settled(conversations: list[Conversation], step: Step, case: Case) -> list[object]:
-    """Return both responses of a step. If the step has `settles`, repeat it until they are equal or time is over."""
+    """Return both responses of a step.
+
+    If the step has `settles`, repeat the step until both are equal or time is over.
+    """
     deadline = time.monotonic() + SETTLING_SECONDS
     while True:
         pair = both(conversations, step)

@@ -51,7 +51,10 @@ def later(epoch: int, *topics: FetchTopic, **options: Any) -> FetchRequest:
 
 
 def session(name: str, *steps: FetchRequest) -> Case:
-    """Make a test case that opens a session on two partitions, one of them empty, and then runs `steps`."""
+    """Make a test case that opens a fetch session on two partitions, and then runs `steps`.
+
+    One of the partitions is empty.
+    """
     opened = asking(topic("filled", 0, offset=5), topic("three", 1), session_epoch=0)
     begin = Step(opened, capture={"session": lambda answer: answer.session_id})
     return case(f"session, {name}", begin, *steps, versions="7+", may_differ=["session_id"])

@@ -70,7 +70,10 @@ def is_rebalancing(answer: Any) -> bool:
 
 
 def joined(name: str = "member", **options: Any) -> list[Step]:
-    """Return the steps in which a single member joins its group. They do not include SyncGroup. The generation is 1."""
+    """Return the steps in which a single member joins its group.
+
+    The steps do not include SyncGroup. The generation is 1 after them.
+    """
     return [
         Step(join(**options), capture={name: member_of}),
         Step(join(captured(name), **options), capture={name: member_of}),
@@ -100,7 +103,7 @@ def emptied() -> list[Step]:
 
 
 def second_joins(*, in_vain: bool = True) -> list[Step]:
-    """Return the steps in which a second member joins a stable group and waits for the first member to rejoin.
+    """Return the steps in which a second member joins a stable group. It waits for the first member to rejoin.
 
     With `in_vain`, the first member never rejoins.
     """

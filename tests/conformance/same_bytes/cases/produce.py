@@ -30,7 +30,10 @@ def to(
     transactional_id: str | None = None,
     topic_id: Any = None,
 ) -> ProduceRequest:
-    """Return a Produce for one partition. If `data` has several items, the partition occurs several times."""
+    """Return a Produce request for one partition.
+
+    If `data` has several items, the request names the partition several times.
+    """
     parts = [PartitionData(index=partition, records=None if each is None else memoryview(each)) for each in data]
     known = {"topic_id": id_of(topic) if topic_id is None else topic_id}
     return ProduceRequest(
@@ -46,7 +49,7 @@ def nobody(data: bytes | None = GOOD, **options: Any) -> ProduceRequest:
 
 
 def changed(data: bytes, position: int, layout: str, value: int, *, repair: bool = True) -> bytes:
-    """Return a copy of the batch with another value in its header. With `repair` the CRC is computed again."""
+    """Return a copy of the batch with another value in its header. With `repair`, the copy gets a correct CRC."""
     copy = bytearray(data)
     struct.pack_into(layout, copy, position, value)
     if repair:
@@ -152,7 +155,10 @@ def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<
 
 
 def unanswered(name: str, request: ProduceRequest | Callable[[int], ProduceRequest], **options: Any) -> Case:
-    """Make a test case that sends a Produce with acks=0, and a request that shows whether the connection is open."""
+    """Make a test case with a Produce request with acks=0, which gets no response.
+
+    A second request shows whether the connection is still open.
+    """
     return case(
         name,
         Step(request, answered=False),

@@ -35,7 +35,10 @@ def produce(
     transactional: bool = True,
     partition: int = 0,
 ) -> ProduceRequest:
-    """Return a Produce with two records of the captured producer, with `epochs_on` added to its epoch."""
+    """Return a Produce request with two records of the captured producer.
+
+    Its epoch is `epochs_on` greater than the captured one.
+    """
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
     )

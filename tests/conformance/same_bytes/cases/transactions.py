@@ -35,7 +35,7 @@ def ask_for_id(name: str = "<name>", timeout: int = 60_000, **known: Any) -> Ini
 def init(**options: Any) -> Step:
     """Return a step that starts a producer and captures its id.
 
-    The step repeats its request while an earlier transaction is still ending.
+    While an earlier transaction is still ending, the step repeats its request.
     """
     return Step(
         ask_for_id(**options),
