@@ -1,6 +1,6 @@
-"""Bolts and sinks that follow the rules of the paper that Hailstorm has replaced.
+"""Bolts and sinks with rules of the paper that Hailstorm has replaced, because these rules have errors.
 
-The simulation finds errors with these bolts and sinks.
+The simulation runs these bolts and sinks, and finds the errors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SinkThatSplitsWhenFlowing(SinkMachine):
 
 
 class BoltThatMergesAtOnce(BoltMachine):
-    """Merges tuples above the clock into B while A is not complete, and sends their outputs at once."""
+    """A bolt that, while A is not complete, merges tuples above the clock into B and sends their outputs at once."""
 
     below_from_both = False  # whether outputs of tuples below the clock are computed from A + B, as in the paper
 

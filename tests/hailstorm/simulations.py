@@ -24,7 +24,7 @@ class CheckedSimulation(Simulation):
             self.check_node(node, expected, clock)
 
     def check_node(self, node: str, expected: Any, clock: Clock) -> None:
-        """Compare the merged snapshots of a node's instances with the expected state."""
+        """Compare the merged snapshots of all instances of a node with the expected state."""
         declaration = self.processors.topology.nodes[node]
         assert isinstance(declaration.runs, Bolt)
         monoid = declaration.runs.monoid

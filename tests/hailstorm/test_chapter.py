@@ -1,4 +1,4 @@
-"""The exercise of the documentation's chapter: its topology has the means that a batch job computes."""
+"""Tests of the exercise in the documentation's chapter: its topology computes the same means as a batch job."""
 
 from __future__ import annotations
 

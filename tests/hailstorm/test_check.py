@@ -124,7 +124,7 @@ def reading(record: ConsumerRecord) -> tuple[str, int]:
 
 
 def mean_topology(after_mean: Bolt) -> Topology:
-    """Return a topology that computes a mean for each word, and feeds (word, (count, mean)) into another bolt."""
+    """Return a topology that computes the mean for each word. Another bolt receives (word, (count, mean))."""
     topology = Topology("means")
     topology.spout("words", Spout("words", reading))
     mean = Mean()
@@ -151,7 +151,10 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 
 
 def test_a_top_n_by_a_running_mean_is_named() -> None:
-    """Both bolts obey the laws. But a running mean can rise and fall, and its maximum depends on the order."""
+    """`check` names a top-n bolt that follows a running mean.
+
+    Both bolts obey the laws. But a running mean can rise and fall, so its maximum depends on the order of the tuples.
+    """
     top = Bolt.over(TopN(3), lambda item, state: [("top", 1)], lift=lambda item: {item[0]: item[2]})
     (problem,) = check(mean_topology(top), topologies.word_logs(5))
     assert problem.startswith("ranking: its state depends on the order in which tuples arrive")

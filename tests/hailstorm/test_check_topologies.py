@@ -1,4 +1,4 @@
-"""`check` of a topology: it accepts correct windows, finds results that depend on order, and says what it missed."""
+"""Tests of `check` with topologies: it accepts correct windows, finds wrong results, and lists what it skipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ LONG_BEFORE = 25  # ms; longer than a window, so a tuple with a time this much e
 
 
 def test_the_module_and_the_function_have_different_names() -> None:
-    """An import of the module must not return the function, because the module's essay is part of the chapter."""
+    """The module `checking` and the function `check` have different names.
+
+    Documentation pages import the module for its docstring, and must not get the function.
+    """
     module = importlib.import_module("hmb.hailstorm.checking")
     assert isinstance(hmb.hailstorm.checking, ModuleType) and hmb.hailstorm.check is module.check
 
@@ -46,7 +49,7 @@ def test_windows_that_are_dropped_at_different_moments_are_no_problem(windows: W
 
 
 def running_counts(windows: WindowsOf) -> Topology:
-    """Return a topology whose bolt `window` sums up the running counts of another bolt, which is wrong."""
+    """Return a topology with a mistake: its bolt `window` adds up the running counts of another bolt."""
     made = Topology("running")
     made.spout("words", Spout("words", timed, event_time=lambda item: item[1], allowed_lateness=10))
     count = Bolt.keyed(
@@ -66,7 +69,10 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 
 
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
-    """The bolt closes windows by the spout's times. Which tuples are then late depends on the order."""
+    """`check` names a bolt whose tuples have a time before the spout's event time.
+
+    The bolt closes its windows by the spout's times, so the order decides which tuples are late.
+    """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]
     early = Bolt.windowed(
@@ -78,7 +84,10 @@ def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
 
 
 def means_of_means() -> Topology:
-    """Return a topology that computes means of running means. The exact total of a mean has 300 digits."""
+    """Return a topology that computes means of running means.
+
+    As an exact number, the sum for such a mean needs 300 digits.
+    """
     made = Topology("means")
     made.spout("words", Spout("words", lambda record: (record.value.decode(), 0.1 * record.offset)))
     mean = Bolt.keyed(

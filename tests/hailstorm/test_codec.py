@@ -96,7 +96,7 @@ def test_a_large_count_allocates_nothing() -> None:
 
 
 def test_a_small_input_does_not_grow_into_a_large_value() -> None:
-    """Each item of a container takes at least one byte, so a small input cannot claim a large number of items."""
+    """A small input cannot claim a large number of items, because each item of a container needs at least one byte."""
     nested = b"l" + b"\x01t\x01" * 200 + b"\x00"
     with pytest.raises(CodecError, match=r"deep|not|cannot"):
         codec.decode(nested)
@@ -144,7 +144,7 @@ def test_an_unknown_type_is_named_with_what_to_do() -> None:
 
 
 def test_a_state_of_many_words_takes_little_time() -> None:
-    """Encoding a snapshot of 100,000 words must be fast. The bound is generous."""
+    """The encoding of a snapshot of 100,000 words is fast. The time limit is generous."""
     state = {f"word-{number}": number for number in range(100_000)}
     started = time.process_time()
     assert codec.decode(codec.encode(state)) == state

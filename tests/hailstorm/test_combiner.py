@@ -1,4 +1,4 @@
-"""The combiner: senders merge the tuples of a batch by key, and no state, snapshot or check changes."""
+"""Tests of the combiner: senders merge the tuples of a batch by key, and states and snapshots stay the same."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def counting(**options: Any) -> Bolt:
 
 
 def sent(bolt: Bolt, tuples: list[Any]) -> dict[str, Payloads]:
-    """Return the payloads that a spout sends for a batch at the offsets from 7, by receiver."""
+    """Return the payloads that a spout sends for a batch, by receiver. The batch has the offsets from 7 on."""
     processors = Processors(words(bolt), {"words": [0, 1]})
     emitter = Emitter(processors, processors.named("words-0"), 1)
     offsets = list(range(7, 7 + len(tuples)))
@@ -140,7 +140,10 @@ def test_an_idempotent_sink_can_follow_another_path() -> None:
 
 
 def test_check_compares_the_runs_with_and_without_a_combiner() -> None:
-    """A bolt that adds running values depends on their number, and the combiner changes this number."""
+    """`check` compares runs with and without a combiner.
+
+    A bolt that adds up running values depends on the number of values, and the combiner changes this number.
+    """
     logs = topologies.word_logs(3, with_gaps=False)
     assert check(topologies.trending(combine=True), logs) == []
     topology = topologies.trending(combine=True)

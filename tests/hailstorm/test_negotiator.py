@@ -1,4 +1,4 @@
-"""The negotiator, step by step, without threads and clocks."""
+"""Tests of the negotiator, step by step, without threads and clocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ C1, C2 = Clock({P0: 10, P1: 3}), Clock({P0: 20, P1: 5})
 
 
 class Driver:
-    """Simulates the processors: a test sets their reports."""
+    """Simulates the processors. A test sets the reports that these processors send to the negotiator."""
 
     def __init__(self, partitions: int = 2, **settings: Any) -> None:
         self.processors = Processors(trending(), {"words": list(range(partitions))})
@@ -48,7 +48,10 @@ class Driver:
             self.living[name] = Report(self.state.epoch, self.state.number, start=start, **report)
 
     def report(self, *names: str, **changes: Any) -> None:
-        """Change the reports of processors (of all, if none is named). The reports answer the present master state."""
+        """Change the reports of the named processors, or of all if no name is given.
+
+        The reports answer the present master state.
+        """
         for name in names or self.processors.by_name:
             self.living[name] = replace(self.living[name], seen=self.state.number, **changes)
 
@@ -155,7 +158,10 @@ def test_a_partition_that_is_new_begins_at_its_start() -> None:
 
 
 def test_a_start_never_goes_back_below_the_complete_clock() -> None:
-    """The sink may have written all outputs below the complete clock."""
+    """A start never uses a snapshot below the complete clock.
+
+    The sink may have written all outputs below this clock.
+    """
     driver = Driver()
     driver.store.complete(driver.store.begin_epoch(), C2)
     driver.step()

@@ -1,4 +1,4 @@
-"""Registries: ephemeral nodes, watches, elections, sessions that end.
+"""Tests of registries: ephemeral nodes, watches, elections, and the end of sessions.
 
 Each test runs with every kind of registry.
 """
@@ -27,7 +27,7 @@ SESSION_TIMEOUT = 0.6  # seconds
 
 @pytest.fixture(params=["local", "remote", pytest.param("zookeeper", marks=pytest.mark.external)])
 def registries(request: pytest.FixtureRequest) -> Iterator[Callable[[], Registry]]:
-    """Return a function that opens another connection to the registry, as another process does."""
+    """Return a function that opens another connection to the registry, as if it came from another process."""
     local = LocalRegistry()
     with contextlib.ExitStack() as stack:
         stack.callback(local.close)
@@ -116,7 +116,7 @@ time.sleep(100)
 
 @pytest.fixture
 def member() -> Iterator[tuple[RegistryServer, subprocess.Popen[str], list[float]]]:
-    """Yield a server, a process with the node `living/count-0`, and the times at which the node disappeared."""
+    """Yield a server, a process that owns the node `living/count-0`, and the times at which the node disappeared."""
     local = LocalRegistry()
     server = RegistryServer(local, session_timeout=SESSION_TIMEOUT)
     gone: list[float] = []
@@ -164,7 +164,10 @@ def test_a_member_notices_that_the_registry_is_gone() -> None:
 
 
 def test_a_client_that_reads_nothing_loses_its_session_when_its_queue_is_full(caplog: pytest.LogCaptureFixture) -> None:
-    """The server keeps at most 10,000 messages for one client. The other sessions continue."""
+    """A client that does not read loses its session.
+
+    The server keeps at most 10,000 messages for one client. The other sessions continue.
+    """
     local = LocalRegistry()
     server = RegistryServer(local, session_timeout=60)
     client = FrameSocket.connect(server.address, 10)

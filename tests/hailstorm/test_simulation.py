@@ -1,4 +1,4 @@
-"""The snapshot protocol in thousands of orders of events: snapshots and results are exact, and defects are found."""
+"""Runs the snapshot protocol in thousands of orders of events: results are exact, and planted defects are found."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
 
 
 def test_the_seeds_include_a_negotiator_that_hung_and_returns() -> None:
-    """The negotiator has lost its session.
+    """The random orders include a negotiator that hangs and returns after its session has ended.
 
-    The snapshot store refuses its epoch, and the registry refuses its master state.
+    The snapshot store refuses its old epoch, and the registry refuses its master state.
     """
     traces = [line for seed in range(60) for line in run_trending(seed, crashes=6).trace if "hung" in line]
     assert any("is refused" in line for line in traces)
@@ -81,7 +81,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
 
 def first_failure(**options: Any) -> str:
-    """Return the error of the first seed that fails. Fail the test if no seed fails."""
+    """Return the error message of the first seed that fails. If no seed fails, fail the test."""
     for seed in range(DEFECT_SEEDS):
         for run in RUNS:
             try:
@@ -92,7 +92,11 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """With the paper's rule, an instance to which no tuple goes never learns that the clock is reached."""
+    """A hole in the paper's rule: a mark travels only with tuples.
+
+    If no tuple goes to an instance, the instance never learns that the clock is reached, and the snapshot never
+    completes.
+    """
     distribute = Emitter._distribute
 
     def only_tuples(self: Emitter, made: Payloads, targets: list[str], instances: Any) -> None:
@@ -104,16 +108,20 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """One channel goes above the clock before another channel reaches it.
+    """A hole in the paper's rule: a mark must equal the clock.
 
-    The mark therefore never equals the clock in every dimension.
+    One channel may go above the clock before another one reaches it. The mark then never equals the clock in every
+    dimension, and the snapshot never completes.
     """
     plant(Clock, "has_reached", lambda self, goal: all(self[p] == goal[p] for p in self))
     assert "has not ended" in first_failure()
 
 
 def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Callable[..., None]) -> None:
-    """Tuples above the clock reach a bolt that has not split its state yet."""
+    """A hole in the paper's rule: the spouts resume before all bolts have split their states.
+
+    A tuple above the clock then reaches a bolt that has not split its state yet, and the snapshot is wrong.
+    """
     plant(Negotiator, "steps", paper_rules.steps_without_waiting_for_the_split())
     plant(Participant, "bolt_machine", paper_rules.BoltThatSplitsWhenFlowing)
     plant(Participant, "sink_machine", paper_rules.SinkThatSplitsWhenFlowing)
@@ -121,7 +129,10 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """With the paper's rule, the snapshot of the next bolt holds values that contain tuples above its clock."""
+    """A hole in the paper's rule: a bolt computes its outputs from both of its states.
+
+    The snapshot of the next bolt then contains values of tuples above the clock.
+    """
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
 
@@ -147,7 +158,10 @@ def test_defect_a_maximum_instead_of_a_minimum(plant: Callable[..., None]) -> No
 
 
 def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None]) -> None:
-    """C[p] is the next offset. If a bolt treats it as the last offset, one tuple counts twice."""
+    """The planted defect: the bolt treats C[p] as the last offset of the snapshot, but it is the next offset.
+
+    One tuple then counts twice.
+    """
     without_waiting = BoltMachine._without_waiting
 
     def one_too_many(self: BoltMachine, payloads: Payloads, clock: Clock) -> Payloads:
@@ -158,7 +172,10 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
-    """The clock of a snapshot can be this offset. The combined tuples then miss the snapshot."""
+    """The planted defect: combined tuples get the offset after their batch.
+
+    The clock of a snapshot can equal this offset. The snapshot then does not contain the combined tuples.
+    """
     combine = emitter.combine
 
     def one_too_many(payloads: Payloads, *others: Any) -> Any:
@@ -207,7 +224,7 @@ def test_defect_each_processor_restores_its_own_newest_snapshot(plant: Callable[
 
 
 class _Renamed:
-    """A store that loads another snapshot than the requested one."""
+    """A store that loads a different snapshot from the requested one."""
 
     def __init__(self, store: Any, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -220,9 +237,9 @@ class _Renamed:
 
 
 def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[..., None]) -> None:
-    """The planted defect: the negotiator accepts the report of a slow spout.
+    """The planted defect: the negotiator accepts a report about an earlier master state.
 
-    This spout still reports the position of its last pause, and continues to read.
+    A slow spout still reports the position of its last pause, although it has continued to read.
     """
     plant(Situation, "_has_answered", lambda self, report, is_answer: is_answer(self.state, report))
     plant(simulation, "GRACE_PERIOD", 0.0)

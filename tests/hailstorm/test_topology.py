@@ -164,7 +164,10 @@ def test_a_grouping_is_the_same_in_every_process() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 200])
 def test_a_short_byte_string_has_the_instance_of_its_encoding(length: int) -> None:
-    """The hash of a short byte string does not encode it, but other processes may have encoded it."""
+    """A short byte string goes to the same instance in every process.
+
+    A shortcut computes its hash without encoding it. The result must be the hash of the encoding.
+    """
     key = b"x" * length
     assert instance_of(key, 2**31) == crc32(encode(key)) % 2**31
 

@@ -51,7 +51,10 @@ def topology(windows: WindowsOf, lateness: int = LATENESS) -> Topology:
 
 
 def timed_logs(seed: int, partitions: int = 2, count: int = 40) -> topologies.Logs:
-    """Return records whose event times mostly grow, and sometimes go back, by more than the allowed lateness."""
+    """Return records whose event times mostly increase.
+
+    Sometimes an event time is lower than the last one, by more than the allowed lateness.
+    """
     chance = random.Random(seed)
     logs = []
     for partition in range(partitions):
@@ -65,7 +68,10 @@ def timed_logs(seed: int, partitions: int = 2, count: int = 40) -> topologies.Lo
 
 
 def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
-    """Return the (word, time) pairs that a batch job keeps, which drops the late records of each partition."""
+    """Return the (word, time) pairs of all records that are not late.
+
+    For each partition, a batch job drops the late ones.
+    """
     kept = []
     for log in logs["words"]:
         times = PartitionTimes(LATENESS)
@@ -74,14 +80,17 @@ def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
 
 
 def test_a_record_is_late_by_the_records_before_it_in_its_partition() -> None:
-    """The test is the worked example in the essay of `event_time`."""
+    """A record is late if the records before it in its partition are much newer.
+
+    The numbers are those of the worked example in the docstring of `event_time`.
+    """
     times = PartitionTimes(10)
     assert [times.is_late(time) for time in (100, 105, 97, 120, 109)] == [False, False, False, False, True]
     assert times.mark == 110 and times.late == 1
 
 
 class KeptForever(Tumbling):
-    """Tumbling windows that are never dropped, so that all windows can be compared with a batch job."""
+    """Tumbling windows that are never dropped. So a test can compare all of them with a batch job."""
 
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
         return state
@@ -102,7 +111,7 @@ def test_windows_equal_the_batch_answer_in_every_order(seed: int) -> None:
     "windows", [Tumbling(20, MapOf(Sum())), Sliding(40, 20, MapOf(Sum())), Sessions(6, Sum())], ids=["t", "sl", "se"]
 )
 def test_dropped_windows_are_complete_and_no_open_one_is_lost(windows: WindowsOf, seed: int) -> None:
-    """Only windows that end after the watermark remain, and no dropped window was started again."""
+    """After windows are dropped, only windows that end after the watermark remain. No dropped window begins again."""
     logs = timed_logs(seed)
     outputs: list[Any] = []
     made = topology(windows)
@@ -152,7 +161,7 @@ def machines(lateness: int = 0) -> tuple[SpoutMachine, SpoutMachine, BoltMachine
 
 
 def read(spout: SpoutMachine, bolt: BoltMachine, *times: int) -> None:
-    """Let a spout read records with these event times at the next offsets, and let the bolt receive them."""
+    """Let a spout read records with these event times at the next offsets. The bolt receives the tuples."""
     first = spout.position
     records = [
         topologies.record("words", spout.partition.partition, first + n, "sun", time) for n, time in enumerate(times)
@@ -211,7 +220,10 @@ def test_a_partition_that_was_idle_cannot_start_a_closed_window_again() -> None:
 
 
 def test_the_closed_windows_are_part_of_the_snapshot() -> None:
-    """A replay finds the same windows closed, even if other partitions are idle during the replay."""
+    """A snapshot contains the closed windows.
+
+    A replay has the same closed windows, even if other partitions are idle then.
+    """
     one, other, bolt = machines()
     other.idle()
     pass_on(other, bolt)
@@ -255,7 +267,10 @@ def test_watermarks_are_the_minimum_over_the_processors_that_carry_a_partition()
 def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
     servers: str, make_topic: Callable[..., str], tmp_path: Path
 ) -> None:
-    """The bolt's times are a second too early, so all tuples after the first snapshot are late."""
+    """The count of late tuples of a bolt continues after a restart.
+
+    The bolt's times are a second too early, so all tuples after the first snapshot are late.
+    """
     topic = make_topic([[b"2000", b"2005"]])
     made = Topology("late")
     made.spout("words", Spout(topic, lambda r: ("sun", int(r.value)), event_time=lambda item: item[1]))

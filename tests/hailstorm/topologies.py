@@ -46,7 +46,7 @@ def word_logs(seed: int, most: int = 20, *, with_gaps: bool = True) -> Logs:
 
 
 def words_below(logs: Logs, clock: Clock | None = None) -> list[str]:
-    """Return the words of all records at or below a clock; of all records without one."""
+    """Return the words of all records below a clock. Without a clock, return all words."""
     return [
         each.value.decode()
         for log in logs["words"]
@@ -75,7 +75,7 @@ def count_bolt(*, combine: bool = False) -> Bolt:
 def trending(
     write: Callable[[Any], object] = lambda item: None, n: int = 3, *, combine: bool = False
 ) -> Topology:
-    """The paper's example: words -> count -> top n -> sink, with two stateful bolts in a row."""
+    """Return the paper's example: words -> count -> top n -> sink. It has two stateful bolts in a row."""
     topology = Topology("trending")
     topology.spout("words", Spout("words", word_pair))
     topology.bolt("count", count_bolt(combine=combine), after="words", parallelism=3)
@@ -90,7 +90,7 @@ def origin_of(each: ConsumerRecord) -> tuple[str, tuple[int, int]]:
 
 
 def copies(item: tuple[str, tuple[int, int]]) -> Iterable[tuple[str, tuple[int, int]]]:
-    """Return the tuple zero, one or two times, by its origin."""
+    """Return the tuple zero, one or two times. The tuple's origin decides how many times."""
     return [item] * ((item[1][0] + item[1][1]) % 3)
 
 
@@ -98,7 +98,10 @@ def tracing(
     write: Callable[[Sequence[Any], Clock], object] = lambda items, clock: None,
     write_at_once: Callable[[Any, Any], object] = lambda name, item: None,
 ) -> Topology:
-    """Three bolts in a row and a second path, whose states hold the origin of every tuple that they received."""
+    """Return a topology with three bolts in a row and a second path.
+
+    The state of each bolt contains the origins of all received tuples.
+    """
 
     def origins(transform: Callable[[Any, Any], Iterable[Any]]) -> Bolt:
         return Bolt.over(MapOf(Sum()), transform, lift=lambda item: {item[1]: 1})
@@ -115,7 +118,7 @@ def tracing(
 
 
 def origins(logs: Logs, clock: Clock | None = None) -> dict[str, dict[tuple[int, int], int]]:
-    """Return the states of the bolts of `tracing` at a clock."""
+    """Return the state of each bolt of the topology `tracing` at a clock."""
     first: Counter[tuple[int, int]] = Counter()
     second: Counter[tuple[int, int]] = Counter()
     for log in logs["words"]:

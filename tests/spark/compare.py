@@ -179,7 +179,7 @@ def fill(servers: str) -> None:
 
 
 def rows_of(spark: SparkSession, source: str, servers: str, query: Query) -> list[str] | None:
-    """Return the rows of a query, sorted, or None if the query is refused."""
+    """Return the sorted rows of a query. Return None if the source refuses the query."""
     options = {"kafka.bootstrap.servers": servers, **query.options}
     if source == "kafka":  # The connector retries a missing topic for a minute by default.
         options |= {"kafka.request.timeout.ms": "15000", "kafka.default.api.timeout.ms": "15000"}
@@ -198,7 +198,10 @@ def batch(spark: SparkSession, source: str, options: dict[str, str]) -> DataFram
 
 
 def streamed(spark: SparkSession, source: str, options: dict[str, str]) -> DataFrame:
-    """Run a stream over all available records, write the rows to Parquet files, and read them back."""
+    """Run a stream over all available records.
+
+    Write the rows to Parquet files, and return the content of these files.
+    """
     directory = Path(tempfile.mkdtemp(prefix="hmb-compare-"))
     stream = spark.readStream.format(source).options(**options).load()
     writer = stream.writeStream.format("parquet").trigger(availableNow=True)
@@ -208,7 +211,10 @@ def streamed(spark: SparkSession, source: str, options: dict[str, str]) -> DataF
 
 
 def compare(spark: SparkSession, broker: str, servers: str, only: str) -> Iterator[tuple[str, str]]:
-    """Run each query whose name contains `only`. Yield `(verdict, line of the table)`."""
+    """Run each query whose name contains `only`, with both sources.
+
+    Yield `(verdict, line of the table)` for each query.
+    """
     for query in (*batch_queries(), *refused_queries(), *streaming_queries()):
         if only not in query.name:
             continue

@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Feeding(threading.Thread):
-    """A producer that sends records during the whole run, whichever process is killed."""
+    """A producer that sends records during the whole run. It continues whichever process is killed."""
 
     def __init__(self, servers: str) -> None:
         super().__init__(daemon=True)
@@ -73,7 +73,7 @@ class Feeding(threading.Thread):
 
 
 class Driver:
-    """The process that runs the three queries, with all its child processes."""
+    """The process that runs the three queries, and all child processes of this process."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         self._arguments = [sys.executable, "-m", "tests.spark.kill_driver", servers, str(directory)]
@@ -97,7 +97,7 @@ class Driver:
             self.process = None
 
     def workers(self) -> list[int]:
-        """Return the Python workers of the JVM, without the daemon that forks them."""
+        """Return the Python workers of the JVM. The result does not contain the daemon that forks them."""
         if self.process is None:
             return []
         return [pid for pid in descendants(self.process.pid) if is_worker(pid)]
@@ -119,10 +119,10 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def is_worker(pid: int) -> bool:
-    """Return whether a process is a Python worker of Spark.
+    """Return whether a process is one of Spark's Python workers.
 
-    A worker is forked by `pyspark.daemon` and has the same command line as the daemon. The daemon itself is a child of
-    Java.
+    `pyspark.daemon` forks the workers, so a worker has the same command line as the daemon. The daemon is a child of
+    Java, and a worker is not.
     """
     with contextlib.suppress(OSError):
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
@@ -164,7 +164,7 @@ class Experiment:
             return {"topic": self._topic(sent), **self._finish()}
 
     def _await_progress(self) -> None:
-        """Wait until each query has committed a batch since the last kill, and then for a short random time."""
+        """Wait until each query has committed a batch after the last kill. Then wait for a short random time."""
         before = self._batches()
         deadline = time.monotonic() + SECONDS
         while any(now <= then for now, then in zip(self._batches(), before, strict=True)):
@@ -173,7 +173,7 @@ class Experiment:
         time.sleep(self._chance.uniform(0, 1.0))
 
     def _batches(self) -> list[int]:
-        """Return the number of the last batch that each query has committed to its checkpoint."""
+        """Return, for each query, the number of the last batch in its checkpoint."""
         checkpoints = self.directory / "checkpoints"
         return [
             max((int(path.name) for path in (checkpoints / name / "commits").glob("[0-9]*")), default=-1)

@@ -1,4 +1,4 @@
-"""Queries of several tests: Spark reads numbers from a topic with three partitions, and streams them to Parquet."""
+"""Queries that several tests use: Spark reads numbers from a topic with three partitions, and writes Parquet files."""
 
 from __future__ import annotations
 

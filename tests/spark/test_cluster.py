@@ -1,4 +1,4 @@
-"""Tests of the documentation's Spark job on a laptop and on a cluster. Only two settings differ."""
+"""Tests of the documentation's Spark job, on one machine and on a cluster. Only two settings are different."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def run(master: str, servers: str, directory: Path) -> dict[str, int]:
 
 
 def test_only_master_and_servers_change(tmp_path: Path) -> None:
-    """The first bootstrap server is the address of a broker that does not run."""
+    """Only two settings are different: the master and the bootstrap servers.
+
+    The first bootstrap server does not run here, so the job must use the second one.
+    """
     with hmb.Broker(config={"num.partitions": "3"}) as broker:
         fill(broker.bootstrap_servers)
         dead = f"{peers.HOST}:{peers.free_ports(1)[0]}"
@@ -73,7 +76,10 @@ def test_only_master_and_servers_change(tmp_path: Path) -> None:
 
 
 def test_a_kafka_cluster_that_loses_a_broker(tmp_path: Path, kafka: None) -> None:
-    """After one of two brokers has died, the job continues from its checkpoint with the same bootstrap servers."""
+    """The job runs against two Kafka brokers, and one of them dies.
+
+    The job continues from its checkpoint with the same bootstrap servers.
+    """
     with KafkaCluster(tmp_path / "kafka") as brokers:
         with Admin(brokers.bootstrap) as admin:
             placed = {0: [1, 2], 1: [2, 1]}

@@ -23,7 +23,7 @@ def put_java(home: Path, version: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide every Java of this machine, and use an empty cache folder."""
+    """Hide every Java on this machine from the test, and use an empty cache folder."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/bin" if not Path("/bin/java").exists() else str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

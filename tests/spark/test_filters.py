@@ -1,4 +1,4 @@
-"""Tests of filters that Spark passes to the reader: the query reads less, and misses no record that matches."""
+"""Tests of filters that Spark passes to the reader: the query reads fewer records, but all that match."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def at(milliseconds: float, zone: timezone = UTC) -> datetime:
 
 
 def fill(servers: str, topic: str, times: list[int]) -> None:
-    """Send a record with each timestamp to both partitions."""
+    """Send one record with each timestamp to each of the two partitions."""
     with hmb.Producer(servers) as producer:
         for time in times:
             for partition in range(PARTITIONS):
@@ -113,7 +113,10 @@ def test_a_record_without_a_timestamp_is_before_1970(servers: str, topic: str) -
 
 
 def test_no_record_that_matches_is_missed(servers: str, topic: str) -> None:
-    """The timestamps are up to 20 ms late. The ranges of random filters contain the offset of each match."""
+    """A filter by time misses no record, although timestamps are up to 20 ms late.
+
+    Each planned range contains the offsets of all matching records.
+    """
     chance = random.Random(1)
     times = [10 * number - chance.randrange(20) for number in range(60)]
     fill(servers, topic, times)
@@ -151,7 +154,10 @@ def test_spark_passes_its_filters(spark: SparkSession, servers: str, topic: str)
 @pytest.mark.external
 @pytest.mark.timeout(300)
 def test_why_the_option_is_off_by_default(spark: SparkSession, servers: str, topic: str) -> None:
-    """Spark 4.3.0 uses the ranges of an earlier query. If this test fails with a newer Spark, update the essay."""
+    """The option is off by default because Spark 4.3.0 uses the ranges of an earlier query again.
+
+    If this test fails with a newer Spark, update the module's docstring.
+    """
     fill(servers, topic, list(range(100)))
     frame = batch(spark, servers, subscribe=topic)
     assert (frame.where("offset = 7").count(), frame.count()) == (2, 200)

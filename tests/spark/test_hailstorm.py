@@ -49,7 +49,10 @@ def counting(topic: str, write: Any) -> Topology:
 def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """A query that starts again continues at its checkpoint. Each output has the same tuple id as in Hailstorm."""
+    """A topology with two stateful bolts has the same final table on Spark.
+
+    The query starts again and continues at its checkpoint. Each output has the same tuple id as in Hailstorm.
+    """
     by_hailstorm: dict[TupleId, Any] = {}
     by_spark: dict[TupleId, Any] = {}
     for part in (LINES[:200], LINES[200:]):

@@ -1,4 +1,4 @@
-"""Tests that streaming queries survive the kill of each kind of process.
+"""Tests that streaming queries survive a kill of each kind of process: the driver, a worker, the broker.
 
 `python -m tests.spark.kill` kills more often.
 """

@@ -1,4 +1,4 @@
-"""Tests of loads of a topic into Parquet files: all runs together contain each record once, also after crashes."""
+"""Tests of loads of a topic into Parquet files. All runs together load each record once, even if a run crashes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ def test_a_partition_that_was_deleted_has_no_lag() -> None:
 def test_a_listener_reports_the_lag_of_each_trigger(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """Each trigger reads 30 of 90 records, so the lag becomes smaller by 30 records."""
+    """A listener reports the lag after each trigger.
+
+    Each trigger reads 30 of 90 records, so the lag decreases by 30.
+    """
     fill(servers, topic, range(90))
     reported: list[int] = []
     is_finished = threading.Event()

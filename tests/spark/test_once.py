@@ -1,4 +1,4 @@
-"""Tests of exactly-once writes: tasks that die, tasks with a newer run, and batches that are repeated."""
+"""Tests of exactly-once writes. Tasks die, newer runs replace tasks, and batches are repeated."""
 
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ def rows(*values: str) -> pa.RecordBatch:
 
 
 def committed(options: SinkOptions) -> list[bytes | None]:
-    """Return the values that a read_committed consumer reads now, sorted."""
+    """Return the sorted values that a consumer with read_committed reads now."""
     isolated = {"isolation_level": "read_committed"}
     with hmb.Consumer(options.bootstrap_servers, options.topic, offset="earliest", until="end", **isolated) as consumer:
         return sorted(record.value for record in consumer)
 
 
 def assert_committed(options: SinkOptions, *expected: bytes) -> None:
-    """Assert that the committed values are the expected ones, once there are as many.
+    """Wait for the expected number of committed values, and compare the values.
 
-    Kafka answers EndTxn before it writes the transaction's markers, so a consumer reads the records a moment later.
+    Kafka answers EndTxn before it writes the markers of the transaction. A consumer can read the records only after
+    that.
     """
     until(lambda: len(committed(options)) >= len(expected), "the markers of all transactions")
     assert committed(options) == list(expected)
@@ -87,7 +88,11 @@ def test_a_repeated_batch_with_other_rows_is_an_error(options: SinkOptions) -> N
 
 
 def test_the_error_of_changed_rows_names_its_cause_and_the_ways_out(options: SinkOptions) -> None:
-    """Regression: a query that is not deterministic and was killed between two commits failed for ever, unexplained."""
+    """If a repeated batch has different rows, the error names the cause and the remedies.
+
+    Before the repair, a query that is not deterministic, and that was killed between two commits, failed forever
+    without an explanation.
+    """
     deliver_once(options, "query", 7, 0, iter([rows("a")]))
     with pytest.raises(ReplayError) as caught:
         deliver_once(options, "query", 7, 0, iter([rows("b")]))
@@ -129,7 +134,10 @@ def test_an_attempt_that_fails_leaves_nothing(options: SinkOptions) -> None:
 
 
 def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
-    """A run that dies leaves an open transaction. The next run aborts it."""
+    """A task that dies leaves an open transaction.
+
+    The next run aborts it, so no consumer with read_committed sees its records.
+    """
     producer = hmb.Producer(options.bootstrap_servers, transactional_id=f"{options.topic}-query-0")
     producer.init_transactions()
     producer.begin_transaction()

@@ -1,4 +1,4 @@
-"""Tests of ranges: their pieces cover each offset once, and a limit is shared in proportion to the backlogs."""
+"""Tests of ranges: their parts cover each offset once, and a limit is divided in proportion to the backlogs."""
 
 from hypothesis import given
 from hypothesis import strategies as st

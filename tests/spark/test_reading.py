@@ -61,7 +61,7 @@ def test_columns(servers: str, topic: str) -> None:
 
 @pytest.mark.parametrize("names", ["key,offset,timestamp", "value", "timestampType,partition", "headers,topic"])
 def test_the_option_columns(servers: str, topic: str, names: str) -> None:
-    """The selected columns have the same values and types as in a query of all columns."""
+    """With the option `columns`, the selected columns have the same values and types as in a query of all columns."""
     with hmb.Producer(servers) as producer:
         for number in range(3):
             producer.send(topic, b"v%d" % number, b"k", partition=0, headers=[("a", b"1")] * number)
@@ -124,7 +124,10 @@ def test_records_deleted_before_a_task_runs(
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_records_deleted_while_a_task_reads(servers: str, topic: str, fails: bool) -> None:
-    """With failOnDataLoss=false, the task also returns the records after the deleted ones."""
+    """Records are deleted while a task reads.
+
+    With failOnDataLoss=false, the task also returns the records after the deleted ones.
+    """
     fill(servers, topic, [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
     small = {"kafka.max.partition.fetch.bytes": "3000"}
     options = batch_of(servers, topic, failOnDataLoss=str(fails), **small)
@@ -152,7 +155,10 @@ def test_a_topic_deleted_before_a_task_runs(servers: str, topic: str, fails: boo
 
 
 def test_a_topic_deleted_while_a_task_reads(servers: str, topic: str) -> None:
-    """The task returns the records that it fetched before the deletion. It then logs the loss and ends."""
+    """A topic is deleted while a task reads it.
+
+    The task returns the records that it has fetched before. Then it logs the loss and ends.
+    """
     fill(servers, topic, [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
     small = {"kafka.max.partition.fetch.bytes": "3000"}
     options = batch_of(servers, topic, failOnDataLoss="false", **small)
@@ -173,7 +179,7 @@ def test_a_missing_timestamp_becomes_minus_one(servers: str, topic: str) -> None
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> None:
-    """The task does not wait for offsets after the end of the log."""
+    """A log ends before the end of a task's range. The task does not wait for the missing offsets."""
     fill(servers, topic, [b"0", b"1", b"2"])
     options = batch_of(servers, topic, failOnDataLoss=str(fails))
     if fails:
@@ -185,7 +191,7 @@ def test_a_log_that_ends_too_early(servers: str, topic: str, fails: bool) -> Non
 
 
 def starting_later(broker: hmb.Broker) -> threading.Timer:
-    """Start a broker after half a second, while a client already waits for it."""
+    """Start a broker after half a second. A client already waits for it."""
     timer = threading.Timer(0.5, broker.start)
     timer.start()
     return timer
@@ -224,7 +230,10 @@ def test_a_broker_that_restarts_while_a_task_reads(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_dies_while_a_task_reads(tmp_path: Path) -> None:
-    """The task fails when the time for retries is over. It does not end as if it had read the whole range."""
+    """A broker dies while a task reads.
+
+    The task fails when its time for retries is over. It must not end as if it had read the whole range.
+    """
     broker = hmb.Broker(tmp_path).start()
     servers = broker.bootstrap_servers
     fill(servers, "t", [b"%d" % number + bytes(1000) for number in range(60)], batch_size=1500)
@@ -271,7 +280,10 @@ def test_starting_and_ending(servers: str, topic: str) -> None:
 
 
 def test_a_pattern_is_searched_for_anywhere_in_the_name(servers: str) -> None:
-    """The pattern `^...$` matches the whole name, as in the connector."""
+    """A pattern matches if it occurs anywhere in a topic's name.
+
+    The pattern `^...$` matches the whole name, as in Spark's Kafka connector.
+    """
     for name in ("weather-north", "weather-south", "north"):
         create(servers, name)
         fill(servers, name, [b"v"])

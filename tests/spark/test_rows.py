@@ -1,4 +1,4 @@
-"""Tests of the sink's rows: the columns that it accepts, its errors, and the grouping by destination."""
+"""Tests of the rows that are written to a topic: the accepted columns, the errors, and the grouping by destination."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_headers() -> None:
 
 
 def _schema(text: str) -> types.StructType:
-    """Parse a schema without a JVM, which Spark's own parser would need."""
+    """Parse a schema without a JVM. Spark's own parser would need one."""
     plain = {
         "string": types.StringType(),
         "binary": types.BinaryType(),

@@ -46,7 +46,7 @@ def test_writing_no_rows_requires_no_broker() -> None:
 
 @contextmanager
 def restarting(directory: Path) -> Iterator[str]:
-    """Yield the address of a broker that has stopped, and that starts again after two seconds."""
+    """Yield the address of a broker that is stopped. The broker starts again after two seconds."""
     broker = hmb.Broker(directory).start()
     servers = broker.bootstrap_servers
     with hmb.Admin(servers) as admin:
@@ -64,7 +64,10 @@ def restarting(directory: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path, exactly_once: bool) -> None:
-    """Regression: the first request of each batch's new producer failed at once, which ended a streaming query."""
+    """A task waits for a broker that restarts.
+
+    Before the repair, the first request of each batch's new producer failed at once, and the streaming query ended.
+    """
     with restarting(tmp_path) as servers:
         options = SinkOptions(servers, topic="t", exactly_once=exactly_once)
         if exactly_once:
@@ -75,7 +78,11 @@ def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path, exactly_once: b
 
 
 def test_the_writer_of_a_stream_waits_for_a_broker_that_restarts(tmp_path: Path) -> None:
-    """Spark calls `stream_writer` again for each batch. With exactlyOnce it asks the broker whether it can do this."""
+    """The writer of a stream waits for a broker that restarts.
+
+    Spark calls `stream_writer` again for each batch. With exactlyOnce, this call asks the broker whether it supports
+    transactions.
+    """
     schema = StructType([StructField("value", BinaryType())])
     with restarting(tmp_path) as servers:
         stream_writer(SinkOptions(servers, topic="t", exactly_once=True), schema, overwrite=False)
@@ -88,7 +95,10 @@ def test_without_a_broker_a_task_fails_after_max_block() -> None:
 
 
 def test_a_batch_query_without_a_broker_fails_at_once() -> None:
-    """The address is probably wrong, so the driver does not wait for kafka.max.block.ms."""
+    """A batch query fails at once if it reaches no broker, because the address is probably wrong.
+
+    The driver does not wait for kafka.max.block.ms.
+    """
     schema = StructType([StructField("value", BinaryType())])
     with pytest.raises(ConnectionFailed, match=r"127[.]0[.]0[.]1:1"):
         batch_writer(SinkOptions("127.0.0.1:1", topic="t"), schema, overwrite=False)

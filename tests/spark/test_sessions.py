@@ -1,4 +1,4 @@
-"""Tests of `hmb.spark.session()`, which starts a local Spark. An error names missing software."""
+"""Tests of `hmb.spark.session()`, which starts Spark on this machine. If software is missing, the error names it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,10 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
 def test_a_batch_that_runs_again_after_a_crash(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, exactly_once: str, times: int
 ) -> None:
-    """The test deletes Spark's commit of the batch, as if Spark had died between the last task and the commit."""
+    """A batch runs again after a crash, and its rows are written again.
+
+    The test deletes Spark's commit of the batch, as if Spark had died just before this commit.
+    """
     source = f"{topic}-source"
     with hmb.Producer(servers) as producer:
         producer.send_many(source, [b"%d" % number for number in range(100)], partition=0)

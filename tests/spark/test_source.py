@@ -99,7 +99,10 @@ def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str
     ],
 )
 def test_mistakes_are_named_by_load(spark: SparkSession, servers: str, options: dict[str, str], message: str) -> None:
-    """Regression: a wrong option of a streaming query was reported as an UnboundLocalError of PySpark."""
+    """The error of `load` names a wrong option.
+
+    Before the repair, PySpark reported a wrong option of a streaming query as an UnboundLocalError.
+    """
     for reader in (spark.read, spark.readStream):
         with pytest.raises(Exception, match=message):
             reader.format("hmb").option("kafka.bootstrap.servers", servers).options(**options).load()
@@ -131,7 +134,10 @@ def test_mistakes_of_a_stream_are_named_by_start(
 
 
 def test_sql_reads_a_topic_through_a_view(spark: SparkSession, servers: str, filled: str) -> None:
-    """Spark does not store the options of a table whose data source is written in Python. The error says so."""
+    """SQL can read a topic through a view, but not through a table.
+
+    Spark does not store the options of a table if its data source is written in Python, and the error says so.
+    """
     options = f"OPTIONS (`kafka.bootstrap.servers` '{servers}', subscribe '{filled}')"
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW records USING hmb {options}")
     assert spark.sql("SELECT count(*) FROM records").collect() == [(RECORDS,)]

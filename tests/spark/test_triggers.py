@@ -83,7 +83,7 @@ def test_available_now_stops_at_the_end_of_its_start(servers: str, topic: str) -
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool) -> None:
-    """The query has restarted: its checkpoint contains a topic that is deleted now."""
+    """A query with the trigger AvailableNow restarts. Its checkpoint contains a topic that is deleted now."""
     start = {topic: {"0": 3}}
     delete(servers, topic)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
@@ -98,7 +98,10 @@ def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool
 
 
 def test_a_topic_created_again_is_read_from_its_start(servers: str, topic: str) -> None:
-    """The topic is deleted before a trigger and created again after it. The next trigger treats it as a new topic."""
+    """A topic is deleted before one trigger, and created again before the next one.
+
+    The query reads it from its start, as a new topic.
+    """
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss="false")
     delete(servers, topic)
@@ -161,7 +164,10 @@ def test_a_topic_deleted_between_triggers(servers: str, topic: str, fails: bool)
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_topic_created_again_between_triggers(servers: str, topic: str, fails: bool) -> None:
-    """The query notices the change by the topic's id, even if the new topic has more records than the old one had."""
+    """A topic is deleted and created again between two triggers.
+
+    The query notices this by the topic's id, even if the new topic has more records than the old one.
+    """
     fill(servers, topic, [b"old"] * 3)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
     start = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
@@ -201,7 +207,10 @@ def test_offsets_are_committed(servers: str, topic: str) -> None:
 
 
 def test_the_last_batch_of_available_now_is_committed(servers: str, topic: str) -> None:
-    """Regression: Spark calls `commit` only when a further batch begins, so the last offsets were never committed."""
+    """The offsets of the last batch are committed to the group.
+
+    Before the repair, they were not, because Spark calls `commit` only when it starts the next batch.
+    """
     fill(servers, topic, [b"v"] * 3)
     reader = stream_of(servers, topic, commitOffsets="true", groupIdPrefix=f"g-{topic}")
     reader.prepareForTriggerAvailableNow()

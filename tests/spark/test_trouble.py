@@ -1,4 +1,4 @@
-"""Tests of failures during a query or between two runs: brokers stop, topics change, checkpoints are old."""
+"""Tests of failures during a query, or between two runs: brokers stop, topics change, or checkpoints are old."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def make_again(servers: str, topic: str) -> None:
 
 
 def test_a_batch_whose_broker_restarts(spark: SparkSession, mortal: Mortal) -> None:
-    """Spark runs the tasks one after the other, so the later tasks run after the broker's restart."""
+    """The broker restarts during a batch. Spark runs the tasks one after the other, so some run after the restart."""
     fill(mortal.servers, "t", range(300))
     rows = (
         batch(spark, mortal.servers, subscribe="t").selectExpr("CAST(CAST(value AS STRING) AS INT)").toLocalIterator()
@@ -117,7 +117,10 @@ def test_a_stream_whose_broker_dies_continues_after_its_own_restart(
 def test_a_streaming_write_whose_broker_is_away(
     spark: SparkSession, mortal: Mortal, tmp_path: Path, exactly_once: str
 ) -> None:
-    """Regression: a broker that was away for one second ended every streaming write."""
+    """A streaming write waits for a broker that is not available.
+
+    Before the repair, each such query ended if the broker was away for one second.
+    """
     with hmb.Admin(mortal.servers) as admin:
         raised(admin.create_topics([NewTopic("copy", 3)])["copy"])
     fill(mortal.servers, "t", range(30))
@@ -160,7 +163,10 @@ def test_a_partition_is_added_to_a_stream(spark: SparkSession, servers: str, top
 def test_a_topic_is_created_again_during_a_stream(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """The new topic has fewer records than the old one had. The query must not skip them."""
+    """A topic is created again during a stream.
+
+    The new topic has fewer records than the old one, and the query must not skip them.
+    """
     fill(servers, topic, range(30))
     with streaming(spark, servers, tmp_path, subscribe=topic, failOnDataLoss=str(fails)) as query:
         make_again(servers, topic)
@@ -245,7 +251,7 @@ def checkpoint_of_the_connector(directory: Path, topic: str) -> None:
 
 
 def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
-    """A query moves from the source `kafka` to `hmb` and continues at its offsets."""
+    """A query can change its source from `kafka` to `hmb`, and continues at the offsets in its checkpoint."""
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)
     run(spark, servers, tmp_path, subscribe=topic)
@@ -256,7 +262,10 @@ def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic:
 def test_an_old_checkpoint_of_records_that_have_expired(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """Retention has deleted all records that the query had not read, and the log is empty."""
+    """A query continues from an old checkpoint.
+
+    Retention has deleted all records that it has not read, and the log is empty.
+    """
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)
     with hmb.Admin(servers) as admin:

@@ -1,4 +1,4 @@
-"""Kills: a topology of two stateful bolts in a row, and processors, negotiators and brokers that die at random moments.
+"""Kills processors, negotiators and brokers at random moments. The topology has two stateful bolts in a row.
 
     python -m tests.hailstorm.kills --runs 200
 

@@ -83,11 +83,11 @@ class BrokerProcess:
 
 
 class RandomCrash(Exception):
-    """The exception that a killed thread raises."""
+    """The exception that a thread raises when the test kills it."""
 
 
 class KilledThread(ProcessorThread):
-    """A processor that crashes at its next step when its name is in `victims`."""
+    """A processor that crashes at its next step if `victims` contains its name."""
 
     victims: ClassVar[set[str]] = set()
 
@@ -103,7 +103,7 @@ class KillableRunner(ThreadRunner):
 
 
 class ThreadedTopology:
-    """All processors as threads. A kill is an exception at the victim's next step."""
+    """Runs all processors as threads. To kill a processor, its thread raises an exception at its next step."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         KilledThread.victims = set()
@@ -119,7 +119,7 @@ class ThreadedTopology:
             KilledThread.victims.add(victim)
 
     def look(self) -> MasterState | None:
-        """Start crashed processors again, and return the newest master state."""
+        """Restart crashed processors, and return the newest master state."""
         self._runner.supervise()
         return self._runner.master
 
@@ -131,7 +131,7 @@ class ThreadedTopology:
 
 
 class ProcessTopology:
-    """One process for each processor and for the negotiator, as in the paper. A kill is a SIGKILL."""
+    """Runs each processor and the negotiator as a process of its own, as in the paper. A kill is a SIGKILL."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         self.store = DirectorySnapshotStore(directory / "snapshots")
@@ -204,7 +204,7 @@ def settings(servers: str) -> RunSettings:
 
 @dataclass
 class Watched:
-    """The master states that the run has observed."""
+    """The master states that the test has seen during the run."""
 
     completed: Clock | None = None
     snapshots: int = 0
@@ -248,7 +248,10 @@ def disturb(
     plan: list[str],
     chance: random.Random,
 ) -> Watched:
-    """Produce the records in portions, with a kill after each one, and wait until a snapshot contains all records."""
+    """Produce the records in several parts, and kill something after each part.
+
+    Then wait until a snapshot contains all records.
+    """
     seen = Watched()
     portions = len(plan) + 1
     for number in range(portions):
@@ -291,7 +294,7 @@ def produce(servers: str, partition: int, words: list[str]) -> None:
 
 
 def check(running: ThreadedTopology | ProcessTopology, directory: Path, words: list[list[str]]) -> None:
-    """Compare the states and both sinks with the result of a batch job."""
+    """Compare the states and the outputs of both sinks with the result of a batch job."""
     counts = dict(Counter(word for log in words for word in log))
     states = saved_states(running.processors, running.store)
     assert states == {"count": counts, "highest": counts}

@@ -26,7 +26,7 @@ ON CONFLICT (id) DO UPDATE SET count = excluded.count, writes = writes + 1
 
 
 class Rows:
-    """The table `by_id`: a row for each identity, which counts how often it was written."""
+    """The database table `by_id`. It has one row for each identity, which also counts how often the row was written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,9 +40,9 @@ class Rows:
 
 
 def make(topic: str, directory: Path) -> Topology:
-    """Return a topology that counts words and keeps the highest count of each word.
+    """Return a topology that counts words, and that keeps the highest count of each word.
 
-    Both sinks follow the counting bolt. The bolt `highest` combines.
+    Both sinks follow the bolt that counts. The bolt `highest` has a combiner.
     """
     rows = Rows(directory / "by_id.db")
     topology = Topology("kills")
@@ -57,7 +57,7 @@ def make(topic: str, directory: Path) -> Topology:
 
 
 def shared() -> Topology:
-    """Return the topology that the environment names."""
+    """Return the topology that the environment variables describe."""
     return make(os.environ["HAILSTORM_KILLS_TOPIC"], Path(os.environ["HAILSTORM_KILLS_DIRECTORY"]))
 
 
@@ -67,7 +67,7 @@ def written_once(directory: Path) -> list[tuple[str, int]]:
 
 
 def written_by_id(directory: Path) -> dict[str, Any]:
-    """Return the rows by identity, and how many of them were written more than once."""
+    """Return the rows by identity, and the number of rows that were written more than once."""
     with sqlite3.connect(directory / "by_id.db") as connection:
         rows = connection.execute("SELECT id, word, writes FROM by_id").fetchall()
     return {"words": [word for _, word, _ in rows], "again": sum(writes - 1 for _, _, writes in rows)}

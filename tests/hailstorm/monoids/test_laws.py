@@ -1,4 +1,4 @@
-"""Every monoid of the library obeys the laws, and its faster operations agree with `merge`."""
+"""Every monoid of the library obeys the laws of a monoid, and its faster operations agree with `merge`."""
 
 from __future__ import annotations
 

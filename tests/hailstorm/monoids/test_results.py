@@ -1,4 +1,4 @@
-"""The results that are computed from states: means, extremes, estimates, windows."""
+"""Tests of results that are computed from states: means, minimum and maximum, estimates and windows."""
 
 from __future__ import annotations
 

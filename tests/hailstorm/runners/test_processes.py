@@ -1,4 +1,4 @@
-"""Topologies in worker processes have the same results as in threads, even if workers are killed or hang."""
+"""Tests of topologies in worker processes: their results equal those in threads, even if workers are killed or hang."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def counted(logs: list[list[bytes]]) -> dict[str, int]:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Topology]:
-    """Return a function that makes the topology of `shared` over a topic, importable by workers."""
+    """Return a function that makes the topology of `shared` for a topic. Worker processes can import this topology."""
 
     def make(topic: str) -> Topology:
         monkeypatch.setenv("HAILSTORM_TEST_TOPIC", topic)
@@ -100,7 +100,10 @@ def has_completed(runner: ProcessRunner, records: int) -> bool:
 def test_a_lost_worker_is_replaced(
     servers: str, make_topic: Callable[..., str], shared: Callable[[str], Topology], tmp_path: Path, how: signal.Signals
 ) -> None:
-    """A hung worker loses its session, does not register for the new epoch, and is killed."""
+    """The negotiator replaces a worker that hangs.
+
+    The worker's session ends, the worker does not register for the new epoch, and it is killed.
+    """
     topic = make_topic([[], []])
     logs: list[list[bytes]] = [[], []]
     options = settings(servers, until=None, start_timeout=1.0 if how is signal.SIGSTOP else 10.0)
@@ -123,9 +126,9 @@ def test_a_lost_worker_is_replaced(
 def test_recovery_after_a_killed_worker_takes_less_than_3_seconds(
     servers: str, make_topic: Callable[..., str], shared: Callable[[str], Topology], tmp_path: Path
 ) -> None:
-    """The time ends when the topology flows again.
+    """After a worker is killed, the topology flows again within 3 seconds.
 
-    The bound is generous, so that a busy machine does not fail the test.
+    The limit is generous, so that a busy machine does not fail the test.
     """
     topology, store = shared(make_topic(words(100, 2))), DirectorySnapshotStore(tmp_path / "s")
     with ProcessRunner(topology, settings(servers, until=None), store, 2) as runner:

@@ -1,4 +1,4 @@
-"""The limit of restarts: only restarts since the last progress count."""
+"""Tests of the limit of restarts: the limit counts only restarts after the last progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def test_each_newer_complete_snapshot_is_progress() -> None:
 
 
 def test_a_negotiator_that_starts_again_is_no_progress() -> None:
-    """A new negotiator has published no master state yet, and its first state has the same complete clock."""
+    """A new negotiator alone is no progress, so the limit still counts the earlier restarts.
+
+    Its first master state has the same complete clock as before.
+    """
     limit = RestartLimit(2)
     for master in (flowing(10), None, flowing(10)):
         limit.note(master, "a crash")

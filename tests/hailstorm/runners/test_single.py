@@ -45,7 +45,7 @@ def test_processors_find_each_other(
 def run_each(
     topology: Topology, names: list[str], settings: RunSettings, store: Any, connect: Callable[[], Registry]
 ) -> list[Exception]:
-    """Serve each processor with its own connection to the registry. Return the exceptions that processors raised."""
+    """Run each processor with its own connection to the registry. Return the exceptions that the processors raised."""
     errors: list[Exception] = []
 
     def serve_one(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Topologies in threads against a real broker: results, recoveries, bad input."""
+"""Tests of topologies in threads with a real broker: results, recoveries, and bad input."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_snapshots_are_taken_while_data_flows(servers: str, make_topic: MakeTopi
 
 
 def has_completed(runner: ThreadRunner, records: int) -> bool:
-    """Return whether all records are in a complete snapshot. Start crashed processors again."""
+    """Restart crashed processors. Return whether a complete snapshot contains all records."""
     runner.supervise()
     return completed_sum(runner) == records
 
@@ -138,7 +138,10 @@ def completed_sum(runner: ThreadRunner) -> int:
 
 
 def test_offsets_without_records_do_not_stall_a_snapshot(servers: str, make_topic: MakeTopic) -> None:
-    """Transaction markers and aborted records have offsets, and the clock is after them."""
+    """Transaction markers and aborted records have offsets but no tuples.
+
+    A snapshot whose clock is above such offsets must still complete.
+    """
     topic = make_topic([[]])
     with hmb.Producer(servers, transactional_id=topic) as producer:
         producer.init_transactions()
@@ -179,7 +182,7 @@ class RandomCrash(Exception):
 
 
 def crashing(rate: float, seed: int) -> type[ThreadRunner]:
-    """Return a runner whose processors crash at random steps. `rate` is the probability of a crash in each step."""
+    """Return a runner whose processors crash at random steps. `rate` is the probability of a crash at each step."""
     chance = random.Random(seed)
     lock = threading.Lock()
 
@@ -332,7 +335,10 @@ WINDOWS = Bolt.windowed(Tumbling(1000, MapOf(Sum())), lambda pair: pair[1], lamb
 def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
     servers: str, make_topic: MakeTopic, bolt: Bolt
 ) -> None:
-    """`check` finds this mistake earlier. Without `check`, the outputs must not look correct."""
+    """If a grouping sends one key to several instances, the run ends with an error.
+
+    `check` finds this mistake earlier. Without `check`, the outputs must not look correct.
+    """
     topology = Topology("separated")
     spout = Spout(make_topic([[b"sun"] * 40]), lambda it: ("sun", it.offset), event_time=lambda pair: pair[1])
     topology.spout("words", spout)
@@ -342,7 +348,10 @@ def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
 
 
 def test_records_that_expired_before_the_first_start_are_named(servers: str, make_topic: MakeTopic) -> None:
-    """A count without the expired records would be wrong, so the user must allow it."""
+    """Records have expired before the first start.
+
+    The start fails and names them, because a count without them would be wrong. The user may allow it.
+    """
     topic = make_topic([[b"sun"] * 10])
     with hmb.Admin(servers) as admin:
         admin.delete_records({TopicPartition(topic, 0): 4})
@@ -451,9 +460,9 @@ def test_a_damaged_snapshot_is_named_with_what_to_do(servers: str, make_topic: M
 
 
 def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) -> None:
-    """A thread cannot be killed.
+    """If a processor hangs, a warning names it.
 
-    The topology waits for the thread in a new epoch, and its warning names the processor.
+    A thread cannot be killed, so the topology waits for the thread in a new epoch.
     """
     hangs = threading.Event()
 
@@ -470,7 +479,10 @@ def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) ->
 
 
 def test_an_idle_processor_notices_that_its_session_has_expired(servers: str, make_topic: MakeTopic) -> None:
-    """It has nothing to write and receives no change any more, so only a check of the session can show it."""
+    """An idle processor notices that its session has expired.
+
+    It writes nothing and receives no changes any more. So it must check its session itself.
+    """
     options = settings(servers, end=False, grace=None)
     with ThreadRunner(trending(make_topic([[b"sun"], []])), options, MemorySnapshotStore()) as it:
         until(lambda: "topn-0" in it.living and it.living["topn-0"].figures.get("tuples") == 1)

@@ -143,7 +143,7 @@ WEEK, DAY = 7 * 24 * 3600 * 1000, 24 * 3600 * 1000  # ms
 
 
 def windowed(windows: WindowsOf, **spout: Any) -> dict[str, Any]:
-    """Return the fingerprint of a topology with one bolt of windows."""
+    """Return the fingerprint of a topology whose only bolt has windows."""
     topology = Topology("windows")
     topology.spout("words", Spout("words", **{"event_time": lambda item: item[1], **spout}))
     topology.bolt("mean", Bolt.windowed(windows, lambda it: it[1], lambda it: it[0], lambda it: 1), after="words")
@@ -174,7 +174,11 @@ def test_a_topic_with_more_partitions_is_the_same_topology(reopen: Callable[[], 
 
 
 def test_concurrent_savers_and_starts_agree_on_the_epoch(reopen: Callable[[], SnapshotStore]) -> None:
-    """A processor with an old epoch is refused. Each stored state was written by a processor of its epoch."""
+    """Several processors save snapshots while new epochs start.
+
+    The store refuses a processor with an old epoch. Each stored state was written by a processor of the epoch that is
+    stored with it.
+    """
     outcomes: list[str] = []
 
     def start_and_save(number: int) -> None:

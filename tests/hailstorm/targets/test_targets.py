@@ -1,4 +1,4 @@
-"""Targets write outputs and clock in one transaction, and refuse older epochs. Their sinks write exactly once."""
+"""Tests of targets: a target writes outputs and clock in one transaction, and refuses older epochs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ INSERT = "INSERT INTO counts VALUES (?, ?)"
 
 @pytest.fixture(params=["sqlite", "database", "topic"])
 def target(request: pytest.FixtureRequest, tmp_path: Path, servers: str) -> Iterator[tuple[Reopen, Written]]:
-    """Yield a function that makes the target, as a new start of the sink does, and one that reads what it holds."""
+    """Yield two functions.
+
+    The first makes the target, as a sink does at its start. The second returns the content of the target.
+    """
     path = tmp_path / "out.db"
     if request.param == "topic":
         topic = f"targets-{next(NUMBERS)}"
@@ -121,7 +124,10 @@ def test_an_older_epoch_cannot_open_a_database_again(tmp_path: Path) -> None:
 def test_a_target_ahead_of_the_snapshots_is_refused(
     target: tuple[Reopen, Written], servers: str, make_topic: Callable[..., str]
 ) -> None:
-    """Without its snapshot store, a topology computes all outputs again, but the target already contains them."""
+    """A topology has lost its snapshot store, so it computes all outputs again.
+
+    The target already contains them, and must refuse them.
+    """
     reopen, _ = target
     topic = make_topic([[b"sun"]])
     run(trending(topic, TransactionalSink(reopen)), servers)
@@ -146,7 +152,7 @@ def test_crashes_at_random_turns_write_each_output_once(
 
 
 class Outage(Exception):
-    """The exception of a target that is not available."""
+    """Raised by a target that is not available."""
 
 
 def test_a_target_that_fails_now_and_then_gets_each_output_once(
