@@ -38,7 +38,7 @@ def test_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a `python3` on the PATH that cannot import anything of HMB."""
+    """Create a `python3` on the PATH that cannot import HMB. Return its path."""
     python = tmp_path / "python3"
     python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'hmb'\" >&2; exit 1\n")
     python.chmod(0o755)
@@ -48,7 +48,11 @@ def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path) -> None:
-    """Regression: the doctor looked only at its own Python, and a plain session then did not know the format."""
+    """The doctor also checks the Python that a plain Spark session would use.
+
+    Before the repair, it checked only its own Python, so it did not notice that a plain session does not know the
+    format `hmb`.
+    """
     found = {each.name: each for each in doctor.examine()}["source"]
     assert found.found.startswith("hmb.spark.session() registers format('hmb'); ")
     assert f"runs {other_python} (ModuleNotFoundError: No module named 'hmb')" in found.found
@@ -87,7 +91,10 @@ def test_a_plain_session_that_finds_the_data_source(other_python: Path, monkeypa
 
 
 def test_an_import_error_of_the_data_source_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: PySpark ignores a module that cannot be imported, so the only error was an unknown format."""
+    """If the module of the data source cannot be imported, the user sees the reason.
+
+    Before the repair, PySpark ignored the import error, and the user saw only that the format was unknown.
+    """
     pytest.importorskip("pyspark")
     monkeypatch.setitem(sys.modules, "hmb.spark.source", None)
     monkeypatch.delitem(sys.modules, "pyspark_hmb", raising=False)

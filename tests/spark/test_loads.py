@@ -41,7 +41,7 @@ def fill(servers: str, topic: str, first: int, end: int) -> None:
 
 
 def loaded(directory: Path) -> list[int]:
-    """Return the values that a reader without knowledge of the manifests sees, sorted."""
+    """Return all values in the files, sorted. This reader ignores the manifests."""
     return sorted(map(int, dataset.dataset(directory, partitioning="hive").to_table().column("value").to_pylist()))
 
 
@@ -99,7 +99,10 @@ def test_a_crash(
     "name", ["dt=2026-01-01", "with space", "Wörter,{a}", "100%25 #1?", "a:b [1]*"], ids=map(str, range(5))
 )
 def test_names_of_directories(spark: SparkSession, servers: str, topic: str, tmp_path: Path, name: str) -> None:
-    """Regression: Spark wrote to another directory if a character of the name has a code in a URI."""
+    """A load writes to the directory with exactly the given name.
+
+    Before the repair, Spark wrote to another directory if the name contained a character that URIs encode.
+    """
     fill(servers, topic, 0, 3)
     hmb.spark.load(topic, tmp_path / name / "t", servers, spark=spark)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -119,7 +122,10 @@ def test_a_uri_of_a_file_is_a_path(spark: SparkSession, servers: str, topic: str
     "directory", ["hdfs://host:8020/data", "s3a://bucket/data", "abfss://c@account/data"], ids=["hdfs", "s3a", "abfss"]
 )
 def test_other_file_systems_are_refused(servers: str, topic: str, tmp_path: Path, directory: str) -> None:
-    """Regression: the load wrote its manifest to a local folder with the name `hdfs:`."""
+    """A load refuses a path on another file system, such as `hdfs:`.
+
+    Before the repair, it wrote its manifest to a local folder with this name.
+    """
     code, line = mistaken(topic, directory, "-b", servers)
     scheme = directory.partition(":")[0]
     assert (code, f"cannot lock and rename a folder in the file system {scheme!r}; load into" in line) == (1, True)
@@ -152,7 +158,7 @@ def test_kill_9(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -
 
 
 def _values(runs: list[loads.LoadRun]) -> list[int]:
-    """Return the values that `fill` has written at the offsets of these runs."""
+    """Return the values at the offsets that these runs have loaded. `fill` has written the values."""
     return [3 * offset + it.partition for run in runs for it in run.end for offset in range(run.start[it], run.end[it])]
 
 
@@ -190,7 +196,7 @@ def test_records_that_retention_has_deleted(spark: SparkSession, servers: str, t
 
 
 def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
-    """The command uses the running Spark session, in this case the session of the tests."""
+    """The command uses a Spark session that already runs. Here this is the session of the tests."""
 
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(main, ["spark", "load", *arguments, "-b", servers])
@@ -206,7 +212,10 @@ def test_the_command(spark: SparkSession, servers: str, topic: str, tmp_path: Pa
 
 
 def mistaken(*arguments: str) -> tuple[int, str]:
-    """Run the command with a mistake. Return its exit code and its only line. No Spark session starts."""
+    """Run the command with a user's mistake.
+
+    Return its exit code and its one line of output. The command starts no Spark session.
+    """
     result = CliRunner().invoke(main, ["spark", "load", *arguments])
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
@@ -237,9 +246,10 @@ def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: 
 
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingoffsets", "subscribePattern", "columns"])
 def test_options_cannot_choose_what_a_load_reads(servers: str, topic: str, tmp_path: Path, option: str) -> None:
-    """Regression: the option startingTimestamp replaced the offsets of a load.
+    """A load refuses options that choose offsets.
 
-    The manifest then listed records that were not loaded.
+    Before the repair, the option startingTimestamp replaced the offsets of the load, and the manifest listed records
+    that were not loaded.
     """
     code, line = mistaken(topic, str(tmp_path), "-b", servers, "--option", f"{option}=1")
     assert (code, line.partition(":")[2].strip().partition(":")[0]) == (1, f"option {option!r}")
@@ -272,7 +282,10 @@ def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_during_a_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Regression: after Ctrl-C, PySpark's own exit printed pages of tracebacks."""
+    """Ctrl-C during a load prints no traceback.
+
+    Before the repair, PySpark printed pages of tracebacks when it ended.
+    """
     enough = threading.Event()
 
     def busy(*arguments: object, **more: object) -> None:

@@ -131,7 +131,7 @@ def test_kafka_settings_are_passed_to_the_client() -> None:
 
 
 def test_settings_of_java_clients_are_no_misspelled_settings() -> None:
-    """Some of these names are similar to the names of settings that HMB's client has."""
+    """A setting of Java's clients is not reported as a misspelled setting, even if its name is similar to HMB's."""
     given = {f"kafka.{name}": "x" for name in JAVA_SETTINGS if name != "interceptor.classes"}
     assert source_options({**T, **given, "kafka.acks": "all"}, streaming=False).consumer == {}
     with pytest.raises(OptionError, match=r"unknown option 'kafka[.]compresion.type'; did you mean 'kafka[.]compres"):
