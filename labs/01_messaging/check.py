@@ -3,6 +3,7 @@
 In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
+import sys
 import threading
 import time
 
@@ -85,6 +86,109 @@ def test_wait(answer):
     topic.publish("next")
     message = topic.wait("a", WAIT)
     assert message == "next", f"a message is there already: wait returns {message!r}, and not 'next'"
+
+
+def test_all_waiting_threads(answer):
+    """One call of `publish` wakes each waiting subscriber. A thread that wakes without a message waits again."""
+    topic, found = answer.Topic(), []
+    for name in ("a", "b"):
+        topic.subscribe(name)
+
+    def read(name):
+        found.append((name, topic.wait(name, WAIT)))
+
+    threads = [threading.Thread(target=read, args=(name,), daemon=True) for name in ("a", "a", "b", "b")]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    topic.publish("one")
+    end = time.monotonic() + 3
+    while len(found) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    got, right = sorted(found, key=str), [("a", "one"), ("b", "one")]
+    case = "two threads wait for 'a' and two for 'b', and publish 'one'"
+    assert got == right, f"{case}: the calls of wait have returned {got} (right: {right})"
+    topic.publish("two")
+    for thread in threads:
+        thread.join(WAIT)
+    got, right = sorted(found, key=str), [("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")]
+    assert got == right, f"{case}, then publish 'two': the calls of wait have returned {got} (right: {right})"
+
+
+def test_waiting_costs_nothing(answer):
+    """While `wait` waits, it does not look for a message again and again."""
+    topic, calls, sleeps = answer.Topic(), [], []
+    topic.subscribe("a")
+
+    def count(frame, event, argument):
+        """Python calls this function for each call of another function."""
+        if event in ("call", "c_call") and frame.f_code.co_filename == answer.__file__:
+            calls.append(event)
+            if argument is time.sleep:
+                sleeps.append(event)
+
+    sys.setprofile(count)
+    try:
+        topic.wait("a", 0.5)
+    finally:
+        sys.setprofile(None)
+    assert not sleeps, f"wait('a', 0.5) calls time.sleep {len(sleeps)} times; use the condition's wait and notify_all"
+    assert len(calls) < 100, f"wait('a', 0.5) calls {len(calls)} functions; use the condition's wait and notify_all"
+
+
+def interrupted(answer, first, second, step):
+    """Call `first`, interrupt it before its operation number `step`, and call `second` in another thread.
+
+    An operation is an instruction of Python's interpreter in the answer. If `second` waits for a lock that `first`
+    holds, `first` continues after 10 ms. Return the results of both calls, and whether `first` has so many operations.
+    """
+    results, steps = [None, None], 0
+    other = threading.Thread(target=lambda: results.__setitem__(1, second()), daemon=True)
+
+    def trace(frame, event, argument):
+        nonlocal steps
+        if frame.f_code.co_filename != answer.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            steps += 1
+            if steps == step:
+                other.start()
+                other.join(0.01)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        results[0] = first()
+    finally:
+        sys.settrace(before)
+    if steps < step:
+        return None
+    other.join(WAIT)
+    return results
+
+
+def test_interrupted_calls(answer):
+    """Each method has the right result even if the system lets another thread run in the middle of the method."""
+    for names in (("a", "a"), ("a", "b")):
+        for step in range(1, 200):
+            topic = answer.Topic()
+            for name in ("a", "b"):
+                topic.subscribe(name)
+            topic.publish("one")
+            topic.publish("two")
+            found = interrupted(answer, lambda: topic.poll(names[0]), lambda: topic.poll(names[1]), step)  # noqa: B023
+            if found is None:
+                break
+            case = f"2 messages, poll({names[0]!r}) in one thread, and in its middle poll({names[1]!r}) in another one"
+            right = [["one", "two"], ["two", "one"]] if names[0] == names[1] else [["one", "one"]]
+            assert found in right, f"{case}: they return {found} (right: {right[0]}); use the lock in each method"
+            rest = [read_all(topic, "a"), read_all(topic, "b")]
+            right = [[], ["one", "two"]] if names[0] == names[1] else [["two"], ["two"]]
+            what = f"then 'a' and 'b' still get {rest} (right: {right}); use the lock in each method"
+            assert rest == right, f"{case}: {what}"
 
 
 def test_threads(answer):

@@ -4,6 +4,7 @@ In each test, `answer` is the student's module `answer.py`, `rng` generates rand
 empty folder.
 """
 
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,24 @@ def test_only_appends(answer, tmp_path, rng):
         assert now.startswith(before), f"append number {number + 1} changed the first {len(before)} bytes of the file"
         assert len(now) > len(before), f"append number {number + 1} did not reach the file; call flush after each write"
         before = now
+    log.close()
+
+
+def test_a_crash(answer, tmp_path):
+    """If the process ends right after an append, without close, the record is in the file."""
+    process = os.fork()
+    if process == 0:  # This is the child process. `os._exit` ends it as a crash does: it writes no buffers to files.
+        try:
+            log = answer.Log(tmp_path)
+            log.append(b"kept")
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    log = answer.Log(tmp_path)
+    case = "append(b'kept'), and the process ends without close"
+    assert log.end_offset == 1, f"{case}: end_offset is {log.end_offset!r} (right: 1); call flush after each write"
+    found = log.read(0)
+    assert found == b"kept", f"{case}: read(0) returns {found!r} (right: b'kept')"
     log.close()
 
 

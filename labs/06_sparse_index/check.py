@@ -120,6 +120,12 @@ def test_wrong_entries(answer, files, rng):
     """`wrong_entries` finds entries with a damaged offset or position, and reports no correct entry."""
     found = answer.wrong_entries(files.log, files.entries)
     assert list(found) == [], f"all entries are right; wrong_entries returns {found!r}"
+    number = len(files.entries) - 1
+    offset = files.entries[number][0]
+    for position in (len(files.log) - 5, len(files.log), 2**30):
+        found = answer.wrong_entries(files.log, [*files.entries[:-1], (offset, position)])
+        case = f"the log has {len(files.log)} bytes, and entry {number} is {(offset, position)}"
+        assert list(found) == [number], f"{case}; wrong_entries returns {found!r} (right: [{number}])"
     for _ in range(40):
         number = rng.randrange(len(files.entries))
         offset, position = files.entries[number]

@@ -77,6 +77,8 @@ def test_out_of_order(answer):
 def test_epochs(answer):
     """A new epoch begins with the sequence number 0. After that, `append` raises `Fenced` for the old epoch."""
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
+    refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
+    refused(answer, answer.Fenced, [(7, 1, 0, 5)], (7, 0, 0, 3))
     partition = answer.Partition()
     batches = [(7, 0, 0, 2), (8, 0, 0, 3), (7, 0, 2, 2), (7, 1, 0, 2), (8, 0, 3, 1), (7, 1, 2, 1)]
     found = appended(partition, *batches)

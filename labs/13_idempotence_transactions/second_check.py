@@ -95,6 +95,34 @@ def test_fencing(answer):
             raise AssertionError(f"{case} does not raise Fenced")
 
 
+def test_after_the_end(answer):
+    """After `end`, the same `end` writes nothing. `add`, and `end` with the other outcome, raise `Ended`."""
+    for outcome, other in (("commit", "abort"), ("abort", "commit")):
+        for restarts in (False, True):
+            world = World()
+            coordinator = world.coordinator(answer)
+            epoch = coordinator.begin("bank")
+            coordinator.add("bank", epoch, "a")
+            coordinator.end("bank", epoch, outcome)
+            case = f"begin, add 'a', end with {outcome!r}" + (", a new coordinator" if restarts else "")
+            coordinator = world.coordinator(answer) if restarts else coordinator
+            before = len(world.entries), len(world.markers)
+            coordinator.end("bank", epoch, outcome)
+            after = len(world.entries), len(world.markers)
+            assert after == before, f"{case}: the same end again writes to the journal or to a partition"
+            for name, call in (
+                (f"end with {other!r}", lambda: coordinator.end("bank", epoch, other)),  # noqa: B023
+                ("add of 'b'", lambda: coordinator.add("bank", epoch, "b")),  # noqa: B023
+            ):
+                try:
+                    call()
+                except answer.Ended:
+                    after = len(world.entries), len(world.markers)
+                    assert after == before, f"{case}: {name} raises Ended, but writes to the journal or to a partition"
+                else:
+                    raise AssertionError(f"{case}: {name} does not raise Ended")
+
+
 def test_an_open_transaction(answer):
     """`begin` aborts the open transaction of a producer that has crashed, even after a restart of the coordinator."""
     for restarts in (False, True):

@@ -8,6 +8,10 @@ class Fenced(Exception):
     """The error for a producer with an old epoch: a newer producer with the same name has begun."""
 
 
+class Ended(Exception):
+    """The error for a call that would change a transaction after its end."""
+
+
 class Coordinator:
     """Decides about the transactions of producers, and writes the markers of each transaction."""
 

@@ -39,10 +39,10 @@ def test_a_student_starts_fails_and_passes(folder: Path) -> None:
     assert {path.name for path in (folder / "lab-04").iterdir()} == {"lab.md", "lab.ipynb", "answer.py", ".lab.json"}
     assert json.loads((folder / "lab-04" / "lab.ipynb").read_text())["nbformat"] == 4
     failed = lab("check", "4")
-    assert failed.exit_code == 1 and "6 of 7 requirements fail" in failed.output
+    assert failed.exit_code == 1 and "7 of 8 requirements fail" in failed.output
     (folder / "lab-04" / "answer.py").write_text(LAB.solution)
     passed = lab("check", "4")
-    assert passed.exit_code == 0 and passed.output.endswith("all 7 requirements are met: lab 4 is passed\n")
+    assert passed.exit_code == 0 and passed.output.endswith("all 8 requirements are met: lab 4 is passed\n")
     assert "passed" in lab("list").output and "2 checks" in lab("progress").output
 
 
@@ -127,10 +127,10 @@ def test_results_for_gradescope_and_classroom(folder: Path) -> None:
     lab("start", "4", "--seed", "3")
     lab("solution", "4")
     exported = json.loads(lab("export", "4").output)
-    assert [test["score"] for test in exported["tests"]] == [1, 0, 0, 0, 0, 0, 0]
+    assert [test["score"] for test in exported["tests"]] == [1, 0, 0, 0, 0, 0, 0, 0]
     assert exported["extra_data"] == {"hints": 0, "solution_shown": True, "seed": 3}
     classroom = json.loads(lab("export", "4", "--format", "classroom").output)
-    assert classroom["status"] == "fail" and classroom["max_score"] == 7
+    assert classroom["status"] == "fail" and classroom["max_score"] == 8
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
     thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
     (folder / "answer.py").write_text(thread + LAB.solution)
     results = check(LAB, folder / "answer.py", 1)
-    assert [each.error for each in results] == [None] * 7
+    assert [each.error for each in results] == [None] * 8
     (folder / "answer.py").write_text(thread + "broken\n")
     with pytest.raises(CheckFailed, match="NameError: name 'broken' is not defined"):
         check(LAB, folder / "answer.py", 1)
@@ -238,10 +238,10 @@ def test_a_class_is_graded_with_the_seeds_of_its_students(folder: Path) -> None:
     assert header == ["student", "lab", "exercise", "passed", "of", "problem"]
     first, second = ["4", "first"], ["4", "second"]
     assert [row[:5] for row in rows] == [
-        ["anna", *first, "7", "7"], ["ben", *first, "1", "7"], ["ben", *second, "2", "4"], ["carla", *first, "0", "7"],
+        ["anna", *first, "8", "8"], ["ben", *first, "1", "8"], ["ben", *second, "2", "4"], ["carla", *first, "0", "8"],
     ]  # fmt: skip
     assert rows[0][5] == "" and "answer.py, line 1" in rows[3][5]
-    assert "anna                 lab  4 first   7 of 7\n" in lab("grade", str(folder)).output
+    assert "anna                 lab  4 first   8 of 8\n" in lab("grade", str(folder)).output
 
 
 def test_a_name_is_a_seed(folder: Path) -> None:

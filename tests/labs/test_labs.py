@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,19 @@ from hmb.cli.lab.checking import check
 
 WRONG = Path(__file__).parent / "wrong"
 SEED = 7
+TASK = re.compile(r"^`hmb lab check \d+` tests these requirements:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 # For each wrong answer in the folder `wrong`: a text that the first error of the check must contain.
 MESSAGES = {
     "01/does_not_notify": "a thread waits, and another one publishes 'hello': wait returns nothing",
     "01/gives_old_messages": "a message that was published before subscribe('a') is not for 'a'",
+    "01/has_no_lock": "wait('a', 0.5) calls time.sleep ",
     "01/is_a_queue": "subscriber ",
+    "01/locks_only_some_methods": "in its middle poll('a') in another one: they return ['one', 'one']",
+    "01/looks_again_and_again": "use the condition's wait and notify_all",
     "01/never_forgets": "'a' has read 100 messages, and 'b' 40: retained() is 100",
     "01/wait_does_not_wait": "returns before 0.2 seconds are over",
+    "01/waits_only_once": "have returned [('a', 'one'), ('a', None), ('b', 'one'), ('b', None)]",
+    "01/wakes_one_thread": "publish 'one': the calls of wait have returned [('a', 'one')]",
     "02/begins_at_the_start": "with a crash before operation 3 repeats 1 records",
     "02/commits_at_the_end": "concerns 2 records; commit after each single record",
     "02/compares_messages": "the receiver processes ['tea', 'coffee', 'water', 'tea']",
@@ -34,6 +41,7 @@ MESSAGES = {
     "03/ignores_lateness": "(80, 'home')], 60, 20) returns ([(0, 2)], 0), and not ([(0, 1)], 1)",
     "03/rounds_to_the_nearest": "window_of(59, 60) returns 0, and not 60",
     "03/the_batch_wins": "in the batch view: merge returns {",
+    "04/does_not_flush": "and the process ends without close: end_offset is 0",
     "04/empties_the_file": "1 records, close, open: end_offset is 1, and not 0",
     "04/keeps_the_torn_tail": "only 1 of 8 bytes of the last frame",
     "04/offset_is_a_position": "append number 2 returns offset 1, and not",
@@ -45,6 +53,7 @@ MESSAGES = {
     "05/no_zigzag": "varint(-1) is 01, and not ff ff ff ff 0f",
     "05/null_is_empty": "record(0, None, b'tea') is",
     "06/forgets_the_base_offset": "in segment 5000 the first entry is",
+    "06/reads_at_any_position": "unpack_from requires a buffer of at least ",
     "06/returns_the_batch_before": "find_batch(log, 0, ",
     "06/searches_linearly": "lookup of offset 0 reads 1000 entries",
     "06/takes_the_entry_after": "lookup([(9, 100)], 0) returns 0, and not 100",
@@ -92,6 +101,7 @@ MESSAGES = {
     "12/keeps_the_first_value": "keeps the offsets [1], and not [0, 1]",
     "12/trusts_the_length": "of four records: recover returns",
     "13/accepts_gaps": "after [], append(7, 0, 3, 1) raises OutOfOrder, and does not return 0",
+    "13/fences_only_later_batches": "append(7, 0, 0, 5) raises Fenced, and does not return 10",
     "13/forgets_the_epoch": "append(7, 0, 5, 5) raises Fenced, and not OutOfOrder",
     "13/keeps_one_batch": "after 2 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
     "13/reads_past_open_transactions": "[('record', None), ('record', 7), ('record', None)]) returns [0]",
@@ -130,6 +140,12 @@ def test_the_starter_can_be_loaded_and_fails(lab) -> None:  # type: ignore[no-un
 def test_a_lab_has_three_wrong_answers_and_hints(lab) -> None:  # type: ignore[no-untyped-def]
     assert len(list((WRONG / f"{lab.number:02}").glob("*.py"))) >= 3
     assert len(lab.hints) >= 3 and lab.title.startswith(f"Lab {lab.number}: ")
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.folder.name)
+def test_the_text_lists_each_requirement_of_the_check(lab) -> None:  # type: ignore[no-untyped-def]
+    listed = TASK.search(lab.text)
+    assert listed and len(re.findall(r"^\d+\. ", listed[1], re.MULTILINE)) == lab.requirement_count()
 
 
 @pytest.mark.parametrize("wrong", sorted(WRONG.glob("*/*.py")), ids=lambda path: f"{path.parent.name}/{path.stem}")

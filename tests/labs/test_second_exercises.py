@@ -297,10 +297,12 @@ MISTAKES = [
     Mistake(
         "13/decides_after_the_markers",
         right='        self.journal.append(["decide", name, outcome])\n'
+            "        self.outcomes[name] = outcome\n"
             "        self._complete(name, outcome)\n",
         wrong="        for partition in self.partitions[name]:\n"
             "            self.write_marker(partition, name, self.epochs[name], outcome)\n"
             '        self.journal.append(["decide", name, outcome])\n'
+            "        self.outcomes[name] = outcome\n"
             '        self.journal.append(["complete", name, outcome])\n'
             "        self.partitions[name] = []\n",
         message="has the markers [('a', 'abort'), ('a', 'commit'), ('b', 'abort'), ('c', 'abort')]",
@@ -316,6 +318,18 @@ MISTAKES = [
         right="if epoch != self.epochs.get(name):",
         wrong="if epoch > self.epochs.get(name, 0):",
         message="begin, begin again, and add with the epoch of the first one does not raise Fenced",
+    ),
+    Mistake(
+        "13/changes_the_outcome",
+        right="        if decided != outcome:\n",
+        wrong="        if False:\n",
+        message="end with 'commit': end with 'abort' does not raise Ended",
+    ),
+    Mistake(
+        "13/forgets_the_outcome",
+        right="decided[name] = self.outcomes[name] = value",
+        wrong="decided[name] = value",
+        message="end with 'commit', a new coordinator: ",
     ),
     Mistake(
         "13/never_completes",
