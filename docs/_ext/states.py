@@ -103,7 +103,7 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # The start of one arrow must not touch the end of another arrow at the same box.
+    # An arrow that begins at a box and an arrow that ends at this box are drawn 12 pixels apart, so that they do not touch.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

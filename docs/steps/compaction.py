@@ -19,7 +19,7 @@ from hmb.storage.compaction.rule import Compaction, OffsetMap
 from hmb.storage.config import DAY_MS, LogConfig
 from hmb.storage.log import Log
 
-# The segments of the log. Each segment is a list of batches, and each batch is a list of keys and values.
+# The segments of the log. Each segment is a list of batches, and each batch is a list of pairs (key, value).
 Batches = list[list[tuple[str, str | None]]]
 SEGMENTS: list[Batches] = [
     [[("ada", "Main"), ("bob", "Oak")], [("ada", "Elm"), ("eve", "Low")]],

@@ -21,7 +21,7 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# Each list becomes one segment. One round cleans the segments EARLIER, and the drawing shows the next round, of LATER.
+# Each list becomes one segment. A first round compacts the segments of EARLIER. The drawing shows the second round.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000

@@ -10,7 +10,7 @@ from drawing import Drawing
 
 from hmb.storage.group_commit import GroupCommit, Unsynced
 
-# The producers that append a batch before the first sync, during the first sync, and during the second sync.
+# Each letter is one producer: a appends its batch before the first sync, b, c and d during it, e during the second.
 ARRIVALS = ("a", "bcd", "e")
 PRODUCERS = "".join(ARRIVALS)
 PATIENCE = 10.0  # seconds that the drawing waits for one producer
