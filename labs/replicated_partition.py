@@ -76,9 +76,9 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The newest log end of each replica that the leader has seen. A new leader begins with 0 for each follower, because
-        # the follower's log may end with records that the leader does not have. The follower removes these records from
-        # its log when it fetches.
+        # For each replica: the newest log end that the leader has seen. A new leader begins with 0 for each follower,
+        # because the follower's log may end with records that the leader does not have. The follower removes these
+        # records from its log when it fetches.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

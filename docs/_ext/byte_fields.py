@@ -1,5 +1,6 @@
 """Draws the fields of a file or a message, one field in each row: its position, its bytes, its name and its value.
 
+For example, the first two fields of a batch:
        0  00 00 00 00 00 00 00 00    base_offset = 0
        8  00 00 00 55                batch_length = 85
 

@@ -1,5 +1,6 @@
 """The directive `session`: a page shows commands with their output, and the build of the page runs them.
 
+A page shows a command that works and a command that fails:
     ```{session}
     $ hmb topics create weather --partitions 2
     $ hmb topics describe nosuch  # exit code 3

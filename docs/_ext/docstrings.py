@@ -1,5 +1,6 @@
 """Prepares docstrings for the pages: contains the directive `essay`, and converts docstrings for autodoc.
 
+A page shows the docstring of a module:
     ```{essay} hmb.storage.segment
     ```
 

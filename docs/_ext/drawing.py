@@ -1,5 +1,6 @@
 """Makes drawings from code: contains an SVG canvas, and the directive `drawing`, which shows a drawing on a page.
 
+A page shows the drawing that a function returns:
     ```{drawing} drawings/log.py:append
     The producer appends a record at the end of the log.
     ```

@@ -1,5 +1,6 @@
 """The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
+A page shows the options of a dictionary:
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
 """

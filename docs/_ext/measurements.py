@@ -46,8 +46,8 @@ class Results(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # The page depends on the folder RESULTS. In every build, Sphinx treats a folder as changed, so it makes the
-        # page again.
+        # The page depends on the folder RESULTS. Sphinx treats a folder as changed in every build, so every build makes
+        # the page again.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

@@ -1,5 +1,6 @@
 """The directive `part` adds one part of the book, with the pages of the part, to the navigation.
 
+The first page of the book adds a part:
     ```{part} Labs
     labs/*
     ```

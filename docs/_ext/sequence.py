@@ -1,5 +1,6 @@
 """Draws a sequence: several participants, and the messages between them in the order of time.
 
+For example, a producer sends one batch, and the broker responds:
     sequence = Sequence(Lane("producer", "blue"), Lane("broker", "amber"))
     sequence.message("producer", "broker", "Produce")
     sequence.note("broker", "appends the batch")

@@ -1,5 +1,6 @@
 """The directive `settings` shows a table of the broker's settings or of the topics' settings, made from the code.
 
+A page shows the settings of a topic:
 ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
 ```
 

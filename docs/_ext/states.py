@@ -1,5 +1,6 @@
 """The directive `states` shows a picture of a state machine, drawn from the table that the code uses.
 
+A page shows the states of a consumer group:
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
@@ -103,7 +104,7 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # An arrow that begins at a box and an arrow that ends at this box are drawn 12 pixels apart, so that they do not touch.
+    # The arrow that begins at a box and the arrow that ends at this box are 12 pixels apart, so they do not touch.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

@@ -1,5 +1,6 @@
 """The directive `step-by-step` shows a process in steps. Each step has a drawing and a caption.
 
+A page shows the steps that a function returns:
     ```{step-by-step} steps/index_lookup.py:steps
     A look-up of offset 8011
     ```
