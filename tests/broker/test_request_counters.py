@@ -16,27 +16,27 @@ Partition = Topic.PartitionProduceResponse
 
 
 @given(st.lists(st.floats(min_value=2e-6, max_value=50), min_size=1))
-def test_a_quantile_is_at_most_nine_percent_wrong(times: list[float]) -> None:
+def test_a_quantile_is_at_most_ten_percent_wrong(times: list[float]) -> None:
     counters = RequestCounters()
     for seconds in times:
-        counters.add(ApiKey.FETCH, seconds, is_error=False, record_bytes=0)
+        counters.of(ApiKey.FETCH).add(seconds, False, 0)
     counted = counters.copy()[ApiKey.FETCH]
     for share, index in ((0.5, (len(times) + 1) // 2 - 1), (1.0, len(times) - 1)):
         exact = sorted(times)[index]
-        assert abs(counted.quantile(share) / exact - 1) < 0.0906
+        assert abs(counted.quantile(share) / exact - 1) < 0.1
 
 
 def test_times_outside_of_the_buckets_are_counted() -> None:
     counters = RequestCounters()
     for seconds in (0.0, 1e-7, 3600.0):
-        counters.add(ApiKey.FETCH, seconds, is_error=False, record_bytes=0)
+        counters.of(ApiKey.FETCH).add(seconds, False, 0)
     assert sum(counters.copy()[ApiKey.FETCH].buckets) == 3
 
 
 def test_the_example_in_the_docstring() -> None:
     counters = RequestCounters()
     for seconds in [0.0011] * 98 + [0.0085] * 2:
-        counters.add(ApiKey.FETCH, seconds, is_error=False, record_bytes=0)
+        counters.of(ApiKey.FETCH).add(seconds, False, 0)
     assert round(counters.copy()[ApiKey.FETCH].quantile(0.99) * 1000, 1) == 8.9
 
 
