@@ -50,7 +50,7 @@ def test_state_prints_all_views(run: Hmb, url: str, tmp_path: Path) -> None:
     ]
     assert any(line.startswith("Produce") for line in lines)
     assert "groups: none" in lines
-    assert any("topic: topic orders was created" in line for line in lines)
+    assert any("topic: created topic orders, partitions: 2" in line for line in lines)
 
 
 def test_state_prints_one_view(run: Hmb, url: str) -> None:

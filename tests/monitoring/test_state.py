@@ -119,7 +119,7 @@ def test_events_name_what_happened() -> None:
             send(broker, "t", 10, size=200)
         broker.run_retention()
         events = [(each.kind, each.text) for each in broker.state().events]
-        assert ("topic", "topic t was created, number: 1") in events
+        assert ("topic", "created topic t, partitions: 1") in events
         assert ("roll", "t-0: a new segment begins at offset 10") in events
         assert ("retention", "t-0: deleted the records at offsets 0 to 9, in 1 segments") in events
 

@@ -192,8 +192,8 @@ class Topics:
         except KafkaError as error:
             return [outcome or error for outcome in outcomes]
         for (topic, total), logs in zip(new.values(), made, strict=True):
-            what = "has more partitions" if topic.partitions else "was created"
-            self.events.add(EventKind.TOPIC, f"topic {topic.name} {what}, number: {total}", LOGGER)
+            what = "added partitions to topic" if topic.partitions else "created topic"
+            self.events.add(EventKind.TOPIC, f"{what} {topic.name}, partitions: {total}", LOGGER)
             # Create a new mapping and leave the old mapping unchanged, because other threads may be reading it without
             # a lock.
             topic.partitions = {**topic.partitions, **logs}
@@ -303,7 +303,7 @@ class Topics:
             gone = {name: topic.id for name, topic in present.items() if name not in kept}
             for name in gone:
                 self._table.remove(present[name])
-                self.events.add(EventKind.TOPIC, f"topic {name} was deleted", LOGGER)
+                self.events.add(EventKind.TOPIC, f"deleted topic {name}", LOGGER)
             self.version += bool(gone)
         forget(gone)
         self._remove_files(left)
