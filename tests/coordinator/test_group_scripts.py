@@ -11,7 +11,8 @@
     show            print the members
 
 A script prints each response with the name of its client or member, and each change of the group's state. A member id
-is the name of the client or of the instance, and a number. `settings` at the start of a script changes the settings.
+consists of the name of the client or of the instance, and a number (`a-1`). `settings` at the start of a script changes
+the settings.
 """
 
 from __future__ import annotations

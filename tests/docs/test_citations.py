@@ -1,4 +1,4 @@
-"""Citations in the documentation become links: proposals to Kafka's wiki, sources to the bibliography."""
+"""Tests of citations: a proposal becomes a link to Kafka's wiki, and a source one to the bibliography."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For each golden file, the bytes decode to the messages, and the messages encode to the bytes."""
+"""Tests of the golden files: the bytes decode to the messages, and the messages encode to the bytes."""
 
 import io
 from pathlib import Path

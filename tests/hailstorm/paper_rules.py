@@ -76,6 +76,6 @@ class BoltThatMergesAtOnce(BoltMachine):
 
 
 class BoltOfThePaper(BoltThatMergesAtOnce):
-    """Computes the outputs of all tuples from A + B, as in the paper."""
+    """Computes the outputs of all tuples from both states of the bolt, A and B, as in the paper."""
 
     below_from_both = True

@@ -35,7 +35,7 @@ def test_the_mean_temperatures_of_the_chapter_are_those_of_a_batch_job() -> None
 
 
 def batch() -> dict[tuple[str, int], float]:
-    """Return the mean temperature of each city and week, computed from all events at once."""
+    """Return the mean temperature of each city and week, computed from all events together."""
     degrees: dict[tuple[str, int], list[Fraction]] = defaultdict(list)
     for event in demo_data.events():
         fields = json.loads(event.value)

@@ -1,4 +1,4 @@
-"""Clocks are partially ordered vectors of next offsets."""
+"""Tests of clocks. A clock contains the next offset of each partition, and clocks are partially ordered."""
 
 from __future__ import annotations
 

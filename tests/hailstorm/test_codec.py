@@ -1,4 +1,4 @@
-"""The codec decodes a value to an equal value of the same type, and refuses bytes that it did not write."""
+"""Tests of the codec: it decodes a value to an equal value of the same type, and refuses bytes of other writers."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Driver:
             self.living[name] = replace(self.living[name], seen=self.state.number, **changes)
 
     def flow(self) -> None:
-        """Bring the topology to Flowing(None)."""
+        """Let the topology reach the master state Flowing(None)."""
         self.step()
         completed = self.store.completed()
         self.register(saved=[completed] if completed else [])

@@ -1,4 +1,4 @@
-"""Topologies: errors name their mistakes, and their processors and groupings are the same in every process."""
+"""Tests of topologies: an error names the mistake, and processors and groupings are the same in every process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of event time: late records, closed windows, idle partitions, and the same answer in every order."""
+"""Tests of windows of event time: late records, closed windows, idle partitions, and equal results in every order."""
 
 from __future__ import annotations
 

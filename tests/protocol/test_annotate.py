@@ -1,4 +1,4 @@
-"""The annotation of a message covers every byte once, and shows the values of the message."""
+"""Tests of annotations: the annotation of a message contains every byte once, and shows the values of the message."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The two ends of a connection, without a network: each end reads the messages that the other end has written."""
+"""Tests of the two ends of a connection, without a network: each end reads the messages of the other end."""
 
 import io
 from collections.abc import Iterable

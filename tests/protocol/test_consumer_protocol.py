@@ -1,4 +1,4 @@
-"""Subscriptions and assignments: their bytes, and readers that are newer or older than the writers."""
+"""Tests of subscriptions and assignments as bytes, and of readers that are newer or older than the writers."""
 
 from __future__ import annotations
 

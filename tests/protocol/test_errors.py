@@ -1,4 +1,4 @@
-"""Error codes and the exceptions that carry them."""
+"""Tests of error codes, and of the exceptions that contain them."""
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 

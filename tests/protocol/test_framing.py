@@ -1,4 +1,4 @@
-"""A reader of frames accepts bytes that arrive in small pieces, and rejects false lengths."""
+"""Tests of the reader of frames: it accepts bytes that arrive in small pieces, and rejects wrong lengths."""
 
 import io
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Decoding returns the encoded message, for all messages and versions. Malformed bytes raise only a ProtocolError."""
+"""Tests of message classes: decoding returns the encoded message, and malformed bytes raise only a ProtocolError."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The primitive types are compared with bytes that were computed by hand."""
+"""Tests of the primitive types. The expected bytes were computed by hand."""
 
 import tracemalloc
 import uuid

@@ -1,4 +1,4 @@
-"""The rules for legal topic names."""
+"""Tests of the rules for topic names."""
 
 import pytest
 

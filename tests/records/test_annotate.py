@@ -1,4 +1,4 @@
-"""The annotation of a batch contains every byte in one field, and shows the values of the batch."""
+"""Tests of the annotation of a batch: every byte is in exactly one field, and the values are those of the batch."""
 
 from itertools import groupby
 

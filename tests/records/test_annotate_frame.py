@@ -1,4 +1,4 @@
-"""The annotation of a frame and its records contains every byte in exactly one line, and reports errors."""
+"""Tests of the annotation of a frame and its records: every byte is in exactly one line, and errors are reported."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Malformed records raise a KafkaError, and raise it quickly."""
+"""Tests of malformed records: the decoder raises a KafkaError, and raises it quickly."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The checksums of records: values from their specifications, and how the extension module is loaded."""
+"""Tests of checksums: values from the specifications, and how the extension module is loaded."""
 
 import subprocess
 import sys

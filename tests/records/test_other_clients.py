@@ -1,4 +1,4 @@
-"""HMB decodes records that kafka-python and aiokafka encode, and these clients decode records that HMB encodes."""
+"""Tests of HMB with kafka-python and aiokafka: each one decodes the records that the others encode."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

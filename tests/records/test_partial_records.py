@@ -1,4 +1,4 @@
-"""Partial records have the offsets and timestamps of the decoded records, and show which records have keys."""
+"""Tests of partial records: offsets and timestamps equal those of decoded records, and it is known which have keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments that Kafka 0.8.2.2 and 4.3.0 wrote. The records come from Kafka's own producers and from librdkafka."""
+"""Tests with segments of Kafka 0.8.2.2 and 4.3.0. Kafka's own producers and librdkafka sent the records."""
 
 from pathlib import Path
 

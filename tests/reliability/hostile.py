@@ -255,7 +255,7 @@ def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.s
 
 @dataclass
 class Report:
-    """The figures of one run, and a list of the failed checks."""
+    """The counts and times of one run, and a list of the failed checks."""
 
     lines: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)

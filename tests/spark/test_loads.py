@@ -267,7 +267,11 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
 
 @pytest.mark.slow
 def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
-    """Regression: the command printed a hundred lines of Java. A limit of the size of files takes the disk's place."""
+    """A load onto a full disk ends with an error of one line.
+
+    Before the repair, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the size
+    of files.
+    """
     with hmb.Producer(servers) as producer:
         producer.send_many(topic, [random.Random(number).randbytes(1000) for number in range(4000)])
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)); "

@@ -3,8 +3,8 @@
     python -m tests.conformance.same_bytes                           # all comparisons
     python -m tests.conformance.same_bytes --only 'Produce/acks=2/*' # some of them, with both responses side by side
 
-Problem: the responses to valid requests are tested by every client. No client tests the responses to invalid requests
-(an unknown topic, a negative count, a wrong epoch), and the specification says little about them. Yet these responses
+Problem: every client tests the responses to valid requests. No client tests the responses to invalid requests (an
+unknown topic, a negative count, a wrong epoch), and the specification says little about them. Yet these responses
 matter, because a client retries after one error code and gives up after another.
 
 Idea: Kafka itself is the specification. A comparison sends one request, or a few requests in order, to HMB and to Kafka

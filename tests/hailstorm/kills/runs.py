@@ -49,7 +49,7 @@ with hmb.Broker(sys.argv[1], port=int(sys.argv[2])) as broker:
 
 
 class Figures(NamedTuple):
-    """The figures of one run."""
+    """The counts and times of one run."""
 
     kills: tuple[str, ...]  # the names of the killed processors
     epochs: int
@@ -219,7 +219,7 @@ class Watched:
 
 
 def run(seed: int, directory: Path, *, processes: bool, kills: int | None = None) -> Figures:
-    """Do one run, and return its figures. Raises AssertionError if a result is wrong."""
+    """Run the topology once with kills, and return the figures. Raises AssertionError if a result is wrong."""
     started = time.monotonic()
     chance = random.Random(seed)
     words = [[chance.choice(WORDS) for _ in range(RECORDS)] for _ in range(PARTITIONS)]

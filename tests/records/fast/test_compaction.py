@@ -1,4 +1,4 @@
-"""`plain_keys` and `plain_parts` return the same keys and parts as `raw_records`, or they return None."""
+"""Tests of `plain_keys` and `plain_parts`: they return the same keys and parts as `raw_records`, or None."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The decoder for consumers returns the same records as the readable decoder, or raises the same error."""
+"""Tests of the decoder for consumers: it returns the same records as the readable decoder, or raises the same error."""
 
 import pytest
 from hypothesis import example, given

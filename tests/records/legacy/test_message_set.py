@@ -1,4 +1,4 @@
-"""Message sets v0 and v1, plain and compressed, and the offsets that the broker assigns to them."""
+"""Tests of message sets (formats 0 and 1), plain and compressed, and of the offsets that the broker assigns."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Tests of the tree view: a segment contains batches, a batch contains records, and the sizes add up."""
+"""Tests of the tree view: a segment contains batches, and a batch contains records. The sizes of the parts add up."""
 
 from __future__ import annotations
 

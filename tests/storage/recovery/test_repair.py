@@ -208,7 +208,11 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 
 
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
-    """Recovery gives an empty batch the epoch of its neighbors, or a later Kafka broker would remove leader epochs."""
+    """Recovery puts an empty batch in the place of a damaged one.
+
+    The empty batch has the leader epoch of its neighbors. With a different epoch, a Kafka broker that opens the log
+    later would remove leader epochs.
+    """
     for number in range(4):
         log = open_log(clean=False)
         log.epochs = LeaderEpochs([(7, 0)])

@@ -1,4 +1,4 @@
-"""Tests of the manifest (state/manifest.py): a start notices each file that was changed after the broker wrote it."""
+"""Tests of the manifest (state/manifest.py): when the broker starts, it notices each file that somebody has changed."""
 
 from __future__ import annotations
 

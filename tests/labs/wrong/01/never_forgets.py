@@ -1,4 +1,4 @@
-"""A wrong answer to lab 1: the topic keeps all messages in memory."""
+"""A wrong answer to lab 1: the topic never removes a message from memory, even if all subscribers have received it."""
 
 import threading
 

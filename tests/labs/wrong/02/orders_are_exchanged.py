@@ -1,4 +1,4 @@
-"""A wrong answer to lab 2: `consume` exchanges the orders "before" and "after"."""
+"""A wrong answer to lab 2: `consume` treats the order "before" as "after", and the order "after" as "before"."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 6: `find_batch` stops one batch too early."""
+"""A wrong answer to lab 6: `find_batch` returns the batch before the one that contains the offset."""
 
 import struct
 
