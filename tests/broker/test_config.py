@@ -27,7 +27,7 @@ HOUR = 60 * 60 * 1000
 def test_of_several_settings_for_one_time_the_finest_unit_wins(properties: dict[str, str], retention_ms: int) -> None:
     """The setting with the finest unit of time wins.
 
-    Before the repair, the broker ignored log.retention.hours and log.retention.minutes, and kept records for seven
+    Before a bug was fixed, the broker ignored log.retention.hours and log.retention.minutes, and kept records for seven
     days.
     """
     assert BrokerConfig.from_properties(properties).log.retention_ms == retention_ms
@@ -113,8 +113,8 @@ def test_unknown_settings_are_named_with_the_nearest() -> None:
 def test_an_empty_data_directory_is_not_the_current_one() -> None:
     """The broker refuses an empty data directory.
 
-    Before the repair, an empty name meant the current directory. Recovery then truncated a file there as if it were a
-    log file.
+    Before a bug was fixed, an empty name meant the current directory. Recovery then truncated a file there as if it
+    were a log file.
     """
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):

@@ -129,7 +129,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call_only_with_acks_all(
 ) -> None:
     """With acks=1, the broker sends each response alone.
 
-    Before the repair, it collected these responses, too. The client and the broker then waited for each other.
+    Before a bug was fixed, it collected these responses, too. The client and the broker then waited for each other.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))

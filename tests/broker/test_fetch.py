@@ -18,7 +18,8 @@ from tests.storage.conftest import batch
 def test_a_fetch_of_an_old_client_keeps_to_max_bytes_after_conversion(ask: Asker) -> None:
     """A converted response for an old client has at most `max_bytes`.
 
-    Before the repair, the limit counted compressed bytes. Some KB of zstd then became a response of hundreds of MB.
+    Before a bug was fixed, the limit counted compressed bytes. Some KB of zstd then became a response of hundreds of
+    MB.
     """
     for name in ("a", "b"):
         log = ask.broker.topics.create(name, 1).partitions[0]

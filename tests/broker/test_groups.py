@@ -211,7 +211,10 @@ def test_delete_groups(ask: Asker, version: int) -> None:
 
 
 def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: Callable[[], Wire]) -> None:
-    """When the broker stops, it responds to a JoinGroup that waits. Before the repair, the client got no response."""
+    """When the broker stops, it responds to a JoinGroup that waits.
+
+    Before a bug was fixed, the client got no response.
+    """
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
     wire.send(framed(JOIN, 3))
@@ -248,7 +251,7 @@ def test_a_client_id_of_the_greatest_length_gets_a_member_id(
 ) -> None:
     """A client id of the greatest length gets a member id.
 
-    A member id contains the client id. Before the repair, the member id was then too long for a string.
+    A member id contains the client id. Before a bug was fixed, the member id was then too long for a string.
     """
     ask.client = ClientConnection("\u00e9" * 16_383)
     static = {} if version < 5 else {"group_instance_id": instance_id}
@@ -263,7 +266,7 @@ def test_a_sync_with_a_protocol_type_of_40_kb_leaves_the_group_as_it_was(
 ) -> None:
     """A SyncGroup with a protocol type of 40 KB does not change the group.
 
-    Before the repair, the coordinator could not encode such a group's record, and the group was unusable until a
+    Before a bug was fixed, the coordinator could not encode such a group's record, and the group was unusable until a
     restart.
     """
     joined = join(ask, 5)

@@ -98,7 +98,7 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
     """A Metadata response with a null topic name cannot be encoded in some versions.
 
-    Before the repair, the broker closed the connection after such a request. The broker now refuses it.
+    Before a bug was fixed, the broker closed the connection after such a request. The broker now refuses it.
     """
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])

@@ -59,7 +59,7 @@ def test_many_topics_are_created_together(make_asker: Callable[..., Asker], writ
 def test_many_topics_are_deleted_together(make_asker: Callable[..., Asker], written: Counter[str]) -> None:
     """One request deletes many topics, and the broker writes each state file once.
 
-    Before the repair, the deletion of 3,000 topics took 111 seconds.
+    Before a bug was fixed, the deletion of 3,000 topics took 111 seconds.
     """
     ask = make_asker()
     create(ask, *NAMES, "stays")

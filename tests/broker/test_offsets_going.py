@@ -112,7 +112,7 @@ def test_a_group_that_fails_kept_the_offsets_of_all_others(
 ) -> None:
     """If the expiry of offsets fails in one group, the offsets of the other groups still expire.
 
-    Before the repair, an internal error in one group stopped the expiry in all others.
+    Before a bug was fixed, an internal error in one group stopped the expiry in all others.
     """
     for group_id in ("bad", "good"):
         commit(ask, {0: 1}, group=group_id)

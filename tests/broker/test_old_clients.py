@@ -51,7 +51,7 @@ def test_a_changed_record_was_served_with_a_right_crc(
 ) -> None:
     """The broker does not send a damaged record to an old client.
 
-    Before the repair, the conversion gave the record a new, correct CRC, so the client did not notice the damage.
+    Before a bug was fixed, the conversion gave the record a new, correct CRC, so the client did not notice the damage.
     """
     size = log.segments[0].size // 2
     flip(log, 0, 2 * size - 3)  # This bit is in the last record of the second batch.
@@ -122,7 +122,7 @@ def test_clients_that_never_read_kept_whole_responses_in_memory(
 ) -> None:
     """The broker closes the connection of an old client that never reads.
 
-    Before the repair, it kept the whole responses in memory. 50 such clients took 4 GB with Fetch v2.
+    Before a bug was fixed, it kept the whole responses in memory. 50 such clients took 4 GB with Fetch v2.
     """
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)

@@ -81,7 +81,7 @@ def test_a_produce_releases_its_frame_without_the_garbage_collector(
 ) -> None:
     """The broker releases a Produce request as soon as the request fails.
 
-    Before the repair, a traceback kept a request of 100 MB in memory until the next garbage collection.
+    Before a bug was fixed, a traceback kept a request of 100 MB in memory until the next garbage collection.
     """
     ask.broker.topics.create("t", 1)
     request = produce(data)

@@ -90,7 +90,7 @@ def test_a_slow_reader_kept_its_response_in_memory_without_a_limit(
 ) -> None:
     """The time limit for sending a response covers the whole response.
 
-    Before the repair, each partial send started the time again. A limit of 30 s became 92 s or 123 s.
+    Before a bug was fixed, each partial send started the time again. A limit of 30 s became 92 s or 123 s.
     """
     monkeypatch.setattr(sending, "PATIENCE", 0.3)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)

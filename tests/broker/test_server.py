@@ -168,7 +168,7 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 ) -> None:
     """If the broker cannot start a thread for a client, it closes this connection, and accepts the next one.
 
-    Before the repair, it accepted no further connections after one "can't start new thread".
+    Before a bug was fixed, it accepted no further connections after one "can't start new thread".
     """
     start = threading.Thread.start
 
@@ -191,7 +191,7 @@ def test_requests_received_before_the_stop_are_not_processed_after_it(
 ) -> None:
     """The broker does not process a request after its stop.
 
-    Before the repair, it processed Produce requests that it had read earlier, although its logs were closed.
+    Before a bug was fixed, it processed Produce requests that it had read earlier, although its logs were closed.
     """
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
@@ -232,7 +232,7 @@ def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
 ) -> None:
     """The broker closes a long poll's connection when the client has left.
 
-    Before the repair, it kept the connection until `max_wait_ms` was over, which can be days.
+    Before a bug was fixed, it kept the connection until `max_wait_ms` was over, which can be days.
     """
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.05)
     first = connect()
@@ -281,7 +281,7 @@ def test_names_that_the_map_calls_plaintext_are_served() -> None:
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
     """The broker uses the data directory from its configuration.
 
-    Before the repair, it ignored this setting, and stored the records in a temporary directory. It deleted this
+    Before a bug was fixed, it ignored this setting, and stored the records in a temporary directory. It deleted this
     directory at its stop.
     """
     with BrokerServer(config={name: str(tmp_path / "data")}) as broker:

@@ -270,7 +270,7 @@ def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_id
 ) -> None:
     """A batch may contain the greatest possible producer id.
 
-    Before the repair, the broker could assign no further ids after such a batch.
+    Before a bug was fixed, the broker could assign no further ids after such a batch.
     """
     ask = make_asker()
     log = ask.broker.topics.create("t", 1).partitions[0]

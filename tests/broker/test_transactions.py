@@ -100,8 +100,8 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
     """An old client gets past transaction markers.
 
-    Before the repair, the response to its fetch was empty if the fetch found only markers, so the client fetched the
-    same offset again.
+    Before a bug was fixed, the response to its fetch was empty if the fetch found only markers, so the client fetched
+    the same offset again.
     """
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "1000", "segment.ms": str(10**15)}).partitions[0]
     writer = Writer(log, 1)

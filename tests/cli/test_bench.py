@@ -32,7 +32,7 @@ def test_help_lists_the_commands_without_importing_them() -> None:
 def test_completion_of_a_command_imports_none() -> None:
     """The completion of `hmb bench` imports no benchmark.
 
-    Before the repair, the shell waited until all benchmarks were imported.
+    Before a bug was fixed, the shell waited until all benchmarks were imported.
     """
     items = command.shell_complete(click.Context(command), "th")
     assert [item.value for item in items] == ["thesis", "threads"]

@@ -48,7 +48,7 @@ sys.exit(main(sys.argv[1:]))
 def test_a_signal_ends_the_checking_of_logs(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
     """A signal ends the broker while it checks its logs.
 
-    Before the repair, it reacted only after it had checked all logs, so users killed it.
+    Before a bug was fixed, it reacted only after it had checked all logs, so users killed it.
     """
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path), "--json")
     assert process.stdout is not None
@@ -116,7 +116,7 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
 def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path) -> None:
     """The broker prints both the address on which it listens and the advertised address.
 
-    Before the repair, it printed the advertised address as the one on which it listens.
+    Before a bug was fixed, it printed the advertised address as the one on which it listens.
     """
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
     process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))
@@ -151,7 +151,7 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
     """A broker that cannot start does not leave signals blocked.
 
-    Before the repair, it did, and no signal could stop the commands that the same process started later.
+    Before a bug was fixed, it did, and no signal could stop the commands that the same process started later.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)

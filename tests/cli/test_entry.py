@@ -26,7 +26,7 @@ def interrupted(first: str) -> "subprocess.CompletedProcess[str]":
 def test_ctrl_c_while_modules_are_imported_prints_no_traceback() -> None:
     """Ctrl-C while Python imports the modules of `hmb` prints no traceback.
 
-    Before the repair, Ctrl-C during the first 50 ms printed one.
+    Before a bug was fixed, Ctrl-C during the first 50 ms printed one.
     """
     done = interrupted("")
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -29,7 +29,7 @@ def broker(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], str]"]:
 def test_ctrl_c(run: Hmb, broker: "tuple[subprocess.Popen[bytes], str]") -> None:
     """One Ctrl-C ends each command although the broker does not respond.
 
-    Before the repair, the command took 90 s with an open transaction, and longer in a group.
+    Before a bug was fixed, the command took 90 s with an open transaction, and longer in a group.
     """
     process, servers = broker
     produced = [

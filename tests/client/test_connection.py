@@ -176,8 +176,8 @@ def test_a_server_of_another_protocol(said: bytes) -> None:
 def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
     """A client that connects to an HTTP server gets an error at once.
 
-    Before the repair, it waited until its time limit. The first correlation id now consists of line ends, so a server
-    that reads lines responds.
+    Before a bug was fixed, it waited until its time limit. The first correlation id now consists of line ends, so a
+    server that reads lines responds.
     """
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)

@@ -8,7 +8,7 @@ from hmb.coordinator.known_names import LONGEST_NAME, cached_by_name
 def test_long_names_are_computed_each_time_and_never_kept() -> None:
     """A value for a long name is computed each time and not cached.
 
-    Before the repair, a cache for 10,000 entries stored 300 group ids of 1 MB each.
+    Before a bug was fixed, a cache for 10,000 entries stored 300 group ids of 1 MB each.
     """
     called: list[tuple[str, int]] = []
 

@@ -264,7 +264,7 @@ def test_an_error_in_one_abort_does_not_block_the_others(
 ) -> None:
     """If one abort fails, the coordinator still aborts the other late transactions.
 
-    Before the repair, an internal error in one abort ended this round and each later round.
+    Before a bug was fixed, an internal error in one abort ended this round and each later round.
     """
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)
@@ -313,7 +313,7 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
 def test_a_lost_marker_blocked_readers_permanently(start: Start, markers: Markers) -> None:
     """After a start, the coordinator writes the missing markers of ended transactions.
 
-    Before the repair, it did not. A lost marker then blocked consumers with read_committed forever.
+    Before a bug was fixed, it did not. A lost marker then blocked consumers with read_committed forever.
     """
     first = start()
     ended = {}

@@ -198,7 +198,7 @@ def test_a_call_that_no_timer_can_interrupt_ends_after_its_processor_time() -> N
 def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
     """The check of an answer ends soon after its last test.
 
-    Before the repair, a thread of the answer that never ended kept the check waiting for three minutes.
+    Before a bug was fixed, a thread of the answer that never ended kept the check waiting for three minutes.
     """
     thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
     (folder / "answer.py").write_text(thread + LAB.solution)
@@ -213,7 +213,8 @@ def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
 def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
     """`running_threads` counts threads, as Linux does for its limit of processes.
 
-    Before the repair, the check counted processes. Its limit was then too low, and the check could start no thread.
+    Before a bug was fixed, the check counted processes. Its limit was then too low, and the check could start no
+    thread.
     """
     before, ends = running_threads(), threading.Event()
     threads = [threading.Thread(target=ends.wait) for _ in range(50)]

@@ -48,7 +48,7 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
     """The log of an old leader counts for the high watermark only after its first fetch from the new leader.
 
-    Before the repair, it counted earlier. A record was then acknowledged that only the new leader had.
+    Before a bug was fixed, it counted earlier. A record was then acknowledged that only the new leader had.
     """
     simulated = partition("all")
     simulated.produce("one")

@@ -19,7 +19,7 @@ def test_an_error_shows_code_and_message() -> None:
 def test_a_message_that_quotes_a_long_name_keeps_its_start_and_its_end() -> None:
     """A message that quotes a long name contains only the start and the end of this name.
 
-    Before the repair, such a message had more than 32,767 bytes, so the response could not be encoded.
+    Before a bug was fixed, such a message had more than 32,767 bytes, so the response could not be encoded.
     """
     name = "\N{GRINNING FACE}" * 8_000
     error = KafkaError(ErrorCode.INVALID_CONFIG, f"first {name} last")

@@ -174,7 +174,7 @@ def test_the_longest_string(length: FieldCodec, text: str) -> None:
 def test_a_compact_string_of_more_than_32767_bytes_is_malformed() -> None:
     """A compact string of more than 32,767 bytes is malformed.
 
-    Before the repair, the codec accepted 32,768 bytes, but no coordinator record can contain such a string.
+    Before a bug was fixed, the codec accepted 32,768 bytes, but no coordinator record can contain such a string.
     """
     out = p.Output()
     p.COMPACT_LENGTH.encode(out, 32_768)

@@ -61,7 +61,7 @@ def test_valid_records_are_listed_and_kept_at_their_offsets() -> None:
 def test_records_with_false_lengths_or_deltas_are_refused(records: Sequence[bytes]) -> None:
     """The filter refuses records with wrong lengths or deltas.
 
-    Before the repair, a wrong offset delta made compaction remove valid records.
+    Before a bug was fixed, a wrong offset delta made compaction remove valid records.
     """
     batch = batch_of(b"".join(records), 2, 1)
     for use in (lambda: keys_of(batch), lambda: filter_batch(batch, lambda *_: False)):
@@ -119,7 +119,7 @@ def tombstone_with_header(key: bytes) -> bytes:
 def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon() -> None:
     """A tombstone gets a delete horizon although its header key is not valid UTF-8.
 
-    Before the repair, the filter decoded the headers first, and failed.
+    Before a bug was fixed, the filter decoded the headers first, and failed.
     """
     record = tombstone_with_header(b"\xff\xfe")
     batch = batch_of(record, 1, 0)
@@ -148,7 +148,7 @@ def test_a_delete_horizon_keeps_every_record(records: list[Record], codec: Codec
 def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
     """The filter refuses a batch with too many records before it lists their keys.
 
-    Before the repair, the keys of 1.25 million records (1 MB of zstd) took a gigabyte.
+    Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) took a gigabyte.
     """
     records = [Record(key=b"k")] * (MOST_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))

@@ -35,7 +35,7 @@ def test_partial_records_of_messages(magic: int, records: list[Record], codec: C
 def test_a_large_value_was_copied_to_read_its_timestamp(magic: int) -> None:
     """Reading a timestamp does not copy the record's value.
 
-    Before the repair, a search by time in a batch of 64 MB took 126 MB.
+    Before a bug was fixed, a search by time in a batch of 64 MB took 126 MB.
     """
     record = Record(timestamp=5, value=bytes(8 << 20))
     encoded = encode_batch([record], codec=Codec.GZIP) if magic == 2 else encode_message_set([record], 1, Codec.GZIP)

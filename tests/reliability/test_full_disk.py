@@ -131,8 +131,8 @@ def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
 def test_a_topic_could_not_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
     """A topic can be deleted on a full disk.
 
-    Before the repair, the broker had to write topics.json before the deletion. This failed, although only the deletion
-    would have freed space.
+    Before a bug was fixed, the broker had to write topics.json before the deletion. This failed, although only the
+    deletion would have freed space.
     """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:
@@ -160,8 +160,8 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
     """If the broker cannot store the new log start offset, DeleteRecords has no effect.
 
-    Before the repair, the offset changed in memory, although the response was an error. The deletion below offset 2
-    frees no segment, so the request must fail.
+    Before a bug was fixed, the offset changed in memory, although the response was an error. The deletion below offset
+    2 frees no segment, so the request must fail.
     """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:

@@ -50,7 +50,7 @@ def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path) -> None:
     """The doctor also checks the Python that a plain Spark session would use.
 
-    Before the repair, it checked only its own Python, so it did not notice that a plain session does not know the
+    Before a bug was fixed, it checked only its own Python, so it did not notice that a plain session does not know the
     format `hmb`.
     """
     found = {each.name: each for each in doctor.examine()}["source"]
@@ -93,7 +93,7 @@ def test_a_plain_session_that_finds_the_data_source(other_python: Path, monkeypa
 def test_an_import_error_of_the_data_source_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the module of the data source cannot be imported, the user sees the reason.
 
-    Before the repair, PySpark ignored the import error, and the user saw only that the format was unknown.
+    Before a bug was fixed, PySpark ignored the import error, and the user saw only that the format was unknown.
     """
     pytest.importorskip("pyspark")
     monkeypatch.setitem(sys.modules, "hmb.spark.source", None)

@@ -101,7 +101,7 @@ def test_a_crash(
 def test_names_of_directories(spark: SparkSession, servers: str, topic: str, tmp_path: Path, name: str) -> None:
     """A load writes to the directory with exactly the given name.
 
-    Before the repair, Spark wrote to another directory if the name contained a character that URIs encode.
+    Before a bug was fixed, Spark wrote to another directory if the name contained a character that URIs encode.
     """
     fill(servers, topic, 0, 3)
     hmb.spark.load(topic, tmp_path / name / "t", servers, spark=spark)
@@ -124,7 +124,7 @@ def test_a_uri_of_a_file_is_a_path(spark: SparkSession, servers: str, topic: str
 def test_other_file_systems_are_refused(servers: str, topic: str, tmp_path: Path, directory: str) -> None:
     """A load refuses a path on another file system, such as `hdfs:`.
 
-    Before the repair, it wrote its manifest to a local folder with this name.
+    Before a bug was fixed, it wrote its manifest to a local folder with this name.
     """
     code, line = mistaken(topic, directory, "-b", servers)
     scheme = directory.partition(":")[0]
@@ -248,8 +248,8 @@ def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: 
 def test_options_cannot_choose_what_a_load_reads(servers: str, topic: str, tmp_path: Path, option: str) -> None:
     """A load refuses options that choose offsets.
 
-    Before the repair, the option startingTimestamp replaced the offsets of the load, and the manifest listed records
-    that were not loaded.
+    Before a bug was fixed, the option startingTimestamp replaced the offsets of the load, and the manifest listed
+    records that were not loaded.
     """
     code, line = mistaken(topic, str(tmp_path), "-b", servers, "--option", f"{option}=1")
     assert (code, line.partition(":")[2].strip().partition(":")[0]) == (1, f"option {option!r}")
@@ -269,8 +269,8 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
 def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
     """A load onto a full disk ends with an error of one line.
 
-    Before the repair, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the size
-    of files.
+    Before a bug was fixed, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the
+    size of files.
     """
     with hmb.Producer(servers) as producer:
         producer.send_many(topic, [random.Random(number).randbytes(1000) for number in range(4000)])
@@ -288,7 +288,7 @@ def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
 def test_ctrl_c_during_a_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ctrl-C during a load prints no traceback.
 
-    Before the repair, PySpark printed pages of tracebacks when it ended.
+    Before a bug was fixed, PySpark printed pages of tracebacks when it ended.
     """
     enough = threading.Event()
 

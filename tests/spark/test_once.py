@@ -90,7 +90,7 @@ def test_a_repeated_batch_with_other_rows_is_an_error(options: SinkOptions) -> N
 def test_the_error_of_changed_rows_names_its_cause_and_the_ways_out(options: SinkOptions) -> None:
     """If a repeated batch has different rows, the error names the cause and the remedies.
 
-    Before the repair, a query that is not deterministic, and that was killed between two commits, failed forever
+    Before a bug was fixed, a query that is not deterministic, and that was killed between two commits, failed forever
     without an explanation.
     """
     deliver_once(options, "query", 7, 0, iter([rows("a")]))

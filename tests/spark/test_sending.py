@@ -66,7 +66,8 @@ def restarting(directory: Path) -> Iterator[str]:
 def test_a_task_waits_for_a_broker_that_restarts(tmp_path: Path, exactly_once: bool) -> None:
     """A task waits for a broker that restarts.
 
-    Before the repair, the first request of each batch's new producer failed at once, and the streaming query ended.
+    Before a bug was fixed, the first request of each batch's new producer failed at once, and the streaming query
+    ended.
     """
     with restarting(tmp_path) as servers:
         options = SinkOptions(servers, topic="t", exactly_once=exactly_once)

@@ -101,7 +101,7 @@ def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str
 def test_mistakes_are_named_by_load(spark: SparkSession, servers: str, options: dict[str, str], message: str) -> None:
     """The error of `load` names a wrong option.
 
-    Before the repair, PySpark reported a wrong option of a streaming query as an UnboundLocalError.
+    Before a bug was fixed, PySpark reported a wrong option of a streaming query as an UnboundLocalError.
     """
     for reader in (spark.read, spark.readStream):
         with pytest.raises(Exception, match=message):

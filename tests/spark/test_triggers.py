@@ -209,7 +209,7 @@ def test_offsets_are_committed(servers: str, topic: str) -> None:
 def test_the_last_batch_of_available_now_is_committed(servers: str, topic: str) -> None:
     """The offsets of the last batch are committed to the group.
 
-    Before the repair, they were not, because Spark calls `commit` only when it starts the next batch.
+    Before a bug was fixed, they were not, because Spark calls `commit` only when it starts the next batch.
     """
     fill(servers, topic, [b"v"] * 3)
     reader = stream_of(servers, topic, commitOffsets="true", groupIdPrefix=f"g-{topic}")

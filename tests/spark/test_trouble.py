@@ -119,7 +119,7 @@ def test_a_streaming_write_whose_broker_is_away(
 ) -> None:
     """A streaming write waits for a broker that is not available.
 
-    Before the repair, each such query ended if the broker was away for one second.
+    Before a bug was fixed, each such query ended if the broker was away for one second.
     """
     with hmb.Admin(mortal.servers) as admin:
         raised(admin.create_topics([NewTopic("copy", 3)])["copy"])

@@ -259,8 +259,8 @@ def test_a_log_rolled_to_a_segment_whose_file_could_not_be_created(
 ) -> None:
     """If the log cannot create the file of a new segment, the append fails, and the log keeps its active segment.
 
-    Before the repair, the log used the new segment without its file. Compaction then treated the last segment on disk
-    as closed, and a crash lost its last batch.
+    Before a bug was fixed, the log used the new segment without its file. Compaction then treated the last segment on
+    disk as closed, and a crash lost its last batch.
     """
     log = open_log(segment_bytes=100)
     log.append(batch(1))

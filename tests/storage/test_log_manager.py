@@ -67,7 +67,7 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
 def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A close waits until the housekeeping thread has finished its work on the segments.
 
-    Before the repair, a slow thread still deleted segments after the close, when another broker had opened the
+    Before a bug was fixed, a slow thread still deleted segments after the close, when another broker had opened the
     directory.
     """
     logs = opened(tmp_path)

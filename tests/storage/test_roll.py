@@ -49,8 +49,8 @@ def test_a_power_cut_could_leave_a_hole_in_front_of_a_later_segment(
 ) -> None:
     """A log syncs its active segment before it creates the next one.
 
-    Before the repair, it did not. After a power cut, the new segment could exist although the end of the old one was
-    missing.
+    Before a bug was fixed, it did not. After a power cut, the new segment could exist although the end of the old one
+    was missing.
     """
     log = open_log(segment_bytes=3 * SIZE)
     synced = Synced(monkeypatch)

@@ -33,7 +33,7 @@ def test_a_producer_waits_until_a_full_disk_has_room_again(broker: hmb.Broker) -
 def test_the_broker_accepts_records_as_soon_as_a_full_disk_has_room_again(broker: hmb.Broker) -> None:
     """The broker accepts records as soon as the fault of a full disk ends.
 
-    Before the repair, it refused records for up to a second longer, so the next test failed.
+    Before a bug was fixed, it refused records for up to a second longer, so the next test failed.
     """
     with broker.disk.full(), pytest.raises(hmb.KafkaError, match="KAFKA_STORAGE_ERROR"):
         broker.produce("t", "a")

@@ -38,7 +38,7 @@ def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
 def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
     """The embedded broker refuses an unknown setting, and the error suggests the nearest name.
 
-    Before the repair, a misspelt setting was ignored.
+    Before a bug was fixed, a misspelt setting was ignored.
     """
     with pytest.raises(ConfigError, match=r"'num\.partition', did you mean 'num\.partitions'"):
         hmb.Broker(config={"num.partition": 3})
@@ -179,7 +179,8 @@ def test_topics_survive_a_kill_on_a_temporary_directory() -> None:
 def test_a_client_that_has_closed_its_connections_is_not_counted() -> None:
     """A client that has closed its connections no longer counts as connected.
 
-    Before the repair, a closed consumer was counted for another 0.5 s, because the broker still waited with its fetch.
+    Before a bug was fixed, a closed consumer was counted for another 0.5 s, because the broker still waited with its
+    fetch.
     """
     with hmb.Broker() as broker:
         broker.create_topic("t")

@@ -162,7 +162,7 @@ def test_the_fixture_and_the_report_of_a_failed_test(pytester: pytest.Pytester) 
 def test_a_heartbeat_whose_topics_are_null_is_recorded() -> None:
     """The broker records a KIP-848 heartbeat whose list of topics is null, which means "unchanged".
 
-    Before the repair, recording such a heartbeat failed.
+    Before a bug was fixed, recording such a heartbeat failed.
     """
     with hmb.Broker() as broker:
         broker.produce("t", "a")

@@ -18,7 +18,7 @@ def test_a_checkout_keeps_the_jars_that_it_fetches(tmp_path: Path) -> None:
 def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package downloads jars to the user's cache.
 
-    Before the repair, it downloaded them to a folder among the installed Python packages.
+    Before a bug was fixed, it downloaded them to a folder among the installed Python packages.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert jars.fetch_folder(tmp_path) == tmp_path / "cache" / "hmb" / "kafka"
@@ -30,7 +30,7 @@ def test_an_installed_package_has_a_folder_in_the_users_cache(tmp_path: Path, mo
 def test_the_script_is_part_of_the_package() -> None:
     """The script that downloads jars is part of the package.
 
-    Before the repair, it was in the folder of the tests, which the package does not contain.
+    Before a bug was fixed, it was in the folder of the tests, which the package does not contain.
     """
     assert fetch.SCRIPT.parent == Path(fetch.__file__).parent and fetch.SCRIPT.exists()
     assert (fetch.SCRIPT.parent / "maven.sh").exists()

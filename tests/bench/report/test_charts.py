@@ -47,8 +47,8 @@ def test_dots_are_the_medians_of_the_cells() -> None:
 def test_compared_columns_have_a_panel_of_their_ratios() -> None:
     """A chart has a second panel with the ratios to Kafka.
 
-    Before the repair, a chart had only one panel. If one workload was much faster than the others, small differences
-    between brokers were not visible.
+    Before a bug was fixed, a chart had only one panel. If one workload was much faster than the others, small
+    differences between brokers were not visible.
     """
     compared = replace(VIEW, columns=(Column("rate", "records/s", compare=True), Column("rate", "not compared")))
     rates, over = compared.charts(RATES)["x"].axes
@@ -71,7 +71,7 @@ def test_curves_have_a_chart_for_each_thing_and_a_panel_for_each_unit() -> None:
 def test_every_published_file_has_tables_and_charts(path: Path) -> None:
     """Every published file of results has tables and charts.
 
-    Before the repair, only the benchmarks thesis, growth and threads had charts.
+    Before a bug was fixed, only the benchmarks thesis, growth and threads had charts.
     """
     ((origin, samples),) = by_origin([path]).items()
     view = view_of(origin.suite)

@@ -76,7 +76,7 @@ def test_a_log_that_ends_elsewhere_is_not_a_result(monkeypatch: pytest.MonkeyPat
 def test_all_brokers_get_the_same_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """All brokers get the same warm-up.
 
-    Before the repair, the warm-up was too short for Kafka's JVM. Kafka's measured CPU time then included the
+    Before a bug was fixed, the warm-up was too short for Kafka's JVM. Kafka's measured CPU time then included the
     compilation of its code.
     """
     sent: list[tuple[str, Workload]] = []

@@ -176,7 +176,7 @@ def test_the_wait_for_a_dead_broker_is_reported(
 ) -> None:
     """While the broker is not available, `hmb consume` reports that it waits.
 
-    Before the repair, it printed nothing for half a minute. In a group, it repeated one warning.
+    Before a bug was fixed, it printed nothing for half a minute. In a group, it repeated one warning.
     """
     monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
     monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)

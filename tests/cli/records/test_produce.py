@@ -162,7 +162,7 @@ def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
 ) -> None:
     """After Ctrl-C, the count of sent records is correct.
 
-    Before the repair, the log contained the records, but `hmb produce` reported them as not sent.
+    Before a bug was fixed, the log contained the records, but `hmb produce` reported them as not sent.
     """
     send_many = Producer.send_many
 

@@ -59,7 +59,7 @@ def test_a_closed_standard_error_does_not_reuse_a_descriptor(servers: str) -> No
 def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers: str, run: Hmb) -> None:
     """A consumer that gets no records ends when the reader of its pipe closes the pipe.
 
-    Before the repair, `hmb consume t --from-beginning | head -2` waited for a record although `head` had ended.
+    Before a bug was fixed, `hmb consume t --from-beginning | head -2` waited for a record although `head` had ended.
     """
     run("produce", "short", "-b", servers, stdin="1\n2\n3\n")
     consumer = start("consume", "short", "--from-beginning", "-b", servers)
@@ -72,7 +72,7 @@ def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers
 def test_output_that_ctrl_c_interrupts_is_not_written_twice() -> None:
     """Ctrl-C during the output does not repeat lines.
 
-    Before the repair, `hmb consume` printed its last lines a second time.
+    Before a bug was fixed, `hmb consume` printed its last lines a second time.
     """
     program = """
 import io, signal, sys

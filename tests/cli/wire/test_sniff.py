@@ -124,7 +124,7 @@ def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
 def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
     """The output names an API even if its key is 0, which is the key of Produce.
 
-    Before the repair, this key was not printed, because 0 is also the field's default.
+    Before a bug was fixed, this key was not printed, because 0 is also the field's default.
     """
     versions = ApiVersionsResponse.ApiVersion
     response = ApiVersionsResponse(api_keys=[versions(api_key=0, max_version=13), versions(api_key=1, max_version=18)])

@@ -405,7 +405,7 @@ def test_a_callback_that_raises_leaves_poll_and_spoils_nothing(servers: str) -> 
 def test_an_unknown_error_of_the_server_is_retried() -> None:
     """The consumer retries a fetch after UNKNOWN_SERVER_ERROR, as Kafka's consumer does.
 
-    Before the repair, a poll raised this error at once.
+    Before a bug was fixed, a poll raised this error at once.
     """
     with hmb.Broker() as broker:
         broker.produce("t", "a", "b")

@@ -55,7 +55,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 def test_content_was_held_twice_while_it_was_returned(codec: Codec) -> None:
     """`decompress` holds the content in memory once.
 
-    Before the repair, it made a copy of the result. For gzip, it also kept all pieces until it joined them.
+    Before a bug was fixed, it made a copy of the result. For gzip, it also kept all pieces until it joined them.
     """
     packed = compress(codec, bytes(8 * MB))
     tracemalloc.start()

@@ -98,7 +98,8 @@ def test_old_messages_are_sent_unchanged() -> None:
 def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
     """The messages for an old client have at most the size limit of the fetch.
 
-    Before the repair, only the size of each batch was limited. A batch of 31 KB (zstd) became a response of 900 MiB.
+    Before a bug was fixed, only the size of each batch was limited. A batch of 31 KB (zstd) became a response of 900
+    MiB.
     """
     batches = [
         encode_batch(
@@ -135,8 +136,8 @@ def changed(data: bytes, position: int) -> bytes:
 def test_a_damaged_batch_became_messages_with_right_crcs(magic: int, codec: Codec) -> None:
     """A damaged batch is not converted.
 
-    Before the repair, the conversion did not check the batch's CRC. It gave each converted record a new, correct CRC,
-    so nobody could notice the damage.
+    Before a bug was fixed, the conversion did not check the batch's CRC. It gave each converted record a new, correct
+    CRC, so nobody could notice the damage.
     """
     whole = [encode_batch([Record(value=b"a"), Record(value=b"b")], base_offset=2 * n, codec=codec) for n in range(3)]
     size = len(whole[0])
@@ -176,7 +177,7 @@ def test_records_that_cannot_be_read_end_the_messages() -> None:
 def test_a_conversion_was_held_as_a_whole_until_it_was_sent() -> None:
     """A conversion holds only one batch and one piece of the result in memory.
 
-    Before the repair, it held the whole result until it was sent. 50 clients that read nothing then took 4 GB.
+    Before a bug was fixed, it held the whole result until it was sent. 50 clients that read nothing then took 4 GB.
     """
     data = b"".join(batches_of(*[500_000] * 40))
     measured = conversion(data, 1, 0, PLENTY)

@@ -170,8 +170,8 @@ def test_batches_that_no_producer_may_send(magic: int) -> None:
 def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
     """All wrappers of a message set share one limit for decompressed bytes.
 
-    Before the repair, the limit applied to each wrapper alone. 120 KiB of wrappers then held the log's lock for half a
-    minute.
+    Before a bug was fixed, the limit applied to each wrapper alone. 120 KiB of wrappers then held the log's lock for
+    half a minute.
     """
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
@@ -183,7 +183,7 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
     """A wrapper with very many messages is decoded one message at a time.
 
-    Before the repair, all messages became objects at once, so a wrapper of a few KB took a gigabyte.
+    Before a bug was fixed, all messages became objects at once, so a wrapper of a few KB took a gigabyte.
     """
     inside = encode_message(0, 1, 0, 5, None, None) * 50_000
     wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))

@@ -47,7 +47,7 @@ def damage(log: Log, offset: int, place: int) -> str:
 def test_a_search_by_time_used_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
     """A search by time skips a damaged batch.
 
-    Before the repair, it used the batch's timestamp, which the damage had changed.
+    Before a bug was fixed, it used the batch's timestamp, which the damage had changed.
     """
     named = damage(log, 4, place)
     for _ in range(3):
@@ -69,7 +69,7 @@ def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_o
 def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     """A search by time repairs a batch whose length is wrong, and continues.
 
-    Before the repair, the search ended with an error.
+    Before a bug was fixed, the search ended with an error.
     """
     damage(log, 4, LENGTH + 2)
     damage(log, 7, LENGTH + 2)

@@ -119,8 +119,8 @@ def test_a_missing_key_and_a_wrong_timestamp_are_reported_together(log_at_now: L
 def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: dict[str, object]) -> None:
     """An error names a limited number of wrong records of a batch.
 
-    Before the repair, it named all 1.25 million records of a compressed batch of 1 MB. The check took 9 s and 1 GB of
-    memory, and the response had 182 MB.
+    Before a bug was fixed, it named all 1.25 million records of a compressed batch of 1 MB. The check took 9 s and 1 GB
+    of memory, and the response had 182 MB.
     """
     key = b"k" if "cleanup_policy" not in config else None
     data = many_records(5 * MOST_RECORDS, LATEST + 1, key)
@@ -280,7 +280,7 @@ def test_nothing_is_decompressed_beyond_the_broker_s_limit(
 ) -> None:
     """The log respects the setting max.decompressed.message.bytes.
 
-    Before the repair, the log always used a limit of 32 MiB.
+    Before a bug was fixed, the log always used a limit of 32 MiB.
     """
     with pytest.raises(KafkaError) as error:
         log_at_now(**config, max_decompressed=1_000).append(data)
@@ -294,7 +294,7 @@ def test_old_messages_get_later_offsets_after_a_faster_append(
 ) -> None:
     """The log decompresses old messages before it takes its lock, so another append may be faster.
 
-    Before the repair, a message set of 100,000 wrappers held the lock for 1.8 s.
+    Before a bug was fixed, a message set of 100,000 wrappers held the lock for 1.8 s.
     """
     log, assign = log_at_now(), preparation.assign_offsets
 

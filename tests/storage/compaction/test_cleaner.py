@@ -39,8 +39,8 @@ def test_after_a_failed_swap_the_next_round_deleted_the_new_segment(
 ) -> None:
     """If the cleaner fails to rename a new segment, the next round keeps this segment.
 
-    Before the repair, the log used the new segment under its temporary name, which ends with `.swap`. The next round
-    wrote a file with the same name, and then deleted it.
+    Before a bug was fixed, the log used the new segment under its temporary name, which ends with `.swap`. The next
+    round wrote a file with the same name, and then deleted it.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -86,8 +86,8 @@ def early(log: Log) -> list[bytes | None]:
 def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
     """The cleaner starts at offset 0 of a topic that was created again.
 
-    Before the repair, it started at the cleaner's position in the deleted topic's log. It removed a key's tombstone,
-    but kept an older value of the key below this position. So a deleted key had a value again.
+    Before a bug was fixed, it started at the cleaner's position in the deleted topic's log. It removed a key's
+    tombstone, but kept an older value of the key below this position. So a deleted key had a value again.
     """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
@@ -189,7 +189,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
 ) -> None:
     """If the cleaner fails in one log, it still compacts the other logs.
 
-    Before the repair, an error in one log (for example a cut segment) ended this round and each later round.
+    Before a bug was fixed, an error in one log (for example a cut segment) ended this round and each later round.
     """
     logs, cleaner = opened(tmp_path)
     made = [logs.create(TopicPartition("t", number), CONFIG, uuid4()) for number in range(3)]

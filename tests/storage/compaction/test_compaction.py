@@ -140,7 +140,7 @@ def test_small_neighbors_become_one_segment(log: Log) -> None:
 def test_an_accepted_batch_can_be_compacted(directory: Path) -> None:
     """The cleaner can compact every batch that the log accepts.
 
-    Before the repair, it failed on a batch of 33 MiB, although max.decompressed.message.bytes allowed this size.
+    Before a bug was fixed, it failed on a batch of 33 MiB, although max.decompressed.message.bytes allowed this size.
     """
     log = Log(directory, replace(CONFIG, max_decompressed=64 << 20), clean=True)
     log.append(change_batch([(b"k", bytes(33 << 20))], Codec.ZSTD))

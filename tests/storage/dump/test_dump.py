@@ -115,7 +115,7 @@ def test_bytes_that_are_not_a_batch_end_the_dump(junk: bytes, write: Write) -> N
 def test_zeros_up_to_the_end_are_explained_as_preallocated_space(write: Write) -> None:
     """The dump explains zeros at the end of a log as preallocated space.
 
-    Before the repair, it reported them as "12 bytes" of "a message of magic 0".
+    Before a bug was fixed, it reported them as "12 bytes" of "a message of magic 0".
     """
     ((position, why),) = damages(write(batch(0), bytes(1 << 20)))
     assert position == len(batch(0))

@@ -36,7 +36,7 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
     """The dump names the first few index entries without a batch, and the number of the others.
 
-    Before the repair, it printed one line for each such entry.
+    Before a bug was fixed, it printed one line for each such entry.
     """
     index = partition / "00000000000000000000.index"
     lines = damages(index, verify=verify)

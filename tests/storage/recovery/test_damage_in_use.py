@@ -75,7 +75,7 @@ def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
 ) -> None:
     """A reader gets past a damaged batch of a running broker.
 
-    Before the repair, the reader never got past it. The log has ten batches in three segments.
+    Before a bug was fixed, the reader never got past it. The log has ten batches in three segments.
     """
     log = filled(data)
     path = log.segments[number // 4].path
@@ -170,7 +170,7 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
 def test_a_flipped_bit_in_a_time_index_hid_records(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
     """One flipped bit in a time index does not change the result of a search by time.
 
-    Before the repair, one search returned offset 78 instead of 21.
+    Before a bug was fixed, one search returned offset 78 instead of 21.
     """
     log = open_log(index_interval_bytes=100)
     for number in range(60):
@@ -246,8 +246,8 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
 def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: LogMaker) -> None:
     """Fetch responses list all aborted transactions, even if one entry of the offset index is wrong.
 
-    The wrong entry may follow the fetched region. Before the repair, a position below 0 in an entry caused an internal
-    error.
+    The wrong entry may follow the fetched region. Before a bug was fixed, a position below 0 in an entry caused an
+    internal error.
     """
     log = transactions(open_log)
     expected = committed_offsets(log, 300)

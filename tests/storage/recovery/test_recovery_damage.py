@@ -108,7 +108,7 @@ def test_damage_before_the_recovery_point_hid_the_intact_batches_after_it(
 ) -> None:
     """Recovery keeps the intact batches after damage below the recovery point.
 
-    These batches were on disk, so clients may have read them. Before the repair, readers did not get them.
+    These batches were on disk, so clients may have read them. Before a bug was fixed, readers did not get them.
     """
     path = filled(open_log, 4).segments[0].path
     damaged = flip(path, SIZE + 70)

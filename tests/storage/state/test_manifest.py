@@ -69,8 +69,8 @@ def test_nothing_is_reported_of_files_that_nobody_changed(
 ) -> None:
     """A start reports no file that nobody has changed.
 
-    Before the repair, the manifest contained the sizes that a segment's indexes had before the segment was closed. So
-    the start reported these indexes.
+    Before a bug was fixed, the manifest contained the sizes that a segment's indexes had before the segment was closed.
+    So the start reported these indexes.
     """
     log = data.start(config)
     for _ in range(4):
@@ -144,8 +144,8 @@ def test_a_compacted_log_with_gaps_was_emptied_when_its_policy_had_changed(
 ) -> None:
     """A compacted log with gaps keeps its records if its cleanup policy changes before a start.
 
-    Before the repair, the start emptied the log. The log end offset fell from 130 to 0, and the log assigned the same
-    offsets again.
+    Before a bug was fixed, the start emptied the log. The log end offset fell from 130 to 0, and the log assigned the
+    same offsets again.
     """
     log = data.start(COMPACTED)
     for number in range(130):
@@ -244,8 +244,8 @@ def test_a_damaged_topic_id_was_replaced_by_a_new_one(
 ) -> None:
     """The broker restores a damaged topic id from the manifest.
 
-    Before the repair, it assigned a new id. All groups then had the committed offset -1, because their offsets belonged
-    to the old id.
+    Before a bug was fixed, it assigned a new id. All groups then had the committed offset -1, because their offsets
+    belonged to the old id.
     """
     data.start()
     assert data.logs is not None
@@ -272,7 +272,7 @@ def test_a_changed_identity_is_refused(data: DataDirectory) -> None:
 def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataDirectory) -> None:
     """If a directory has the name of a snapshot, the start fails, and the error names the directory.
 
-    Before the repair, the broker started, but each of its stops failed.
+    Before a bug was fixed, the broker started, but each of its stops failed.
     """
     fill(data.start())
     data.stop()
@@ -293,7 +293,8 @@ def test_the_old_entries_of_a_cut_manifest_were_used(
 ) -> None:
     """The broker ignores the entries of a cut manifest, because they may be too old.
 
-    Before the repair, it used them. It then reported damage for each file that had been written after these entries.
+    Before a bug was fixed, it used them. It then reported damage for each file that had been written after these
+    entries.
     """
     log = fill(data.start())
     assert data.logs is not None
