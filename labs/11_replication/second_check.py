@@ -49,7 +49,7 @@ def test_unknown_epochs(answer):
 
 
 def logs(rng):
-    """Yield pairs of logs, as the epochs of their records: the follower's log and the leader's. Small pairs first."""
+    """Yield pairs of logs, the follower's and the leader's, each as the epochs of its records. Short logs are first."""
     yield [0, 0], [0, 0]
     yield [0, 0, 0], [0, 0, 1]
     yield [0, 0], [0, 0, 1, 1]
