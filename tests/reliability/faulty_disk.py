@@ -9,8 +9,8 @@ of one directory. It does three things:
 - It writes a copy of the directory as a power failure would leave it. Each file has its content at the last successful
   sync.
 
-Limit: the names of files survive a power failure. The log layer syncs directories, which test_durability_order checks
-with strace.
+Limit: the names of files survive a simulated power failure. On a real disk, a name is safe only after its directory is
+synced. test_durability_order checks with strace that the log syncs directories.
 """
 
 from __future__ import annotations

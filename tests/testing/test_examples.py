@@ -1,4 +1,4 @@
-"""Tests that run the documentation's examples which the build of the documentation does not run."""
+"""Tests that run the documentation's examples. The build of the documentation does not run these examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ApiVersions: unknown versions, invalid client names, and requests of APIs that do not exist."""
+"""Test cases for ApiVersions: unknown versions, invalid client names, and requests of APIs that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: topics, brokers, and invalid resource types."""
+"""Test cases for DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, with valid and invalid resource types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848): invalid epochs, ids and subscriptions."""
+"""Test cases for ConsumerGroupHeartbeat and ConsumerGroupDescribe: invalid epochs, ids and subscriptions (KIP-848)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTopics: invalid names, counts, assignments and settings, with and without `validate_only`."""
+"""Test cases for CreateTopics: invalid names, counts, assignments and settings, with and without `validate_only`."""
 
 from __future__ import annotations
 

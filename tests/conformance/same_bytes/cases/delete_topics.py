@@ -1,4 +1,4 @@
-"""DeleteTopics: topics given by name, by id, by both, and by neither."""
+"""Test cases for DeleteTopics: a topic is given by its name, by its id, by both, or by neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch: invalid offsets, sizes, sessions and epochs."""
+"""Test cases for Fetch: invalid offsets, sizes, sessions and epochs."""
 
 from __future__ import annotations
 

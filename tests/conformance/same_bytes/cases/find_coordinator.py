@@ -1,4 +1,4 @@
-"""FindCoordinator: all types of keys, valid and invalid."""
+"""Test cases for FindCoordinator: all types of keys, with valid and with invalid keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups and DeleteGroups: groups in all states, and groups that do not exist."""
+"""Test cases for DescribeGroups, ListGroups and DeleteGroups: groups in each state, and unknown groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InitProducerId: requests without a transactional id, and requests with invalid values."""
+"""Test cases for InitProducerId: requests without a transactional id, and requests with invalid values."""
 
 from __future__ import annotations
 

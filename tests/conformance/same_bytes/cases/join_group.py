@@ -1,4 +1,4 @@
-"""JoinGroup: invalid ids, timeouts and protocols; static members; two members that must agree on a protocol."""
+"""Test cases for JoinGroup: invalid ids, timeouts and protocols, static members, and the protocol of two members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ListOffsets: timestamps, special timestamps, epochs, unknown topics and partitions."""
+"""Test cases for ListOffsets: timestamps, special timestamps, epochs, unknown topics and partitions."""
 
 from __future__ import annotations
 

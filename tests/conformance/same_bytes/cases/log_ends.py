@@ -1,4 +1,4 @@
-"""DeleteRecords and OffsetForLeaderEpoch: the start of a log, and the end offsets of its leader epochs."""
+"""Test cases for DeleteRecords and OffsetForLeaderEpoch: the start of a log and the ends of its leader epochs."""
 
 from __future__ import annotations
 

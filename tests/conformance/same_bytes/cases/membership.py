@@ -1,4 +1,4 @@
-"""SyncGroup, Heartbeat and LeaveGroup: wrong generations, member ids, instance ids and group states."""
+"""Test cases for SyncGroup, Heartbeat and LeaveGroup: wrong generations, ids and group states."""
 
 from __future__ import annotations
 

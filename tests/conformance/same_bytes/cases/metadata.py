@@ -1,4 +1,4 @@
-"""Metadata: all ways to select topics, and invalid names."""
+"""Test cases for Metadata: all ways to select topics, and invalid names."""
 
 from __future__ import annotations
 

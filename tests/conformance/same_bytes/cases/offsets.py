@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete: by simple consumers, by members, and for groups that do not exist."""
+"""Test cases for OffsetCommit, OffsetFetch and OffsetDelete: simple consumers, members, and unknown groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders, reassignments, DescribeLogDirs, DescribeCluster and DescribeTopicPartitions."""
+"""Test cases for the APIs of partitions, replicas, log directories and the cluster, for example CreatePartitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce: invalid topics and partitions, invalid acks, and invalid batches."""
+"""Test cases for Produce: invalid topics and partitions, invalid acks, and invalid batches."""
 
 from __future__ import annotations
 

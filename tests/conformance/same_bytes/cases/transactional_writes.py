@@ -1,4 +1,4 @@
-"""Produce, TxnOffsetCommit and WriteTxnMarkers in transactions, and the records that consumers see afterwards."""
+"""Test cases for Produce, TxnOffsetCommit and WriteTxnMarkers, and for the records that consumers then see."""
 
 from __future__ import annotations
 

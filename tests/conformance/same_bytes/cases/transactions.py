@@ -1,4 +1,4 @@
-"""Requests that a transaction coordinator receives, with valid and with invalid values.
+"""Test cases for a transaction coordinator: valid and invalid requests.
 
 The requests are InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, DescribeTransactions and ListTransactions.
 """

@@ -1,4 +1,4 @@
-"""The versions just outside Kafka 4.3's ranges: versions that Kafka has dropped, and versions that do not exist yet."""
+"""Test cases for the versions just outside of Kafka 4.3's ranges: versions that are too old or too new."""
 
 from __future__ import annotations
 
