@@ -18,16 +18,26 @@ import os
 from pathlib import Path
 from types import ModuleType
 
+from ..cli.lab.workspace import (  # type: ignore[import-not-found]  # Mypy checks this folder as a package `labs`.
+    WorkspaceError,
+    locate,
+)
+
 SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_answer` imports the solution of a lab
 
 
 def load_answer(number: int) -> ModuleType:
-    """Import `answer.py` from the current folder, for a notebook that measures it.
+    """Import the student's `answer.py`, for a notebook that measures it. Find its folder as `hmb lab check` does.
 
     If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError
     if the file does not exist, and any exception that the file raises while it is imported.
     """
-    return load_solution(number) if os.environ.get(SOLUTIONS) else _load(Path("answer.py"))
+    if os.environ.get(SOLUTIONS):
+        return load_solution(number)
+    try:
+        return _load(locate(number, Path.cwd()).answer())
+    except WorkspaceError as error:
+        raise FileNotFoundError(str(error)) from error
 
 
 def load_solution(number: int) -> ModuleType:

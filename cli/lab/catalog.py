@@ -14,6 +14,21 @@ OWN_PAGES = ("lab.md", "hints.md")  # the pages that every lab has
 REQUIREMENT = re.compile(r"^def test_", re.MULTILINE)
 HINT = re.compile(r"^## ", re.MULTILINE)
 
+HOW_TO_RUN = """
+```text
+hmb lab start {number}
+```
+
+This command creates the folder `lab-{number:02}`. Each program of this page uses variables of the programs before it.
+Run the programs in this folder, in one of two ways:
+
+- In Jupyter: `pip install notebook`, then `jupyter notebook lab.ipynb`.
+- In a terminal: `python lab.py`. This file contains all programs of the page in their order, and saves
+  each plot as a PNG file.
+
+A program that calls `load_answer` runs your own answer, so it needs a complete `answer.py`.
+"""
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -48,6 +63,12 @@ class Lab:
     def text(self) -> str:
         """The lab's notebook in MyST Markdown."""
         return (self.folder / "lab.md").read_text(encoding="utf-8")
+
+    @property
+    def page(self) -> str:
+        """The lab's notebook. Below its heading, it says how a student starts the lab, and runs its programs."""
+        heading = f"\n# {self.title}\n"
+        return self.text.replace(heading, heading + HOW_TO_RUN.format(number=self.number), 1)
 
     @property
     def further_notebooks(self) -> dict[str, str]:

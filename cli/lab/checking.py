@@ -39,11 +39,13 @@ class CheckFailed(Exception):
 class Result:
     """The result for one requirement.
 
-    `error` is a text that says what the answer does wrong. It is None if the answer meets the requirement.
+    `error` is a text that says what the answer does wrong. It is None if the answer meets the requirement. `printed` is
+    the end of the text that the answer printed during the test.
     """
 
     requirement: str
     error: str | None
+    printed: str = ""
 
 
 def check(
@@ -95,13 +97,16 @@ def _results(events: list[dict[str, str | None]], output: str, answer: str, why_
     if broken:
         raise CheckFailed(str(broken[0]))
     names = [str(event["planned"]) for event in events if "planned" in event]
-    ended = {str(event["ended"]): event["error"] for event in events if "ended" in event}
+    ended = {str(event["ended"]): event for event in events if "ended" in event}
     begun = [str(event["begun"]) for event in events if "begun" in event]
     if not names:
         why = f"; its output ends: {output[-400:].strip()}" if output.strip() else ""
         what = f"has ended the process while it was imported, or it starts processes{why}"
         raise CheckFailed(f"{answer}: {STUCK}" if why_ended == STUCK else f"{answer} {what}")
-    results = [Result(name, ended[name]) for name in names if name in ended]
+    done = [(name, ended[name]) for name in names if name in ended]
+    results = [Result(name, event["error"], event.get("printed") or "") for name, event in done]
+    if len(results) == len(names) and len(errors := {each.error for each in results}) == 1 and None not in errors:
+        raise CheckFailed(f"all requirements fail for the same reason: {errors.pop()}")
     for name in names[len(results) :]:
         is_current = bool(begun) and begun[-1] == name
         results.append(Result(name, why_ended if is_current else f"not checked, because {why_ended}"))

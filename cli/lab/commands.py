@@ -26,6 +26,7 @@ from .jupyter import notebook_file
 from .workspace import NOT_STARTED, NotStarted, Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two checks whether the answer's file has changed
+PRINTED_LINES = 10  # the number of lines of an answer's output that a failed requirement shows
 number_argument = click.argument("number", type=click.IntRange(min=1), metavar="N")
 second_option = click.option(
     "--second", "exercise", is_flag=True, callback=lambda *given: SECOND if given[2] else FIRST,
@@ -107,11 +108,12 @@ def start(number: int, seed: str | None, exercise: Exercise) -> None:
 
 
 def _start(lab: Lab, seed: str | None) -> None:
-    texts = {"lab": lab.text, **lab.further_notebooks}
+    texts = {"lab": lab.page, **lab.further_notebooks}
     chosen = secrets.randbelow(10**9) if seed is None else grading.seed_of(seed)
     made = workspace.start(lab, Path.cwd(), chosen, {name: notebook_file(text) for name, text in texts.items()})
     click.echo(f"{lab.title}\n")
     click.echo(f"read      {made.folder.name}/lab.md (or open {made.folder.name}/lab.ipynb in Jupyter)")
+    click.echo(f"run       python lab.py, in the folder {made.folder.name} (the programs of lab.md)")
     for name in lab.further_notebooks:
         click.echo(f"also      {made.folder.name}/{name}.ipynb, which needs Spark: pip install 'hmb[spark]'")
     click.echo(f"complete  {made.folder.name}/answer.py")
@@ -140,10 +142,12 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
     except (CheckFailed, WorkspaceError) as error:
         raise CliError(str(error)) from error
     found.add_check(results, exercise)
+    shown: set[str] = set()
     for result in results:
         click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {result.requirement}")
         if result.error is not None:
-            click.echo("      " + result.error.replace("\n", "\n      "))
+            _show_error(result, result.error in shown)
+            shown.add(result.error)
     missing = sum(result.error is not None for result in results)
     if missing:
         help_ = f" (hmb lab hint {found.lab.number} may help)" if exercise is FIRST else ""
@@ -152,6 +156,14 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
         what = f"lab {found.lab.number}" if exercise is FIRST else f"the second exercise of lab {found.lab.number}"
         click.echo(f"all {len(results)} requirements are met: {what} is passed")
     return results
+
+
+def _show_error(result: Result, is_repeated: bool) -> None:
+    """Show why a requirement fails, and the end of the text that the answer has printed."""
+    error = "the same error as above" if is_repeated else result.error or ""
+    click.echo("      " + error.replace("\n", "\n      "))
+    for line in result.printed.splitlines()[-PRINTED_LINES:]:
+        click.echo(f"      printed: {line}")
 
 
 @command.command()
@@ -246,11 +258,13 @@ def export(number: int, target: str, exercise: Exercise) -> None:
 @command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
-def grade(folder: Path, as_csv: bool) -> None:
+@click.pass_context
+def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
     """Check the answers of a whole class, which are in files DIR/STUDENT/lab-NN/answer.py.
 
     Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. STUDENT is the name of a student, from which
-    the command computes the seed of the random cases.
+    the command computes the seed of the random cases. If a student has no answer to a lab that another student has
+    submitted, a line says so, and the exit code is 1.
     """
     try:
         found = grading.submissions(folder)
@@ -262,12 +276,15 @@ def grade(folder: Path, as_csv: bool) -> None:
     lines = csv.writer(sys.stdout, lineterminator="\n")
     if as_csv:
         lines.writerow(field.name for field in fields(grading.Grade))
-    for each in grading.grades(found):
+    missing = grading.missing(folder, found)
+    for each in (*grading.grades(found), *missing):
         if as_csv:
             lines.writerow(asdict(each).values())
         else:
             what = f"{each.student:20} lab {each.lab:2} {each.exercise:6}"
-            click.echo(f"{what}  {each.passed} of {each.of}  {each.problem[:100]}".rstrip())
+            click.echo(f"{what}  {each.passed} of {each.of}  {each.problem}".rstrip())
+    if missing:
+        ctx.exit(ERROR)
 
 
 def _gradescope(results: Sequence[Result], found: Workspace) -> dict[str, object]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .catalog import EXERCISES, Exercise, Lab, find
+from .catalog import EXERCISES, FIRST, Exercise, Lab, find
 from .checking import CheckFailed, Result, check
 
 LAB_FOLDER = re.compile(r"lab-(\d\d)")
@@ -59,6 +59,19 @@ def submissions(folder: Path) -> list[Submission]:
             answers = [each for each in EXERCISES if (place / each.answer).is_file()]
             found += [Submission(place.parent.name, find(int(name[1])), each, place / each.answer) for each in answers]
     return found
+
+
+def missing(folder: Path, found: list[Submission]) -> list[Grade]:
+    """Return a grade for each first answer that one student has submitted and another student has not."""
+    first = {(each.student, each.lab) for each in found if each.exercise is FIRST}
+    students = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    labs = sorted({lab for _, lab in first}, key=lambda lab: lab.number)
+    return [
+        Grade(student, lab.number, FIRST.name, 0, lab.requirement_count(), f"lab-{lab.number:02}/answer.py is missing")
+        for student in students
+        for lab in labs
+        if (student, lab) not in first
+    ]
 
 
 def grades(found: list[Submission]) -> Iterator[Grade]:

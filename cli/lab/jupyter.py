@@ -1,4 +1,4 @@
-"""Convert the notebooks of the labs from MyST Markdown to Jupyter's format.
+"""Convert the notebooks of the labs from MyST Markdown to Jupyter's format, or to a Python program.
 
 The notebooks of a lab are stored as text (MyST Markdown), which is easy to read, also in the output of `git diff`. In
 this text, code is between lines of three backquotes, and the first of these lines contains `{code-cell}`. Everything
@@ -14,6 +14,30 @@ import re
 CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+HEAD = """\
+\"\"\"The programs of lab {number}, in the order of lab.md. Run them with: python lab.py\"\"\"
+
+import matplotlib
+
+matplotlib.use("Agg")  # Plots are saved as files. No window opens.
+"""
+SAVE = """
+figure.savefig("plot-{number}.png")
+print("saved plot-{number}.png")
+"""
+PLOT = re.compile(r"^figure, ", re.MULTILINE)
+
+
+def program(text: str, number: int) -> str:
+    """Return the code of a notebook as one program. It saves the plots as plot-1.png, plot-2.png, and so on."""
+    parts, plots = [HEAD.format(number=number)], 0
+    for position, code in enumerate(CODE.findall(text), 1):
+        parts.append(f"\n# Program {position}\n\n{code}")
+        if PLOT.search(code):
+            plots += 1
+            parts.append(SAVE.format(number=plots))
+    return "".join(parts)
 
 
 def notebook_file(text: str) -> str:

@@ -15,12 +15,15 @@ A process that the answer has forked ends when the current test ends, and writes
 
 from __future__ import annotations
 
+import ast
 import errno
 import importlib.util
 import json
+import linecache
 import mmap
 import os
 import random
+import reprlib
 import resource
 import signal
 import sys
@@ -39,8 +42,12 @@ REQUIREMENT_TIMEOUT = 20  # seconds
 PROCESSOR_TIME = REQUIREMENT_TIMEOUT + 5  # seconds for one requirement, of all threads together
 MEMORY = 2 << 30  # bytes of address space, including Python's interpreter and its libraries
 FILE_SIZE = 16 << 20  # bytes
+PRINTED = 1000  # characters: the end of the text that an answer prints is shown with a failed requirement
 THREADS = 128  # the number of threads and processes that an answer may start
 PROCESSES = 100  # the number of processes that an answer and its forks may start
+SHORT = reprlib.Repr()  # shows long arguments with `...` in the middle
+SHORT.maxstring = SHORT.maxother = 60
+SHORT.maxlist = SHORT.maxdict = 8
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 # The audit events of functions that change files. For each event, the numbers are the positions of the arguments that
 # are paths.
@@ -119,10 +126,11 @@ class RequirementsPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        report = yield
         if call.when == "call" or call.excinfo is not None:
             error = None if call.excinfo is None else explain(call.excinfo.value)
-            self._events.write(ended=requirement(item), error=error)
-        return (yield)
+            self._events.write(ended=requirement(item), error=error, printed=report.capstdout[-PRINTED:])
+        return report
 
 
 def requirement(item: pytest.Item) -> str:
@@ -155,7 +163,7 @@ def explain(error: BaseException) -> str:
         case OSError(errno=errno.EFBIG):
             return f"writes or prints more than {FILE_SIZE >> 20} MB{place(error)}"
         case _:
-            return f"{type(error).__name__}: {error}{place(error)}"
+            return f"{failed_call(error)}{type(error).__name__}: {error}{place(error)}"
 
 
 def place(error: BaseException) -> str:
@@ -169,6 +177,43 @@ def place(error: BaseException) -> str:
     ours = [frame for frame in frames if Path(frame.filename).name == answer_name()]
     is_check = Path(frames[-1].filename).name == CHECK
     return f" ({answer_name()}, line {ours[-1].lineno}, in {ours[-1].name})" if ours and not is_check else ""
+
+
+def failed_call(error: BaseException) -> str:
+    """Return the check's call that ended with an exception, such as `lookup([(9, 100)], 8) raises `.
+
+    If the check itself raised the exception, for example because an answer returned None, return the line of the check.
+    The result is empty if no line of the check is in the traceback.
+    """
+    steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
+    lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
+    if not steps or not lines:
+        return ""
+    (frame, _), where = steps[-1], lines[-1]
+    if not place(error):
+        expression = linecache.getline(where.filename, where.lineno or 0)[where.colno : where.end_colno]
+        return f"the check cannot use what the answer returns, in `{expression}`: "
+    for node in ast.walk(ast.parse(Path(where.filename).read_text(encoding="utf-8"))):
+        is_here = isinstance(node, ast.expr) and (node.lineno, node.col_offset) == (where.lineno, where.colno)
+        if is_here and isinstance(node, ast.Call) and node.end_col_offset == where.end_colno:
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            return f"{name}({', '.join(value_of(each, frame) for each in node.args)}) raises "
+    return ""
+
+
+def value_of(argument: ast.expr, frame: FrameType) -> str:
+    """Return the value of an argument in a call of the check, shortened if it is long."""
+    source = ast.unparse(argument)
+    try:
+        starred = isinstance(argument, ast.Starred)
+        value = eval(source.removeprefix("*"), frame.f_globals, frame.f_locals)  # the check's own code
+        return ", ".join(map(SHORT.repr, value)) if starred else SHORT.repr(value)
+    except Exception:  # noqa: BLE001  # The source is clear enough.
+        return source
+
+
+def file_name(frame: FrameType) -> str:
+    return Path(frame.f_code.co_filename).name
 
 
 def answer_name() -> str:

@@ -3,6 +3,7 @@
 `hmb lab start` creates the folder with these files:
     lab.md      the text of the lab, for an editor
     lab.ipynb   the same text, for Jupyter
+    lab.py      the programs of the text, for a terminal
     answer.py   the student's answer, at first a copy of the lab's starter.py
     second.py   the answer to the second exercise; `hmb lab start N --second` creates this file
     .lab.json   the seed, the number of hints shown, and the result of each check
@@ -16,11 +17,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from .catalog import FIRST, SECOND, Exercise, Lab, find
 from .checking import Result
+from .jupyter import program
 
 NOT_STARTED = "not started"
 STATE, NEW_TEXT = ".lab.json", "lab.new.md"
@@ -67,12 +70,17 @@ class Workspace:
         return path
 
     def summary(self, exercise: Exercise = FIRST) -> str:
-        """Return the result of the newest check in a few words, such as `3 of 5 requirements`."""
+        """Return the state in a few words: `passed 2026-11-25`, or the newest result, such as `3 of 5 requirements`.
+
+        An exercise that has passed once stays passed, even if a later check fails.
+        """
         checks = self.state.checks_of(exercise)
         if not checks:
             return "started" if (self.folder / exercise.answer).is_file() else NOT_STARTED
-        last = checks[-1]
-        return "passed" if last["passed"] == last["of"] else f"{last['passed']} of {last['of']} requirements"
+        passed = [check for check in checks if check["passed"] == check["of"]]
+        if passed:
+            return f"passed {passed[0].get('date', '')}".rstrip()
+        return f"{checks[-1]['passed']} of {checks[-1]['of']} requirements"
 
     def update(self) -> Path | None:
         """If the lab has changed since the student started it, save the new text. Return the path of the text, or None.
@@ -82,7 +90,7 @@ class Workspace:
         if self.state.digest == self.lab.digest:
             return None
         path = self.folder / NEW_TEXT
-        path.write_text(self.lab.text, encoding="utf-8")
+        path.write_text(self.lab.page, encoding="utf-8")
         self.state.digest = self.lab.digest
         self.save()
         return path
@@ -102,7 +110,8 @@ class Workspace:
     def add_check(self, results: list[Result], exercise: Exercise = FIRST) -> None:
         """Store the results of a check in the state file. Raises OSError."""
         passed = [result for result in results if result.error is None]
-        stored = {"passed": len(passed), "of": len(results), "results": list(map(asdict, results))}
+        date = datetime.now().astimezone().date().isoformat()
+        stored = {"date": date, "passed": len(passed), "of": len(results), "results": list(map(asdict, results))}
         self.state.checks_of(exercise).append(stored)
         self.save()
 
@@ -122,7 +131,8 @@ def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Wo
     if folder.exists():
         raise WorkspaceError(f"{folder} exists already; go on there, or rename it to start again")
     folder.mkdir(parents=True)
-    (folder / "lab.md").write_text(lab.text, encoding="utf-8")
+    (folder / "lab.md").write_text(lab.page, encoding="utf-8")
+    (folder / "lab.py").write_text(program(lab.text, lab.number), encoding="utf-8")
     for name, notebook in notebooks.items():
         (folder / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
     (folder / FIRST.answer).write_text(lab.starter(), encoding="utf-8")
@@ -157,7 +167,11 @@ def locate(number: int, where: Path) -> Workspace:
 
 
 def started(where: Path) -> dict[int, Workspace]:
-    """Return the workspaces in the folder `where`, by lab number. Raises WorkspaceError."""
+    """Return the workspaces in the folder `where`, by lab number. Raises WorkspaceError.
+
+    If `where` is itself a workspace, return the workspaces in its parent folder.
+    """
+    where = where.parent if (where / STATE).is_file() else where
     found = [Workspace(path.parent, _read(path)) for path in sorted(where.glob(f"lab-*/{STATE}"))]
     return {workspace.lab.number: workspace for workspace in found}
 

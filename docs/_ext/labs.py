@@ -13,17 +13,15 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from hmb.cli.lab.catalog import Lab, labs
+from hmb.cli.lab.catalog import labs
 from hmb.labs import SOLUTIONS
-
-START = "\n\n```text\nhmb lab start {number}\n```\n"
 
 
 def write_pages(app: Sphinx) -> None:
     """Write the pages that have changed, and remove the pages of notebooks that no longer exist."""
     os.environ[SOLUTIONS] = "1"  # The notebooks run in child processes, which inherit the variable.
     folder = Path(app.srcdir) / "labs"
-    pages = {f"lab-{lab.number:02}.md": page(lab) for lab in labs()}
+    pages = {f"lab-{lab.number:02}.md": lab.page for lab in labs()}
     pages |= {f"lab-{lab.number:02}-{name}.md": text for lab in labs() for name, text in lab.further_notebooks.items()}
     for path in folder.glob("lab-*.md"):
         if path.name not in pages:
@@ -32,12 +30,6 @@ def write_pages(app: Sphinx) -> None:
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
-
-
-def page(lab: Lab) -> str:
-    """Return the text of a lab, with the command that starts it below the heading."""
-    heading = f"\n# {lab.title}"
-    return lab.text.replace(heading, heading + START.format(number=lab.number).rstrip("\n"), 1)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

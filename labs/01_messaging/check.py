@@ -26,11 +26,11 @@ def test_order(answer):
     assert topic.poll("a") is None, "a message that was published before subscribe('a') is not for 'a'"
     for message in ("one", "two", "three"):
         topic.publish(message)
-    found = read_all(topic, "a")
-    assert found == ["one", "two", "three"], f"publish 'one', 'two', 'three': poll returns {found}"
+    found, right = [*read_all(topic, "a"), None], ["one", "two", "three", None]
+    assert found == right, f"publish 'one', 'two', 'three': the calls of poll return {found} (right: {right})"
     topic.publish("four")
-    found = read_all(topic, "a")
-    assert found == ["four"], f"after these three, publish 'four': poll returns {found}"
+    found, right = [*read_all(topic, "a"), None], ["four", None]
+    assert found == right, f"after these three, publish 'four': the calls of poll return {found} (right: {right})"
 
 
 def test_cursors(answer, rng):
@@ -53,7 +53,7 @@ def test_cursors(answer, rng):
                 found[name].append(message)
     for name, messages in expected.items():
         found[name] += read_all(topic, name)
-        assert found[name] == messages, f"{name} of {len(expected)} gets {found[name][:8]}..., not {messages[:8]}..."
+        assert found[name] == messages, f"{name} gets {found[name][:8]}... (right: {messages[:8]}...)"
 
 
 def test_poll_does_not_wait(answer):
@@ -75,7 +75,7 @@ def test_wait(answer):
     topic.subscribe("a")
     begin = time.monotonic()
     message = topic.wait("a", 0.2)
-    assert message is None, f"wait of an empty topic returns None after the timeout, and not {message!r}"
+    assert message is None, f"wait('a', 0.2) of an empty topic returns {message!r} (right: None)"
     assert time.monotonic() - begin >= 0.15, "wait('a', 0.2) of an empty topic returns before 0.2 seconds are over"
     thread = threading.Thread(target=lambda: found.append(topic.wait("a", 4 * WAIT)), daemon=True)
     thread.start()
@@ -85,7 +85,7 @@ def test_wait(answer):
     assert found == ["hello"], f"a thread waits, and another one publishes 'hello': wait returns {found or 'nothing'}"
     topic.publish("next")
     message = topic.wait("a", WAIT)
-    assert message == "next", f"a message is there already: wait returns {message!r}, and not 'next'"
+    assert message == "next", f"a message is there already: wait returns {message!r} (right: 'next')"
 
 
 def test_all_waiting_threads(answer):
@@ -140,8 +140,9 @@ def test_waiting_costs_nothing(answer):
 def interrupted(answer, first, second, step):
     """Call `first`, interrupt it before its operation number `step`, and call `second` in another thread.
 
-    An operation is an instruction of Python's interpreter in the answer. If `second` waits for a lock that `first`
-    holds, `first` continues after 10 ms. Return the results of both calls, and whether `first` has so many operations.
+    An operation is a line, or an instruction of Python's interpreter, in the answer. If `second` waits for a lock
+    that `first` holds, `first` continues after 10 ms. Return the results of both calls, or None if `first` has fewer
+    operations.
     """
     results, steps = [None, None], 0
     other = threading.Thread(target=lambda: results.__setitem__(1, second()), daemon=True)
@@ -151,7 +152,7 @@ def interrupted(answer, first, second, step):
         if frame.f_code.co_filename != answer.__file__:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode":
+        if event in ("line", "opcode"):
             steps += 1
             if steps == step:
                 other.start()

@@ -7,7 +7,7 @@ In each test, `answer` is the student's module `second.py`, and `rng` generates 
 def taken(queue, now, case):
     """Call `take`, and return the receipt and the job. The check fails if `take` returns no pair."""
     found = queue.take(now)
-    assert isinstance(found, tuple) and len(found) == 2, f"{case}: take({now}) returns a pair, and not {found!r}"
+    assert isinstance(found, tuple) and len(found) == 2, f"{case}: take({now}) returns {found!r} (right: a pair)"
     return found
 
 
@@ -34,11 +34,11 @@ def test_done(answer):
     queue, case = filled(answer, 10, "a", "b"), "put('a'), put('b'), take(0)"
     receipt, _ = taken(queue, 0, case)
     result = queue.done(receipt)
-    assert result is True, f"{case}, done of this job returns True, and not {result!r}"
+    assert result is True, f"{case}, done of this job returns {result!r} (right: True)"
     _, job = taken(queue, 100, f"{case}, done")
     assert job == "b", f"{case}, done: take(100) delivers {job!r}, although 'a' is done"
     result = queue.done(receipt)
-    assert result is False, f"{case}, done, and done again with the same receipt returns False, and not {result!r}"
+    assert result is False, f"{case}, done, and done again with the same receipt returns {result!r} (right: False)"
 
 
 def test_a_lost_worker(answer):
@@ -46,13 +46,13 @@ def test_a_lost_worker(answer):
     queue, case = filled(answer, 10, "a", "b"), "Queue(10), put('a'), put('b'), take(0)"
     taken(queue, 0, case)
     _, job = taken(queue, 10, case)
-    assert job == "a", f"{case}, no done: take(10) delivers the job 'a' again, and not {job!r}"
+    assert job == "a", f"{case}, no done: take(10) delivers {job!r} (right: 'a' again)"
     _, job = taken(queue, 11, case)
-    assert job == "b", f"{case}, take(10): take(11) delivers {job!r}, and not 'b'"
+    assert job == "b", f"{case}, take(10): take(11) delivers {job!r} (right: 'b')"
     again = queue.take(19)
     assert again is None, f"{case}, take(10), take(11): the time of 'a' begins again at 10, but take(19) is {again!r}"
     _, job = taken(queue, 20, case)
-    assert job == "a", f"{case}, take(10), take(11): take(20) delivers {job!r}, and not 'a'"
+    assert job == "a", f"{case}, take(10), take(11): take(20) delivers {job!r} (right: 'a')"
 
 
 def test_an_old_receipt(answer):
@@ -62,7 +62,7 @@ def test_an_old_receipt(answer):
     new, _ = taken(queue, 10, case)
     assert old != new, f"{case}: both deliveries have the receipt {old!r}"
     result = queue.done(old)
-    assert result is False, f"{case}: done with the receipt of take(0) returns False, and not {result!r}"
+    assert result is False, f"{case}: done with the receipt of take(0) returns {result!r} (right: False)"
     _, job = taken(queue, 20, f"{case}, done with the receipt of take(0), which removes nothing")
     assert job == "a", f"{case}, done with the receipt of take(0): take(20) delivers {job!r}"
     queue = filled(answer, 10, "a")
@@ -88,7 +88,7 @@ def test_random_workers(answer, rng):
                 found, expected = queue.take(now), min(free, default=None)
                 job = None if found is None else found[1]
                 steps.append(f"take({now})")
-                assert job == expected, f"Queue(5), {', '.join(steps)}: delivers {expected!r}, and not {job!r}"
+                assert job == expected, f"Queue(5), {', '.join(steps)}: delivers {job!r} (right: {expected!r})"
                 if found is not None:
                     free.remove(job)
                     held[job] = found[0], now + 5

@@ -91,7 +91,7 @@ def test_counting(answer, rng):
         cases.append((sent, processed, (lost, lost + len(processed) - len(sent))))
     for sent, processed, expected in cases:
         found = answer.count_mistakes(list(sent), list(processed))
-        assert found == expected, f"count_mistakes({sent}, {processed}) returns {expected}, and not {found!r}"
+        assert found == expected, f"count_mistakes({sent}, {processed}) returns {found!r} (right: {expected})"
 
 
 def test_at_most_once(answer, rng):
@@ -102,7 +102,7 @@ def test_at_most_once(answer, rng):
         answer.send_at_most_once(list(MESSAGES), link.send)
         expected = list(enumerate(MESSAGES))
         case = f"a link with the plan {plan!r} (m: message lost, a: answer lost)"
-        assert link.calls == expected, f"{case}: send is called with {expected}, and not with {link.calls}"
+        assert link.calls == expected, f"{case}: send is called with {link.calls} (right: {expected})"
 
 
 def test_at_least_once(answer, rng):
@@ -117,7 +117,7 @@ def test_at_least_once(answer, rng):
                 expected.append((number, MESSAGES[number]))
                 number += event == "-"
         case = f"a link with the plan {plan!r} (m: message lost, a: answer lost)"
-        assert link.calls == expected, f"{case}: send is called with {expected}, and not with {link.calls}"
+        assert link.calls == expected, f"{case}: send is called with {link.calls} (right: {expected})"
 
 
 def test_exactly_once(answer, rng):
@@ -152,7 +152,7 @@ def check_order(answer, rng, order, allowed):
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])
     assert store.results == records, f'consume(..., "{order}") without a crash processes {store.results}'
-    assert store.position == 4, f'consume(..., "{order}") commits the position 4, and not {store.position}'
+    assert store.position == 4, f'consume(..., "{order}") commits the position {store.position} (right: 4)'
     seen = set()
     for crashes in [[each] for each in range(1, 9)] + [rng.sample(range(1, 16), 3) for _ in range(60)]:
         found = run(answer, records, order, crashes).results

@@ -18,8 +18,8 @@ def test_out_of_order(answer):
         found = receive(answer.Receiver(processed.append, 4), numbers)
         case = f"the messages {numbers} arrive"
         right = MESSAGES[: expected[-1]]
-        assert processed == right, f"{case}: the receiver processes {processed}, and not {right}"
-        assert found == expected, f"{case}: the acknowledgements are {expected}, and not {found}"
+        assert processed == right, f"{case}: the receiver processes {processed} (right: {right})"
+        assert found == expected, f"{case}: the acknowledgements are {found} (right: {expected})"
 
 
 def test_copies(answer):
@@ -29,7 +29,7 @@ def test_copies(answer):
         found = receive(answer.Receiver(processed.append, 4), numbers)
         case = f"the messages {numbers} arrive"
         assert processed == MESSAGES[:expected], f"{case}: the receiver processes {processed}"
-        assert found[-1] == expected, f"{case}: the last acknowledgement is {expected}, and not {found[-1]!r}"
+        assert found[-1] == expected, f"{case}: the last acknowledgement is {found[-1]!r} (right: {expected})"
 
 
 def test_window(answer):
@@ -38,8 +38,8 @@ def test_window(answer):
         processed = []
         found = receive(answer.Receiver(processed.append, window), [*range(7, 0, -1), 0])
         case = f"Receiver(process, {window}): the messages 7, 6, 5, ... 0 arrive"
-        assert processed == MESSAGES[:window], f"{case}: it processes {processed}, and not {MESSAGES[:window]}"
-        assert found[-1] == window, f"{case}: the last acknowledgement is {window}, and not {found[-1]!r}"
+        assert processed == MESSAGES[:window], f"{case}: it processes {processed} (right: {MESSAGES[:window]})"
+        assert found[-1] == window, f"{case}: the last acknowledgement is {found[-1]!r} (right: {window})"
 
 
 def test_memory(answer):
@@ -82,7 +82,7 @@ def test_sending(answer, rng):
             known += window
         found = [numbers for numbers, _ in link.calls]
         case = f"8 messages, window {window}, no losses"
-        assert found == expected, f"{case}: send gets the numbers {expected}, and not {found}"
+        assert found == expected, f"{case}: send gets the numbers {found} (right: {expected})"
     for window in (1, 2, 3, 5):
         replies, found = [None, 0, 1, None, 8], []
 
@@ -94,7 +94,7 @@ def test_sending(answer, rng):
         answer.send_window(list(MESSAGES), window, send)
         expected = [list(range(begin, begin + window)) for begin in (0, 0, 0, 1, 1)]
         case = f"8 messages, window {window}, and send returns {replies} one after the other"
-        assert found == expected, f"{case}: send gets the numbers {expected}, and not {found}"
+        assert found == expected, f"{case}: send gets the numbers {found} (right: {expected})"
 
 
 def test_losses(answer, rng):

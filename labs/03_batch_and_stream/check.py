@@ -25,7 +25,7 @@ def test_windows(answer):
     """`window_of` returns the start of the window that contains a time."""
     for time, size, expected in ((0, 60, 0), (59, 60, 0), (60, 60, 60), (125, 60, 120), (125, 100, 100), (-1, 60, -60)):
         found = answer.window_of(time, size)
-        assert found == expected, f"window_of({time}, {size}) returns {expected}, and not {found!r}"
+        assert found == expected, f"window_of({time}, {size}) returns {found!r} (right: {expected})"
 
 
 def test_batch(answer, rng):
@@ -34,7 +34,7 @@ def test_batch(answer, rng):
     for log in [small, *(random_log(rng, length) for length in range(4, 20))]:
         for end in (0, 1, 3, len(log)):
             found, expected = dict(answer.batch_view(list(log), end)), counted(log[:end])
-            assert found == expected, f"batch_view({log}, {end}) returns {expected}, and not {found}"
+            assert found == expected, f"batch_view({log}, {end}) returns {found} (right: {expected})"
 
 
 def test_speed(answer, rng):
@@ -45,7 +45,7 @@ def test_speed(answer, rng):
         for offset in range(begin, length):
             view.add(offset, log[offset])
         found, expected = dict(view.counts), counted(log[begin:])
-        assert found == expected, f"SpeedView({begin}), add {log[begin:]}: counts is {expected}, and not {found}"
+        assert found == expected, f"SpeedView({begin}), add {log[begin:]}: counts is {found} (right: {expected})"
 
 
 def test_forgetting(answer, rng):
@@ -59,7 +59,7 @@ def test_forgetting(answer, rng):
         view.forget(end)
         found = {key: count for key, count in view.counts.items() if count}
         case = f"SpeedView(0), add {log}, forget({end})"
-        assert found == counted(log[end:]), f"{case}: counts is {counted(log[end:])}, and not {found}"
+        assert found == counted(log[end:]), f"{case}: counts is {found} (right: {counted(log[end:])})"
         view.forget(max(0, end - 2))
         found = {key: count for key, count in view.counts.items() if count}
         assert found == counted(log[end:]), f"{case}, forget({max(0, end - 2)}): the counts change to {found}"
@@ -78,7 +78,7 @@ def test_copies(answer, rng):
             view.add(offset, log[offset])
         found, expected = dict(view.counts), counted(log[begin:])
         case = f"SpeedView({begin}), add the clicks with the offsets {arrivals} of {log}"
-        assert found == expected, f"{case}: counts is {expected}, and not {found}"
+        assert found == expected, f"{case}: counts is {found} (right: {expected})"
 
 
 def test_the_exact_answer(answer, rng):
@@ -97,7 +97,7 @@ def test_the_exact_answer(answer, rng):
             before = dict(batch)
             found = {key: count for key, count in answer.merge(batch, view.counts).items() if count}
             case = f"after {length} clicks of {log}, {sum(batch.values())} of them in the batch view"
-            assert found == counted(log[:length]), f"{case}: merge returns {found}, and not {counted(log[:length])}"
+            assert found == counted(log[:length]), f"{case}: merge returns {found} (right: {counted(log[:length])})"
             assert batch == before, f"{case}: merge changes the batch view"
 
 
@@ -126,4 +126,4 @@ def test_final_windows(answer, rng):
     for clicks in [*small, *(random_log(rng, 3 + number // 8) for number in range(120))]:
         found, expected = answer.final_windows(list(clicks), 60, 20), expected_windows(clicks, 60, 20)
         found = ([tuple(each) for each in found[0]], found[1])
-        assert found == expected, f"final_windows({clicks}, 60, 20) returns {expected}, and not {found}"
+        assert found == expected, f"final_windows({clicks}, 60, 20) returns {found} (right: {expected})"

@@ -23,7 +23,7 @@ def compare(answer, times, gap=30):
         found = [tuple(each) for each in sessions.open("anna")]
         expected = sessions_of(times[: number + 1], gap)
         case = f"gap {gap}, clicks at {times[: number + 1]} in this order"
-        assert found == expected, f"{case}: the open sessions are {expected}, and not {found}"
+        assert found == expected, f"{case}: the open sessions are {found} (right: {expected})"
 
 
 def test_in_order(answer):
@@ -61,7 +61,7 @@ def test_users(answer, rng):
         clicks.append((user, time))
         found = [tuple(each) for each in sessions.open(user)]
         expected = sessions_of([at for name, at in clicks if name == user], 30)
-        assert found == expected, f"after {clicks}: the sessions of {user} are {expected}, and not {found}"
+        assert found == expected, f"after {clicks}: the sessions of {user} are {found} (right: {expected})"
     found = list(sessions.open("nobody"))
     assert found == [], f"a user without clicks has no session, but open returns {found}"
 
@@ -76,9 +76,9 @@ def test_closing(answer, rng):
         found = [tuple(each) for each in sessions.close(watermark)]
         expected = [(*each, "anna") for each in every[:count]]
         case = f"gap 30, clicks at {times}, close({watermark})"
-        assert found == expected, f"{case} returns {expected}, and not {found}"
+        assert found == expected, f"{case} returns {found} (right: {expected})"
         left = [tuple(each) for each in sessions.open("anna")]
-        assert left == every[count:], f"{case}: the open sessions are then {every[count:]}, and not {left}"
+        assert left == every[count:], f"{case}: the open sessions are then {left} (right: {every[count:]})"
     for _ in range(50):
         sessions, clicks, newest, closed = answer.Sessions(30), [], 0, []
         for _ in range(40):
@@ -92,4 +92,5 @@ def test_closing(answer, rng):
         for user in ("anna", "ben"):
             expected += [(*each, user) for each in sessions_of([at for name, at in clicks if name == user], 30)]
         case = f"clicks {clicks}, and close(newest time - 20) after each click"
-        assert sorted(closed) == sorted(expected), f"{case}: the sessions are {sorted(expected)}, not {sorted(closed)}"
+        found, right = sorted(closed), sorted(expected)
+        assert found == right, f"{case}: the sessions are {found} (right: {right})"

@@ -27,12 +27,12 @@ def filled(answer, folder, records):
 def test_offsets(answer, tmp_path):
     """The first record gets offset 0, and each further record gets the next number."""
     log = answer.Log(tmp_path)
-    assert log.end_offset == 0, f"end_offset of an empty log is 0, and not {log.end_offset!r}"
+    assert log.end_offset == 0, f"end_offset of an empty log is {log.end_offset!r} (right: 0)"
     for expected in range(4):
         offset = log.append(b"record %d" % expected)
-        assert offset == expected, f"append number {expected + 1} returns offset {expected}, and not {offset!r}"
+        assert offset == expected, f"append number {expected + 1} returns offset {offset!r} (right: {expected})"
         end = log.end_offset
-        assert end == expected + 1, f"end_offset after {expected + 1} appends is {expected + 1}, and not {end!r}"
+        assert end == expected + 1, f"end_offset after {expected + 1} appends is {end!r} (right: {expected + 1})"
     log.close()
 
 
@@ -48,7 +48,7 @@ def test_any_bytes(answer, tmp_path, rng):
     assert content is not None, "append writes to the file `log` in the directory; this file does not exist"
     whole = b"".join(map(frame, records))
     begin, found = frame(records[0]), content[: len(frame(records[0]))]
-    assert found == begin, f"after append({records[0]!r}) the file begins with {begin!r}, not with {found!r}"
+    assert found == begin, f"after append({records[0]!r}) the file begins with {found!r} (right: {begin!r})"
     size = len(content)
     assert content == whole, f"the frames of {len(records)} records have {len(whole)} bytes; the file has {size}"
     log.close()
@@ -73,12 +73,12 @@ def test_reopening(answer, tmp_path, rng):
         filled(answer, folder, records[:count]).close()
         log = answer.Log(folder)
         end = log.end_offset
-        assert end == count, f"{count} records, close, open: end_offset is {count}, and not {end!r}"
+        assert end == count, f"{count} records, close, open: end_offset is {end!r} (right: {count})"
         for offset, record in enumerate(records[:count]):
             found = log.read(offset)
-            assert found == record, f"{count} records, close, open: read({offset}) returns {found!r}, not {record!r}"
+            assert found == record, f"{count} records, reopened: read({offset}) returns {found!r} (right: {record!r})"
         offset = log.append(b"next")
-        assert offset == count, f"{count} records, close, open: the next record gets offset {count}, and not {offset!r}"
+        assert offset == count, f"{count} records, close, open: the next record gets offset {offset!r} (right: {count})"
         log.close()
 
 
@@ -124,9 +124,9 @@ def test_a_cut_tail(answer, tmp_path, rng):
             (folder / "log").write_bytes(whole[: len(whole) - len(frame(last)) + kept])
             where = f"only {kept} of {len(frame(last))} bytes of the last frame {frame(last)[:8]!r}..."
             log = answer.Log(folder)
-            assert log.end_offset == 2, f"{where}: end_offset is 2, and not {log.end_offset!r}"
+            assert log.end_offset == 2, f"{where}: end_offset is {log.end_offset!r} (right: 2)"
             offset = log.append(b"new")
-            assert offset == 2, f"{where}: the next record gets offset 2, and not {offset!r}"
+            assert offset == 2, f"{where}: the next record gets offset {offset!r} (right: 2)"
             log.close()
             log = answer.Log(folder)
             found = [log.read(each) for each in range(log.end_offset)]

@@ -34,7 +34,7 @@ def compare(answer, timestamps, interval, times):
         expected = next((offset for offset, each in enumerate(timestamps) if each >= time), None)
         found = index.find(records, time)
         case = f"timestamps {timestamps}, interval {interval}"
-        assert found == expected, f"{case}: find(records, {time}) returns {expected!r}, and not {found!r}"
+        assert found == expected, f"{case}: find(records, {time}) returns {found!r} (right: {expected!r})"
 
 
 def test_sorted_timestamps(answer):
@@ -61,7 +61,7 @@ def test_entries(answer, rng):
         _, index = indexed(answer, timestamps, interval)
         entries, most = list(index.entries), 60 // interval
         case = f"60 records, interval {interval}"
-        assert len(entries) == most, f"{case}: `entries` has {most} entries, and not {len(entries)}"
+        assert len(entries) == most, f"{case}: `entries` has {len(entries)} entries (right: {most})"
         is_sorted = entries == sorted(entries)
         assert is_sorted, f"{case}: `entries` is not sorted, so a binary search fails: {entries[:6]}..."
 

@@ -6,11 +6,12 @@ In each test, `answer` is the student's module `answer.py`, and `rng` generates 
 import socket
 
 import hmb
+from hmb.protocol.errors import ErrorCode
 from hmb.records import Record, encode_batch
 
 
 def shown(data):
-    return data.hex(" ") if isinstance(data, bytes | bytearray) else repr(data)
+    return data.hex(" ") if isinstance(data, bytes | bytearray) and data else repr(data)
 
 
 def zigzag_varint(number):
@@ -26,7 +27,7 @@ def test_varint(answer, rng):
     numbers = [0, -1, 1, 63, 64, -64, -65, 300, -300, 2**31 - 1, -(2**31)]
     for number in [*numbers, *(rng.randrange(-(2**31), 2**31) for _ in range(100))]:
         expected, found = zigzag_varint(number), answer.varint(number)
-        assert found == expected, f"varint({number}) is {shown(expected)}, and not {shown(found)}"
+        assert found == expected, f"varint({number}) is {shown(found)} (right: {shown(expected)})"
 
 
 def expected_record(delta, key, value):
@@ -41,9 +42,14 @@ def test_record(answer, rng):
     cases += [(rng.randrange(1000), rng.randbytes(rng.randrange(200)), rng.randbytes(70)) for _ in range(20)]
     for case in cases:
         expected, found = expected_record(*case), answer.record(*case)
-        assert found == expected, f"record{case} is {shown(expected)}, and not {shown(found)}"
+        assert found == expected, f"record{case} is {shown(found)} (right: {shown(expected)})"
 
 
+REASONS = {  # what an error code of the broker means here
+    ErrorCode.CORRUPT_MESSAGE: ": the CRC or the length of the batch is wrong",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ": the name of the topic or the index of the partition is wrong",
+    ErrorCode.INVALID_RECORD: ": a record or the number of records is wrong",
+}
 FIELDS = [
     *(("base offset", 0, 8), ("batch length", 8, 12), ("partition leader epoch", 12, 16), ("magic", 16, 17)),
     *(("attributes", 21, 23), ("last offset delta", 23, 27), ("base timestamp", 27, 35), ("max timestamp", 35, 43)),
@@ -58,17 +64,17 @@ def test_batch(answer, rng):
         expected = encode_batch([Record(delta, time, key, value) for delta, (key, value) in enumerate(records)])
         found = answer.batch(list(records), time)
         case = f"batch({records}, {time})"
-        assert isinstance(found, bytes | bytearray), f"{case} returns bytes, and not {found!r}"
+        assert isinstance(found, bytes | bytearray), f"{case} returns {found!r} (right: bytes)"
         assert len(found) >= 61, f"{case} has {len(found)} bytes, but the header alone has 61"
         for name, begin, end in FIELDS:
             right, given = (int.from_bytes(data[begin:end], signed=True) for data in (expected, found))
             if name == "partition leader epoch" and given in (0, -1):
                 continue
-            assert given == right, f"{case}: the {name} (bytes {begin} to {end - 1}) is {right}, and not {given}"
+            assert given == right, f"{case}: the {name} (bytes {begin} to {end - 1}) is {given} (right: {right})"
         right, given = shown(expected[61:]), shown(found[61:])
-        assert given == right, f"{case}: the records are {right}, and not {given}"
+        assert given == right, f"{case}: the records are {given} (right: {right})"
         right, given = expected[17:21].hex(), found[17:21].hex()
-        assert given == right, f"{case}: the CRC-32C of the bytes from 21 on is {right}, and not {given}"
+        assert given == right, f"{case}: the CRC-32C of the bytes from 21 on is {given} (right: {right})"
 
 
 def ask(broker, frame):
@@ -92,15 +98,20 @@ def test_a_real_broker(answer, rng):
             before = len(broker.records("orders"))
             number = rng.randrange(1, 2**31)
             frame = answer.produce("orders", answer.batch(list(records), 1_700_000_000_000), number)
+            assert isinstance(frame, bytes | bytearray), f"produce returns {frame!r} (right: bytes)"
+            assert len(frame) > 14, f"produce returns {len(frame)} bytes; the length and the header alone have 14"
             length = int.from_bytes(frame[:4], signed=True)
             rest = len(frame) - 4
-            assert length == rest, f"the frame begins with its length, {rest}, and not with {length}"
+            assert length == rest, f"the length at the beginning of the frame is {length} (right: {rest})"
             response = ask(broker, frame)
-            why = "the broker closes the connection: a field before the records is wrong (hmb decode -)"
-            assert response is not None, why
+            acks = int.from_bytes(frame[4 + 8 + 2 + int.from_bytes(frame[12:14]) + 2 :][:2], signed=True)
+            assert response is not None or acks != 0, "the broker sends no response to a request with acks 0 (right: 1)"
+            why = "the broker closes the connection without a response: a field before the records is wrong"
+            assert response is not None, f"{why}; compare your frame with the program of the lab (hmb decode -)"
             found = int.from_bytes(response[:4])
             assert found == number, f"the response has the correlation id {found}; the request should have {number}"
             code = int.from_bytes(response[4 + 4 + 2 + 6 + 4 + 4 :][:2], signed=True)
-            assert code == 0, f"the broker answers the error code {code} (2 is CORRUPT_MESSAGE: the CRC is wrong)"
+            name = ErrorCode(code).name
+            assert code == 0, f"the broker answers the error code {code} ({name}{REASONS.get(code, '')}; right: 0)"
             stored = [(record.key, record.value) for record in broker.records("orders")][before:]
             assert stored == list(records), f"the log contains {stored} instead of {records}"

@@ -69,7 +69,7 @@ def test_lookup(answer, files):
             expected = max((position for each, position in entries if each <= offset), default=0)
             found = answer.lookup(entries, offset)
             shown = entries if len(entries) < 4 else f"{len(entries)} entries from {entries[0]} to {entries[-1]}"
-            assert found == expected, f"lookup({shown}, {offset}) returns {expected}, and not {found!r}"
+            assert found == expected, f"lookup({shown}, {offset}) returns {found!r} (right: {expected})"
 
 
 class CountingList(list):
@@ -109,7 +109,7 @@ def test_the_end(answer, files):
     position, first, last = files.batches[-1]
     found = answer.find_batch(files.log, 0, last + 1)
     case = f"the log ends at offset {last}"
-    assert found is None, f"{case}; find_batch(log, 0, {last + 1}) returns None, and not {found!r}"
+    assert found is None, f"{case}; find_batch(log, 0, {last + 1}) returns {found!r} (right: None)"
     for missing in (1, 30, len(files.log) - position - 5):
         found = answer.find_batch(files.log[:-missing], 0, first)
         case = f"the last {missing} bytes of the log are missing"

@@ -37,13 +37,13 @@ def segment(rng):
 
 
 def check_index(found, expected, case):
-    assert isinstance(found, bytes | bytearray), f"{case} returns bytes, and not {found!r}"
+    assert isinstance(found, bytes | bytearray), f"{case} returns {found!r} (right: bytes)"
     assert len(found) % 8 == 0, f"{case} returns {len(found)} bytes; an entry has 8 bytes"
     pairs = zip(entries_of(found), entries_of(expected), strict=False)
     for number, (given, right) in enumerate(pairs):
-        assert given == right, f"{case}: entry {number} (relative offset, position) is {right}, and not {given}"
+        assert given == right, f"{case}: entry {number} (relative offset, position) is {given} (right: {right})"
     counts = len(found) // 8, len(expected) // 8
-    assert counts[0] == counts[1], f"{case} has {counts[1]} entries, and not {counts[0]}"
+    assert counts[0] == counts[1], f"{case} has {counts[0]} entries (right: {counts[1]})"
 
 
 def test_a_real_index(answer, segment):
@@ -93,7 +93,7 @@ def test_truncating_the_log(answer, segment):
         for offset in {first, last}:
             found = answer.truncate(log, index, 0, offset)[0]
             case = f"the batch at {position} has the offsets {first} to {last}: truncate(..., {offset})"
-            assert len(found) == position, f"{case} cuts the log at byte {position}, and not at {len(found)}"
+            assert len(found) == position, f"{case} cuts the log at byte {len(found)} (right: {position})"
             assert found == log[:position], f"{case} changes bytes of the log that stay"
     found = answer.truncate(log, index, 0, batches[-1][2] + 1)[0]
     missing = len(log) - len(found)

@@ -145,7 +145,7 @@ def test_closing(answer):
     assert putting.ended(), "a thread waits in put: close does not wake it"
     assert isinstance(putting.error, answer.Closed), f"put ends with {putting.error!r} instead of Closed after close"
     taking = Runner(channel.get)
-    assert taking.ended() and taking.result == "kept", f"get after close returns {taking.result!r}, and not 'kept'"
+    assert taking.ended() and taking.result == "kept", f"get after close returns {taking.result!r} (right: 'kept')"
     taking = Runner(channel.get)
     assert taking.ended(), "get of a closed and empty channel waits"
     assert isinstance(taking.error, answer.Closed), f"a closed and empty channel: get ends with {taking.result!r}"

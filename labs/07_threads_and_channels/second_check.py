@@ -50,14 +50,14 @@ def test_order(answer):
         found.append(takes(requests, f"{case}, and done('A') after each"))
         requests.done("A")
     expected = [("A", "A1"), ("A", "A2"), ("A", "A3")]
-    assert found == expected, f"{case}: take returns {expected}, and not {found}"
+    assert found == expected, f"{case}: take returns {found} (right: {expected})"
 
 
 def test_one_at_a_time(answer):
     """While a request of a connection is in progress, `take` returns only requests of other connections."""
     requests, case = filled(answer, "A", "A", "B")
     found = [takes(requests, case)[1] for _ in range(2)]
-    assert found == ["A1", "B1"], f"{case}: A1 is in progress, so take returns A1 and B1, and not {found}"
+    assert found == ["A1", "B1"], f"{case}: A1 is in progress, so take returns {found} (right: ['A1', 'B1'])"
     third = Runner(requests.take)
     assert not third.ended(0.2), f"{case}: A1 and B1 are in progress, and take returns {third.result}"
     requests.done("A")
@@ -74,7 +74,7 @@ def test_fairness(answer):
         found.append(request)
         requests.done(connection)
     expected = ["A1", "B1", "C1", "A2", "B2", "A3", "A4"]
-    assert found == expected, f"{case}, and done after each take: take returns {expected}, and not {found}"
+    assert found == expected, f"{case}, and done after each take: take returns {found} (right: {expected})"
 
 
 def test_backpressure(answer):

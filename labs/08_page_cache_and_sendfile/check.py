@@ -59,7 +59,7 @@ def check_parts(name, send, data):
         case = f"{name}(file of {SIZE:,} bytes, offset {offset:,}, count {count:,})"
         assert len(arrived) == count, f"{case}: {len(arrived):,} bytes arrive"
         assert arrived == content[offset : offset + count], f"{case}: other bytes arrive; the first are {arrived[:8]!r}"
-        assert result == count, f"{case} returns {count}, and not {result!r}"
+        assert result == count, f"{case} returns {result!r} (right: {count})"
 
 
 def test_copy(answer, data):
@@ -79,7 +79,7 @@ def test_slow_reader(answer, data):
         result, arrived = transferred(getattr(answer, name), descriptor, 100, 500_000, pause=0.005)
         case = f"{name}(offset 100, count 500,000), with a slow reader"
         assert arrived == content[100:500_100], f"{case}: {len(arrived):,} bytes arrive"
-        assert result == 500_000, f"{case} returns 500000, and not {result!r}"
+        assert result == 500_000, f"{case} returns {result!r} (right: 500000)"
 
 
 def test_short_calls(answer, data, monkeypatch):
@@ -92,7 +92,7 @@ def test_short_calls(answer, data, monkeypatch):
         result, arrived = transferred(getattr(answer, name), descriptor, 100, 50_000)
         case = f"{name}(offset 100, count 50,000), with a system that transfers 9,000 bytes in a call"
         assert arrived == content[100:50_100], f"{case}: {len(arrived):,} bytes arrive"
-        assert result == 50_000, f"{case} returns 50000, and not {result!r}"
+        assert result == 50_000, f"{case} returns {result!r} (right: 50000)"
 
 
 def test_end_of_file(answer, data):
@@ -102,7 +102,7 @@ def test_end_of_file(answer, data):
         for offset, expected in ((SIZE - 10, 10), (SIZE, 0), (SIZE + 10, 0)):
             result, arrived = transferred(getattr(answer, name), descriptor, offset, 100)
             case = f"{name}(file of {SIZE:,} bytes, offset {offset:,}, count 100)"
-            assert result == expected, f"{case} returns {expected}, and not {result!r}"
+            assert result == expected, f"{case} returns {result!r} (right: {expected})"
             assert arrived == content[offset : offset + 100], f"{case}: {len(arrived)} bytes arrive"
 
 
@@ -153,4 +153,4 @@ def test_checksum(answer, data, rng):
     for offset, count in ((0, 0), (0, 1), (10, 100_000), (0, SIZE), (SIZE - 5, 100), (rng.randrange(SIZE), 70_000)):
         found, expected = answer.checksum(descriptor, offset, count), zlib.crc32(content[offset : offset + count])
         case = f"checksum(file of {SIZE:,} bytes, offset {offset:,}, count {count:,})"
-        assert found == expected, f"{case} returns {expected:#010x}, and not {found!r}"
+        assert found == expected, f"{case} returns {found!r} (right: {expected})"

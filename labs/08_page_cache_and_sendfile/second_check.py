@@ -87,7 +87,7 @@ def compare(answer, data, parts, step=100_000):
     case = f"a response of {shown or 'no parts'}, and a receiver that reads {step:,} bytes at a time"
     arrived = send(answer, data, parts, len(expected), case, step)
     same = next((at for at, (a, b) in enumerate(zip(arrived, expected, strict=False)) if a != b), len(expected))
-    assert len(arrived) == len(expected), f"{case}: {len(arrived):,} bytes arrive, and not {len(expected):,}"
+    assert len(arrived) == len(expected), f"{case}: {len(arrived):,} bytes arrive (right: {len(expected):,})"
     assert same == len(expected), f"{case}: the bytes from {same:,} on are wrong"
 
 

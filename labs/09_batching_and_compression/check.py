@@ -9,7 +9,7 @@ import zlib
 def compare(answer, name, arguments, expected):
     found = getattr(answer, name)(*arguments)
     call = f"{name}({', '.join(map(repr, arguments))})"
-    assert found == expected, f"{call} returns {expected!r}, and not {found!r}"
+    assert found == expected, f"{call} returns {found!r} (right: {expected!r})"
 
 
 def batches_of(answer, records, linger, batch_size):
@@ -29,7 +29,7 @@ def test_a_full_batch(answer):
         ([], []),
     ):
         found, case = batches_of(answer, records, 5, 100)
-        assert found == expected, f"{case} returns {expected}, and not {found}"
+        assert found == expected, f"{case} returns {found} (right: {expected})"
 
 
 def test_linger(answer):
@@ -43,7 +43,7 @@ def test_linger(answer):
         ([(0, 60), (7, 60)], 5, [(5, [60]), (12, [60])]),
     ):
         found, case = batches_of(answer, records, linger, 100)
-        assert found == expected, f"{case} returns {expected}, and not {found}"
+        assert found == expected, f"{case} returns {found} (right: {expected})"
 
 
 def test_random_batches(answer, rng):
@@ -73,7 +73,7 @@ def test_compression(answer, rng):
         for begin in range(0, 25, count):
             expected.append(len(zlib.compress(b"".join(values[begin : begin + count]))))
         found = list(answer.compressed_sizes(list(values), zlib.compress, count))
-        assert found == expected, f"25 values, batches of {count}, zlib.compress: the sizes are {expected}, not {found}"
+        assert found == expected, f"25 values, batches of {count}, zlib: the sizes are {found} (right: {expected})"
 
 
 def test_frontier(answer, rng):

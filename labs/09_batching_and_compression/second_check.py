@@ -11,7 +11,7 @@ def compare(answer, name, arguments, expected):
     found = getattr(answer, name)(*arguments)
     found = list(found) if isinstance(found, tuple) else found
     shown = ", ".join("zlib.crc32" if argument is zlib.crc32 else repr(argument) for argument in arguments)
-    assert found == expected, f"{name}({shown}) returns {expected!r}, and not {found!r}"
+    assert found == expected, f"{name}({shown}) returns {found!r} (right: {expected!r})"
 
 
 def test_keys(answer, rng):
@@ -80,10 +80,10 @@ def test_choice(answer, rng):
         expected = [partition for partition, count in enumerate(chances) for _ in range(count)]
         found = [answer.choose(list(waiting), number) for number in range(len(expected))]
         case = f"waiting batches {waiting}, so the chances are {chances}"
-        assert found == expected, f"{case}: choose with the numbers 0, 1, ... returns {expected}, and not {found}"
+        assert found == expected, f"{case}: choose with the numbers 0, 1, ... returns {found} (right: {expected})"
     for _ in range(50):
         waiting = [rng.randrange(6) for _ in range(5)]
         chances = [max(waiting) + 1 - count for count in waiting]
         found = Counter(answer.choose(list(waiting), number) for number in range(3 * sum(chances)))
         found = [found[partition] // 3 for partition in range(5)]
-        assert found == chances, f"waiting batches {waiting}: the chances are {chances}, and not {found}"
+        assert found == chances, f"waiting batches {waiting}: the chances are {found} (right: {chances})"

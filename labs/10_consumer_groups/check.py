@@ -10,7 +10,7 @@ NAMES = ["anna", "ben", "carla", "dan", "eve", "finn"]
 
 def check_complete(result, partitions, consumers, case):
     """Check that each partition has exactly one owner, and that the load is even."""
-    assert isinstance(result, dict), f"{case} returns a dictionary, and not {result!r}"
+    assert isinstance(result, dict), f"{case} returns {result!r} (right: a dictionary)"
     assert set(result) == set(consumers), f"{case} has an entry for each consumer; it returns {result!r}"
     for number in range(partitions):
         owners = [name for name in sorted(result) if number in result[name]]
@@ -46,7 +46,7 @@ def test_the_rest(answer, rng):
             expected[name] = list(range(begin, begin + size))
             begin += size
         found = {name: list(result.get(name, [])) for name in sorted(consumers)}
-        assert found == expected, f"{case} returns {expected}, and not {found}"
+        assert found == expected, f"{case} returns {found} (right: {expected})"
 
 
 def cases(rng):

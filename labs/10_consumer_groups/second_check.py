@@ -37,7 +37,7 @@ def calls(answer, rng):
     for owned, target in cases(rng):
         found = answer.next_round(copy.deepcopy(owned), copy.deepcopy(target))
         case = f"next_round({owned}, {target})"
-        assert isinstance(found, dict), f"{case} returns a dictionary, and not {found!r}"
+        assert isinstance(found, dict), f"{case} returns {found!r} (right: a dictionary)"
         missing = sorted(set(target) - set(found))
         assert not missing, f"{case} has no entry for {', '.join(missing)}: {found}"
         yield owned, target, found, case
@@ -86,8 +86,8 @@ def test_rounds(answer, rng):
             for number in theirs
         )  # fmt: skip
         expected = 0 if owned == target else 1 + is_moving
-        assert len(found) == expected, f"{case} returns {expected} rounds, and not {len(found)}: {found}"
-        assert not found or found[-1] == wanted, f"{case}: the last round is {wanted}, and not {found[-1]}"
+        assert len(found) == expected, f"{case} returns {len(found)} rounds (right: {expected}): {found}"
+        assert not found or found[-1] == wanted, f"{case}: the last round is {found[-1]} (right: {wanted})"
 
 
 def test_the_arguments(answer, rng):

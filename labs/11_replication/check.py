@@ -11,7 +11,7 @@ from hmb.labs.replicated_partition import ReplicatedPartition
 def compare(answer, name, arguments, expected):
     found = getattr(answer, name)(*arguments)
     call = f"{name}({', '.join(map(repr, arguments))})"
-    assert found == expected, f"{call} returns {expected!r}, and not {found!r}"
+    assert found == expected, f"{call} returns {found!r} (right: {expected!r})"
 
 
 def test_high_watermark(answer, rng):

@@ -17,7 +17,7 @@ def compare(answer, name, arguments, expected):
     found = getattr(answer, name)(*arguments)
     found = [tuple(each) for each in found] if isinstance(found, list) else found
     call = f"{name}({', '.join(map(repr, arguments))})"
-    assert found == expected, f"{call} returns {expected!r}, and not {found!r}"
+    assert found == expected, f"{call} returns {found!r} (right: {expected!r})"
 
 
 def random_epochs(rng, length, last=6):
@@ -77,7 +77,7 @@ def test_truncation(answer, rng):
         expected = min(len(mine), len(theirs)) if same is None else same
         found = answer.truncation_point(starts_of(mine), len(mine), lambda epoch, log=theirs: end_of(log, epoch))
         case = f"the follower's log has the epochs {mine}, and the leader's {theirs}"
-        assert found == expected, f"{case}: truncation_point returns {expected}, and not {found!r}"
+        assert found == expected, f"{case}: truncation_point returns {found!r} (right: {expected})"
 
 
 def test_questions(answer, rng):

@@ -18,7 +18,7 @@ def test_expired(answer, rng):
         cases.append((segments, now, retention, expected))
     for segments, now, retention, expected in cases:
         found = answer.expired(segments, now, retention)
-        assert found == expected, f"expired({segments}, {now}, {retention}) returns {expected}, and not {found!r}"
+        assert found == expected, f"expired({segments}, {now}, {retention}) returns {found!r} (right: {expected})"
 
 
 def test_the_active_segment(answer):
@@ -26,7 +26,7 @@ def test_the_active_segment(answer):
     for segments in ([5], [5, 6], [5, 6, 7]):
         found = answer.expired(segments, 1000, 10)
         expected = len(segments) - 1
-        assert found == expected, f"expired({segments}, 1000, 10) returns {expected}, and not {found!r}"
+        assert found == expected, f"expired({segments}, 1000, 10) returns {found!r} (right: {expected})"
 
 
 def expected_of(records, now, delete_retention):
@@ -45,7 +45,7 @@ def compare(answer, records, now, delete_retention):
     result = answer.compact(list(records), now, delete_retention)
     found = [record[0] for record in result]
     case = f"compact({records}, {now}, {delete_retention})"
-    assert found == expected, f"{case} keeps the offsets {expected}, and not {found}"
+    assert found == expected, f"{case} keeps the offsets {found} (right: {expected})"
     changed = [tuple(record) for record in result if tuple(record) not in records]
     assert not changed, f"{case} changes records: {changed}"
 
@@ -87,7 +87,7 @@ def test_cuts(answer, rng):
         expected = [payload for payload, end in zip(payloads, ends, strict=True) if end <= cut]
         found = list(answer.recover(data[:cut]))
         case = f"{cut} of {len(data)} bytes of four records"
-        assert found == expected, f"{case}: recover returns {found!r}, not {expected!r}"
+        assert found == expected, f"{case}: recover returns {found!r} (right: {expected!r})"
 
 
 def test_damage(answer, rng):
@@ -104,5 +104,5 @@ def test_damage(answer, rng):
                 found = list(answer.recover(damaged))
             except Exception as error:
                 raise AssertionError(f"{case}: recover raises {error!r}") from error
-            assert found == expected, f"{case}: recover returns {found!r}, not {expected!r}"
+            assert found == expected, f"{case}: recover returns {found!r} (right: {expected!r})"
     assert list(answer.recover(rng.randbytes(7))) == [], "recover of 7 bytes returns an empty list"

@@ -23,12 +23,12 @@ def test_ratio(answer, rng):
     log = [(0, b"a", b"123"), (4, b"b", b"1"), (6, b"a", b"12345")]
     for records, checkpoint, expected in ((log, 0, 1.0), (log, 4, 8 / 12), (log, 5, 0.5), (log, 7, 0.0), ([], 0, 0.0)):
         found = answer.dirty_ratio(list(records), checkpoint)
-        assert found == expected, f"dirty_ratio({records}, {checkpoint}) returns {expected}, and not {found!r}"
+        assert found == expected, f"dirty_ratio({records}, {checkpoint}) returns {found!r} (right: {expected})"
     for _ in range(30):
         log, checkpoint = random_log(rng, 6), rng.randrange(13)
         expected = size_of([record for record in log if record[0] >= checkpoint]) / size_of(log)
         found = answer.dirty_ratio(list(log), checkpoint)
-        assert abs(found - expected) < 1e-9, f"dirty_ratio({log}, {checkpoint}) returns {expected}, and not {found!r}"
+        assert abs(found - expected) < 1e-9, f"dirty_ratio({log}, {checkpoint}) returns {found!r} (right: {expected})"
 
 
 def test_dirtiest(answer):
@@ -41,7 +41,7 @@ def test_dirtiest(answer):
         logs = {name: (list(log), checkpoint) for name, checkpoint in checkpoints.items()}
         found = answer.dirtiest(logs, min_ratio)
         case = f"four records of the same size, checkpoints {checkpoints}, minimum {min_ratio}"
-        assert found == expected, f"{case}: dirtiest returns {expected!r}, and not {found!r}"
+        assert found == expected, f"{case}: dirtiest returns {found!r} (right: {expected!r})"
 
 
 def compacted(records):
@@ -56,11 +56,11 @@ def test_a_large_map(answer, rng):
         found, checkpoint = answer.clean(list(log), 0, 10)
         found, expected = [tuple(each) for each in found], compacted(log)
         case = f"the records (offset, key) {shown(log)}: clean(..., 0, 10)"
-        assert found == expected, f"{case} keeps {shown(expected)}, and not {shown(found)}"
+        assert found == expected, f"{case} keeps {shown(found)} (right: {shown(expected)})"
         end = log[-1][0] + 1
-        assert checkpoint == end, f"{case} returns the checkpoint {end}, and not {checkpoint!r}"
+        assert checkpoint == end, f"{case} returns the checkpoint {checkpoint!r} (right: {end})"
     found = answer.clean([], 0, 10)
-    assert tuple(found) == ([], 0), f"clean([], 0, 10) returns ([], 0), and not {found!r}"
+    assert tuple(found) == ([], 0), f"clean([], 0, 10) returns {found!r} (right: ([], 0))"
 
 
 def expected_of(records, checkpoint, map_size):
@@ -81,8 +81,8 @@ def test_a_small_map(answer, rng):
         kept, end = expected_of(log, 0, size)
         found = [tuple(each) for each in found]
         case = f"the records (offset, key) {shown(log)}: clean(..., 0, {size})"
-        assert found == kept, f"{case} keeps {shown(kept)}, and not {shown(found)}"
-        assert checkpoint == end, f"{case} returns the checkpoint {end}, and not {checkpoint!r}"
+        assert found == kept, f"{case} keeps {shown(found)} (right: {shown(kept)})"
+        assert checkpoint == end, f"{case} returns the checkpoint {checkpoint!r} (right: {end})"
 
 
 def test_the_clean_part(answer, rng):
@@ -92,8 +92,8 @@ def test_the_clean_part(answer, rng):
         found, end = answer.clean(list(log), checkpoint, size)
         found, expected = ([tuple(each) for each in found], end), expected_of(log, checkpoint, size)
         case = f"the records (offset, key) {shown(log)}: clean(..., {checkpoint}, {size})"
-        assert found[0] == expected[0], f"{case} keeps {shown(expected[0])}, and not {shown(found[0])}"
-        assert found[1] == expected[1], f"{case} returns the checkpoint {expected[1]}, and not {found[1]!r}"
+        assert found[0] == expected[0], f"{case} keeps {shown(found[0])} (right: {shown(expected[0])})"
+        assert found[1] == expected[1], f"{case} returns the checkpoint {found[1]!r} (right: {expected[1]})"
 
 
 def test_many_rounds(answer, rng):
@@ -105,6 +105,6 @@ def test_many_rounds(answer, rng):
             records, checkpoint = answer.clean(records, checkpoint, 2)
             rounds += 1
         case = f"the records (offset, key) {shown(log)}, clean with a map of two keys"
-        assert checkpoint == end, f"{case}: after {rounds} calls the checkpoint is {checkpoint}, and not {end}"
+        assert checkpoint == end, f"{case}: after {rounds} calls the checkpoint is {checkpoint} (right: {end})"
         found, expected = [tuple(each) for each in records], compacted(log)
-        assert found == expected, f"{case}: after {rounds} calls the log is {shown(found)}, and not {shown(expected)}"
+        assert found == expected, f"{case}: after {rounds} calls the log is {shown(found)} (right: {shown(expected)})"

@@ -23,9 +23,9 @@ def refused(answer, kind, before, batch):
         moved = partition.end_offset
         assert moved == end, f"{case} raises {kind.__name__}, but moves end_offset to {moved}"
     except (answer.OutOfOrder, answer.Fenced) as error:
-        raise AssertionError(f"{case} raises {kind.__name__}, and not {type(error).__name__}") from error
+        raise AssertionError(f"{case} raises {type(error).__name__} (right: {kind.__name__})") from error
     else:
-        raise AssertionError(f"{case} raises {kind.__name__}, and does not return {offset!r}")
+        raise AssertionError(f"{case} returns {offset!r} (right: it raises {kind.__name__})")
 
 
 def test_in_order(answer, rng):
@@ -52,10 +52,10 @@ def test_copies(answer):
                 offset = partition.append(*batches[number])
             except (answer.OutOfOrder, answer.Fenced) as error:
                 raise AssertionError(f"{case}: append raises {type(error).__name__}") from error
-            assert offset == 10 * number, f"{case}: append returns {10 * number}, and not {offset!r}"
+            assert offset == 10 * number, f"{case}: append returns {offset!r} (right: {10 * number})"
             assert partition.end_offset == 10 * length, f"{case}: end_offset grows to {partition.end_offset}"
         following = partition.append(7, 0, 10 * length, 10)
-        assert following == 10 * length, f"after copies, the next batch gets offset {10 * length}, not {following!r}"
+        assert following == 10 * length, f"after copies, the next batch gets {following!r} (right: {10 * length})"
 
 
 def test_out_of_order(answer):
@@ -82,7 +82,7 @@ def test_epochs(answer):
     partition = answer.Partition()
     batches = [(7, 0, 0, 2), (8, 0, 0, 3), (7, 0, 2, 2), (7, 1, 0, 2), (8, 0, 3, 1), (7, 1, 2, 1)]
     found = appended(partition, *batches)
-    assert found == [0, 2, 5, 7, 9, 10], f"the batches {batches} get the offsets [0, 2, 5, 7, 9, 10], and not {found}"
+    assert found == [0, 2, 5, 7, 9, 10], f"the batches {batches} get the offsets {found} (right: [0, 2, 5, 7, 9, 10])"
 
 
 def expected_of(log):
@@ -99,7 +99,7 @@ def expected_of(log):
 
 def compare(answer, log):
     found, expected = list(answer.read_committed(list(log))), expected_of(log)
-    assert found == expected, f"read_committed({log}) returns {expected}, and not {found}"
+    assert found == expected, f"read_committed({log}) returns {found} (right: {expected})"
 
 
 def test_aborted(answer, rng):

@@ -58,7 +58,7 @@ def test_markers(answer):
         coordinator.end("bank", epoch, outcome)
         expected = [(partition, "bank", epoch, outcome) for partition in sorted(set(partitions))]
         case = f"add {partitions}, end with {outcome!r}"
-        assert sorted(world.markers) == expected, f"{case}: the markers are {expected}, and not {world.markers}"
+        assert sorted(world.markers) == expected, f"{case}: the markers are {world.markers} (right: {expected})"
 
 
 def test_epochs(answer):
@@ -68,10 +68,10 @@ def test_epochs(answer):
     for number in range(6):
         coordinator = world.coordinator(answer) if number % 2 else coordinator
         found = coordinator.begin("bank")
-        assert found == number, f"begin('bank') number {number + 1} returns {number}, and not {found!r}"
+        assert found == number, f"begin('bank') number {number + 1} returns {found!r} (right: {number})"
         coordinator.end("bank", found, "commit")
     found = coordinator.begin("shop")
-    assert found == 0, f"begin('bank') was called six times: begin('shop') returns 0, and not {found!r}"
+    assert found == 0, f"begin('bank') was called six times: begin('shop') returns {found!r} (right: 0)"
 
 
 def test_fencing(answer):
@@ -136,7 +136,7 @@ def test_an_open_transaction(answer):
         assert world.markers == [], f"{case}: the transaction may continue, but it has the markers {world.markers}"
         coordinator.begin("bank")
         expected = [("a", "bank", epoch, "abort"), ("b", "bank", epoch, "abort")]
-        assert sorted(world.markers) == expected, f"{case}, begin: the markers are {expected}, and not {world.markers}"
+        assert sorted(world.markers) == expected, f"{case}, begin: the markers are {world.markers} (right: {expected})"
 
 
 def test_a_restart(answer):

@@ -16,7 +16,7 @@ def test_counts(answer, rng):
         before = dict(a), dict(b)
         found = answer.merge_counts(a, b)
         expected = dict(Counter(before[0]) + Counter(before[1]))
-        assert found == expected, f"merge_counts({before[0]}, {before[1]}) returns {expected}, and not {found!r}"
+        assert found == expected, f"merge_counts({before[0]}, {before[1]}) returns {found!r} (right: {expected})"
         assert (a, b) == before, f"merge_counts{before} changes its arguments to {a} and {b}"
 
 
@@ -24,7 +24,7 @@ def test_means(answer):
     """`merge_means` adds the sums, and adds the numbers of values."""
     for a, b, expected in (((0, 0), (6, 2), (6, 2)), ((6, 2), (9, 1), (15, 3)), ((6, 2), (0, 0), (6, 2))):
         found = tuple(answer.merge_means(a, b))
-        assert found == expected, f"merge_means({a}, {b}) returns {expected}, and not {found!r}"
+        assert found == expected, f"merge_means({a}, {b}) returns {found!r} (right: {expected})"
 
 
 def cut(a, b):
@@ -48,7 +48,7 @@ def test_laws(answer):
     ]
     for name, empty, merge, states, expected in cases:
         found = answer.broken_law(empty, merge, states)
-        assert found == expected, f"{name}, states {states}: broken_law returns {expected!r}, and not {found!r}"
+        assert found == expected, f"{name}, states {states}: broken_law returns {found!r} (right: {expected!r})"
 
 
 def _mean(a, b):
@@ -94,7 +94,7 @@ def test_replays(answer, rng):
         send(bolt, tuples)
         expected = counts(words, [len(each) for each in words])
         case = f"{tuples[:cut_at]}, and then all of {tuples}"
-        assert bolt.state == expected, f"the bolt receives {case}; it counts {bolt.state}, and not {expected}"
+        assert bolt.state == expected, f"the bolt receives {case}; it counts {bolt.state} (right: {expected})"
 
 
 def test_snapshots(answer, rng):
@@ -110,9 +110,9 @@ def test_snapshots(answer, rng):
         send(bolt, tuples[begin:])
         found, expected = bolt.end_snapshot(), counts(words, clock)
         case = f"{tuples[:begin]}, begin_snapshot({clock}), {tuples[begin:]}"
-        assert found == expected, f"{case}: end_snapshot returns {expected}, and not {found!r}"
+        assert found == expected, f"{case}: end_snapshot returns {found!r} (right: {expected})"
         expected = counts(words, [len(each) for each in words])
-        assert bolt.state == expected, f"{case}, end_snapshot: the state is {expected}, and not {bolt.state!r}"
+        assert bolt.state == expected, f"{case}, end_snapshot: the state is {bolt.state!r} (right: {expected})"
 
 
 def test_a_crash(answer, rng):
@@ -132,4 +132,4 @@ def test_a_crash(answer, rng):
         tuples = arrivals(rng, words, [max(0, each - 1) for each in clock])
         send(bolt, tuples)
         case = f"begin_snapshot({interrupted}), a crash, restore({saved}, {clock}), {tuples}"
-        assert bolt.state == expected, f"{case}: the state is {expected}, and not {bolt.state!r}"
+        assert bolt.state == expected, f"{case}: the state is {bolt.state!r} (right: {expected})"

@@ -10,14 +10,14 @@ def test_greatest(answer, rng):
     """`greatest(count)` returns a monoid of the `count` greatest numbers. Equal numbers count separately."""
     for count in (1, 2, 3):
         empty, merge = answer.greatest(count)
-        assert empty == (), f"greatest({count}): the empty state is (), and not {empty!r}"
+        assert empty == (), f"greatest({count}): the empty state is {empty!r} (right: ())"
         cases = [((), ()), ((5,), ()), ((5,), (7,)), ((5,), (5,))]
         for _ in range(60):
             pair = [tuple(sorted(rng.choices(range(9), k=rng.randrange(count + 1)), reverse=True)) for _ in range(2)]
             cases.append(tuple(pair))
         for a, b in cases:
             expected, found = tuple(sorted(a + b, reverse=True)[:count]), merge(a, b)
-            assert found == expected, f"greatest({count}): merge({a}, {b}) is {expected}, and not {found!r}"
+            assert found == expected, f"greatest({count}): merge({a}, {b}) is {found!r} (right: {expected})"
 
 
 MONOIDS = {
@@ -37,14 +37,14 @@ def compare(answer, name, values, size):
         last = values[max(0, number + 1 - size) : number + 1]
         expected, found = reduce(merge, last, empty), window.result()
         case = f"{name}, window of {size}, after push of {values[: number + 1]}"
-        assert found == expected, f"{case}: result() is {expected!r}, and not {found!r}"
+        assert found == expected, f"{case}: result() is {found!r} (right: {expected!r})"
 
 
 def test_an_empty_window(answer):
     """The result of a window without values is `empty`, and a window of the size 1 contains the last value."""
     for name, (empty, merge, _) in MONOIDS.items():
         found = answer.SlidingWindow(empty, merge, 3).result()
-        assert found == empty, f"{name}, a window without values: result() is {empty!r}, and not {found!r}"
+        assert found == empty, f"{name}, a window without values: result() is {found!r} (right: {empty!r})"
     compare(answer, "max", [5, 3, 9, 1], 1)
 
 
@@ -78,7 +78,7 @@ def test_results_between(answer, rng):
                 found, expected = window.result(), "".join(values[-size:])
                 steps.append("result()")
                 case = f"join texts, window of {size}, {', '.join(steps)}"
-                assert found == expected, f"{case} returns {expected!r}, and not {found!r}"
+                assert found == expected, f"{case} returns {found!r} (right: {expected!r})"
 
 
 def test_few_merges(answer):

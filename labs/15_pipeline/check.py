@@ -52,7 +52,7 @@ def crashing(answer, number, call):
 
 def compare(name, found, expected):
     found = tuple(found) if isinstance(found, list) else found
-    assert found == expected, f"{name} returns {expected}, and not {found!r}"
+    assert found == expected, f"{name} returns {found!r} (right: {expected})"
 
 
 def test_ranges(answer, tmp_path):
@@ -94,7 +94,7 @@ def test_output(answer, tmp_path):
     answer.write_output(tmp_path, 1, ["c"])
     answer.write_output(tmp_path, 0, ["a", "b"])
     found = list(answer.read_output(tmp_path))
-    assert found == ["a", "b", "c"], f"output 0, 1 and again 0: read_output returns ['a', 'b', 'c'], and not {found}"
+    assert found == ["a", "b", "c"], f"output 0, 1 and again 0: read_output returns {found} (right: ['a', 'b', 'c'])"
 
 
 def test_run(answer, tmp_path):

@@ -92,17 +92,17 @@ def test_rows(answer, tmp_path, rng):
         answer.run(folder, Source(words), sink, 2)
         expected = batches_of(words, 2)
         case = f"the words {words}, max_records 2"
-        assert sink.batches == expected, f"{case}: the batches are {expected}, and not {sink.batches}"
+        assert sink.batches == expected, f"{case}: the batches are {sink.batches} (right: {expected})"
 
 
 def test_read_counts(answer, tmp_path, rng):
     """`read_counts` returns the counts after the last complete batch. At first, it returns an empty dictionary."""
     found = answer.read_counts(tmp_path)
-    assert found == {}, f"an empty folder: read_counts returns {{}}, and not {found!r}"
+    assert found == {}, f"an empty folder: read_counts returns {found!r} (right: {{}})"
     words = rng.choices(WORDS, k=17)
     answer.run(tmp_path, Source(words), Sink(), 5)
     found, expected = answer.read_counts(tmp_path), dict(Counter(words))
-    assert found == expected, f"after run with {words}: read_counts returns {expected}, and not {found!r}"
+    assert found == expected, f"after run with {words}: read_counts returns {found!r} (right: {expected})"
 
 
 def test_more_words(answer, tmp_path):
@@ -143,8 +143,8 @@ def test_crashes(answer, tmp_path):
         except Exception as error:  # The student's code may raise any exception.
             raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
         expected = dict(Counter([*words, "rain"]))
-        assert sink.counts == expected, f"{case}: the sink has {expected}, and not {sink.counts}"
-        assert stored == expected, f"{case}: read_counts returns {expected}, and not {stored}"
+        assert sink.counts == expected, f"{case}: the sink has {sink.counts} (right: {expected})"
+        assert stored == expected, f"{case}: read_counts returns {stored} (right: {expected})"
         if not has_crashed:
             return
     raise AssertionError("run needs more than 2,000 lines for three words; does it wait in a loop?")

@@ -19,6 +19,7 @@ from hmb.cli.lab.checking import STUCK, CheckFailed, _results, check
 from hmb.cli.lab.grading import seed_of
 from hmb.cli.lab.requirements_plugin import running_threads
 from hmb.cli.main import main
+from hmb.labs import load_answer
 
 LAB = find(4)
 
@@ -36,14 +37,54 @@ def lab(*arguments: str) -> Result:
 def test_a_student_starts_fails_and_passes(folder: Path) -> None:
     assert "not started" in lab("list").output
     assert lab("start", "4", "--seed", "1").exit_code == 0
-    assert {path.name for path in (folder / "lab-04").iterdir()} == {"lab.md", "lab.ipynb", "answer.py", ".lab.json"}
+    names = {"lab.md", "lab.ipynb", "lab.py", "answer.py", ".lab.json"}
+    assert {path.name for path in (folder / "lab-04").iterdir()} == names
     assert json.loads((folder / "lab-04" / "lab.ipynb").read_text())["nbformat"] == 4
     failed = lab("check", "4")
     assert failed.exit_code == 1 and "7 of 8 requirements fail" in failed.output
     (folder / "lab-04" / "answer.py").write_text(LAB.solution)
     passed = lab("check", "4")
     assert passed.exit_code == 0 and passed.output.endswith("all 8 requirements are met: lab 4 is passed\n")
-    assert "passed" in lab("list").output and "2 checks" in lab("progress").output
+    assert "passed 20" in lab("list").output and "2 checks" in lab("progress").output
+    (folder / "lab-04" / "answer.py").write_text(LAB.starter())
+    assert lab("check", "4").exit_code == 1
+    assert "passed 20" in lab("list").output and "3 checks" in lab("progress").output
+
+
+def test_the_programs_of_a_lab_are_one_program(folder: Path) -> None:
+    lab("start", "5", "--seed", "1")
+    text = (folder / "lab-05" / "lab.py").read_text()
+    compile(text, "lab.py", "exec")
+    assert text.count("# Program ") == 3 and text.count('figure.savefig("plot-1.png")') == 1
+    assert "jupyter notebook lab.ipynb" in (folder / "lab-05" / "lab.md").read_text()
+
+
+def test_a_notebook_finds_the_answer_as_the_check_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab("start", "4", "--seed", "1")
+    monkeypatch.delenv("HMB_LAB_SOLUTIONS", raising=False)
+    for place in (folder, folder / "lab-04"):
+        monkeypatch.chdir(place)
+        assert hasattr(load_answer(4), "Log")
+    with pytest.raises(FileNotFoundError, match="create it with: hmb lab start 5"):
+        load_answer(5)
+
+
+def test_what_an_answer_prints_is_shown_with_a_failed_requirement(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    answer = "class Log:\n    end_offset = 0\n    def __init__(self, directory): print('the folder is', 'mine')\n"
+    answer += "    def append(self, record):\n        return len(record[0])\n"
+    (folder / "lab-04" / "answer.py").write_text(answer)
+    output = lab("check", "4").output
+    assert "      printed: the folder is mine\n" in output
+    assert "append(b'record 0') raises TypeError: object of type 'int' has no len() (answer.py, line 5" in output
+
+
+def test_a_missing_class_is_one_error(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    (folder / "lab-04" / "answer.py").write_text("x = 1\n")
+    output = lab("check", "4").output
+    assert "all requirements fail for the same reason: answer.py does not define 'Log'" in output
+    assert "FAIL" not in output
 
 
 def test_a_student_starts_and_fails_the_second_exercise(folder: Path) -> None:
@@ -83,6 +124,7 @@ def test_commands_find_the_folder_from_inside(folder: Path, monkeypatch: pytest.
     lab("start", "4")
     monkeypatch.chdir(folder / "lab-04")
     assert "Hint 1 of 5" in lab("hint", "4").output and "Hint 2 of 5" in lab("hint", "4").output
+    assert "The commit log" in lab("progress").output and " started\n" in lab("list").output
 
 
 @pytest.mark.parametrize(
@@ -118,7 +160,7 @@ def test_a_lab_that_a_newer_version_has_changed_is_named_once(folder: Path) -> N
     (folder / "lab-04" / "lab.md").write_text("my notes\n")
     first = lab("hint", "4")
     assert "lab 4 has changed since you started it" in first.stderr and first.exit_code == 0
-    assert (folder / "lab-04" / "lab.new.md").read_text() == LAB.text
+    assert (folder / "lab-04" / "lab.new.md").read_text() == LAB.page
     assert (folder / "lab-04" / "lab.md").read_text() == "my notes\n"
     assert lab("hint", "4").stderr == ""
 
@@ -242,7 +284,10 @@ def test_a_class_is_graded_with_the_seeds_of_its_students(folder: Path) -> None:
         ["anna", *first, "8", "8"], ["ben", *first, "1", "8"], ["ben", *second, "2", "4"], ["carla", *first, "0", "8"],
     ]  # fmt: skip
     assert rows[0][5] == "" and "answer.py, line 1" in rows[3][5]
-    assert "anna                 lab  4 first   8 of 8\n" in lab("grade", str(folder)).output
+    (folder / "dan").mkdir()
+    graded = lab("grade", str(folder))
+    assert graded.exit_code == 1 and "anna                 lab  4 first   8 of 8\n" in graded.output
+    assert "dan                  lab  4 first   0 of 8  lab-04/answer.py is missing\n" in graded.output
 
 
 def test_a_name_is_a_seed(folder: Path) -> None:

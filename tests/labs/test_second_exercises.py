@@ -43,19 +43,19 @@ MISTAKES = [
         right="                return self.receipts, job\n",
         wrong="                self.jobs.remove(entry)\n"
             "                return self.receipts, job\n",
-        message="put('a'), put('b'), take(0), done of this job returns True, and not False",
+        message="put('a'), put('b'), take(0), done of this job returns False (right: True)",
     ),
     Mistake(
         "01/never_delivers_again",
         right="if receipt is None or end <= now:",
         wrong="if receipt is None:",
-        message="take(0), no done: take(10) delivers the job 'a' again, and not 'b'",
+        message="take(0), no done: take(10) delivers 'b' (right: 'a' again)",
     ),
     Mistake(
         "01/accepts_old_receipts",
         right="if newest == receipt:",
         wrong="if newest is not None and receipt <= newest:",
-        message="done again with the same receipt returns False, and not True",
+        message="done again with the same receipt returns True (right: False)",
     ),
     Mistake(
         "02/drops_early_messages",
@@ -67,7 +67,7 @@ MISTAKES = [
         "02/acknowledges_the_message",
         right="        return self.next_number\n",
         wrong="        return number + 1\n",
-        message="the messages [1, 0] arrive: the acknowledgements are [0, 2], and not [2, 1]",
+        message="the messages [1, 0] arrive: the acknowledgements are [2, 1] (right: [0, 2])",
     ),
     Mistake(
         "02/keeps_processed_messages",
@@ -80,7 +80,7 @@ MISTAKES = [
         right="        if acknowledged is not None:\n"
             "            begin = max(begin, acknowledged)\n",
         wrong="        begin += len(batch)\n",
-        message="send gets the numbers [[0], [0], [0], [1], [1]], and not [[0], [1], [2]",
+        message="send gets the numbers [[0], [1], [2], [3], [4], [5], [6], [7]] (right: [[0], [0], [0], ",
     ),
     Mistake(
         "03/never_merges",
@@ -89,25 +89,25 @@ MISTAKES = [
             "                    others.append(session)\n"
             "                    continue\n"
             "                first, last, clicks = min(",
-        message="clicks at [100, 150, 125] in this order: the open sessions are [(100, 150, 3)]",
+        message="in this order: the open sessions are [(100, 125, 2), (150, 150, 1)] (right: [(100, 150, 3)])",
     ),
     Mistake(
         "03/follows_the_arrival",
         right="min(first, session[0]), max(last, session[1])",
         wrong="session[0], time",
-        message="clicks at [100, 80] in this order: the open sessions are [(80, 100, 2)], and not",
+        message=" [100, 80] in this order: the open sessions are [(100, 80, 2)] (right: [(80, 100, 2)])",
     ),
     Mistake(
         "03/closes_at_the_last_click",
         right="if each[1] + self.gap < watermark]",
         wrong="if each[1] < watermark]",
-        message="clicks at [100], close(130) returns [], and not [(100, 100, 1, 'anna')]",
+        message="clicks at [100], close(130) returns [(100, 100, 1, 'anna')] (right: [])",
     ),
     Mistake(
         "04/stores_each_timestamp",
         right="self.entries.append((self.greatest, offset))",
         wrong="self.entries.append((timestamp, offset))",
-        message="timestamps [10, 40, 20, 30, 50], interval 2: find(records, 35) returns 1, and not 4",
+        message=" [10, 40, 20, 30, 50], interval 2: find(records, 35) returns 4 (right: 1)",
     ),
     Mistake(
         "04/searches_linearly",
@@ -127,7 +127,7 @@ MISTAKES = [
         "04/begins_after_an_equal_time",
         right="if greatest < time:",
         wrong="if greatest <= time:",
-        message="interval 1: find(records, 10) returns 0, and not 1",
+        message="interval 1: find(records, 10) returns 1 (right: 0)",
     ),
     Mistake(
         "05/one_chunk_is_one_frame",
@@ -139,38 +139,38 @@ MISTAKES = [
         "05/waits_for_any_length",
         right="if not 0 <= length <= self.limit:",
         wrong="if length < 0:",
-        message="a frame of the length 101: raises ValueError, and does not return []",
+        message="a frame of the length 101: returns [] (right: it raises ValueError)",
     ),
     Mistake(
         "05/ignores_the_checksum",
         right='if crc32c(data[21:]) != int.from_bytes(data[17:21], "big"):',
         wrong="if len(data) < 61:",
-        message="and byte 17 has changed: raises ValueError, and does not return",
+        message="and byte 17 has changed: returns [(0, b",
     ),
     Mistake(
         "05/trusts_the_record_length",
         right="if headers != 0 or position != begin + length:",
         wrong="if headers != 0:",
-        message="its record length 4: raises ValueError, and does not return",
+        message="its record length 4: returns [(0, b'key', b'value')] (right: it raises ValueError)",
     ),
     Mistake(
         "06/counts_the_batch_first",
         right="        if since > interval:\n",
         wrong="        since += end - position\n"
             "        if since > interval:\n",
-        message="build_index(log, 0, 300): entry 0 (relative offset, position) is (9, 326), and not (6, 129)",
+        message="(log, 0, 300): entry 0 (relative offset, position) is (6, 129) (right: (9, 326))",
     ),
     Mistake(
         "06/writes_the_first_offset",
         right="        yield position, first + delta, end\n",
         wrong="        yield position, first, end\n",
-        message="entry 0 (relative offset, position) is (9, 326), and not (7, 326)",
+        message="entry 0 (relative offset, position) is (7, 326) (right: (9, 326))",
     ),
     Mistake(
         "06/keeps_the_index",
         right="if base_offset + entry[0] < offset]",
         wrong="]",
-        message="the index of truncate(..., 2) has 0 entries, and not 25",
+        message="the index of truncate(..., 2) has 25 entries (right: 0)",
     ),
     Mistake(
         "07/does_not_mute",
@@ -221,19 +221,19 @@ MISTAKES = [
         "09/deals_like_cards",
         right="        if placed >= batch_size:\n",
         wrong="        if placed:\n",
-        message="3, 100, zlib.crc32) returns [0, 0, 0], and not [0, 1, 2]",
+        message="3, 100, zlib.crc32) returns [0, 1, 2] (right: [0, 0, 0])",
     ),
     Mistake(
         "09/one_batch_for_all_partitions",
         right="for (_, size), partition in zip(records, places, strict=True):",
         wrong="for (_, size), partition in zip(records, [0] * len(places), strict=True):",
-        message="count_batches([(None, 50), (None, 50)], [0, 1], 100) returns 2, and not 1",
+        message="count_batches([(None, 50), (None, 50)], [0, 1], 100) returns 1 (right: 2)",
     ),
     Mistake(
         "09/prefers_long_queues",
         right="max(waiting) + 1 - count",
         wrong="count + 1",
-        message="so the chances are [4, 1]: choose with the numbers 0, 1, ... returns [0, 0, 0, 0, 1], and not [0, 1,",
+        message=" 1]: choose with the numbers 0, 1, ... returns [0, 1, 1, 1, 1] (right: [0, 0, 0, 0, 1])",
     ),
     Mistake(
         "10/jumps_to_the_target",
@@ -261,38 +261,38 @@ MISTAKES = [
         "11/returns_the_asked_epoch",
         right="return None if found is None else (found, end)",
         wrong="return epoch, end",
-        message="end_of_epoch([(0, 0)], 2, 3) returns (0, 2), and not (3, 2)",
+        message="end_of_epoch([(0, 0)], 2, 3) returns (3, 2) (right: (0, 2))",
     ),
     Mistake(
         "11/asks_only_once",
         right="        log_end = start  # The leader has no record of this epoch.\n",
         wrong="        return min(log_end, leader_end)\n",
-        message="[0, 1, 2, 2], and the leader's [0, 1, 1, 3]: truncation_point returns 2, and not 3",
+        message=" 2], and the leader's [0, 1, 1, 3]: truncation_point returns 3 (right: 2)",
     ),
     Mistake(
         "11/ignores_its_own_end",
         right="return min(log_end, leader_end)",
         wrong="return leader_end",
-        message="[0, 1, 2, 2], and the leader's [0, 1, 1, 3]: truncation_point returns 2, and not 3",
+        message=" 2], and the leader's [0, 1, 1, 3]: truncation_point returns 3 (right: 2)",
     ),
     Mistake(
         "12/ignores_the_size_of_the_map",
         right="        if key not in latest and len(latest) == map_size:\n"
             "            break\n",
         wrong="",
-        message="(5, 'a')]: clean(..., 0, 2) keeps [(1, 'b'), (2, 'a'), (3, 'c'), (4, 'b'), (5, 'a')], and not",
+        message=", 'a')]: clean(..., 0, 2) keeps [(3, 'c'), (4, 'b'), (5, 'a')] (right: [(1, 'b'), (2, '",
     ),
     Mistake(
         "12/stops_at_the_last_key",
         right="        if key not in latest and len(latest) == map_size:\n",
         wrong="        if len(latest) == map_size:\n",
-        message="clean(..., 0, 2) keeps [(1, 'b'), (2, 'a'), (3, 'c'), (4, 'b'), (5, 'a')], and not [(0, 'a')",
+        message="[(0, 'a'), (1, 'b'), (2, 'a'), (3, 'c'), (4, 'b'), (5, 'a')] (right: [(1, 'b'), (2, '",
     ),
     Mistake(
         "12/cleans_only_the_dirty_part",
         right="if latest.get(record[1], -1) <= record[0]]",
         wrong="if record[0] < checkpoint or latest.get(record[1], -1) <= record[0]]",
-        message="clean(..., 3, 2) keeps [(2, 'c'), (3, 'a'), (4, 'b')], and not [(0, 'a')",
+        message="3, 2) keeps [(0, 'a'), (1, 'b'), (2, 'c'), (3, 'a'), (4, 'b')] (right: [(2, 'c'), (3, '",
     ),
     Mistake(
         "13/decides_after_the_markers",
@@ -311,7 +311,7 @@ MISTAKES = [
         "13/forgets_partitions",
         right='            self.journal.append(["add", name, partition])\n',
         wrong="",
-        message="a new coordinator with the same journal, begin: the markers are [('a', 'bank', 0, 'abort')",
+        message="a new coordinator with the same journal, begin: the markers are [] (right: [('a', 'bank', 0",
     ),
     Mistake(
         "13/does_not_fence",
@@ -341,13 +341,13 @@ MISTAKES = [
         "14/counts_equal_numbers_once",
         right="sorted(a + b, reverse=True)",
         wrong="sorted({*a, *b}, reverse=True)",
-        message="greatest(2): merge((5,), (5,)) is (5, 5), and not (5,)",
+        message="greatest(2): merge((5,), (5,)) is (5,) (right: (5, 5))",
     ),
     Mistake(
         "14/never_forgets",
         right="            self.old.pop()\n",
         wrong="            self.old[:] = self.old\n",
-        message="max, window of 1, after push of [5, 3]: result() is 3, and not 5",
+        message="max, window of 1, after push of [5, 3]: result() is 5 (right: 3)",
     ),
     Mistake(
         "14/merges_the_newest_first",
