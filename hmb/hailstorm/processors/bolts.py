@@ -118,7 +118,7 @@ class BoltMachine:
         """
         state, results = self.state, cast(Results, [])
         try:
-            if state.b is None:
+            if not state.is_frozen:
                 state.a, late = self._apply(payloads.tuples, state.a, None, results)
                 state.late_in_a += late
             else:

@@ -33,6 +33,8 @@ class SplitState:
 
     a         S, or A during a snapshot
     b         B while A is frozen, otherwise None
+    is_frozen whether A is complete, so that tuples above the clock enter B; `b` can be None even then, because the
+              empty state of a monoid can be None
     clock     the clock of the snapshot in progress, or None
     closed    windows that end at or below this event time (ms) have been dropped
     """
@@ -40,6 +42,7 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
+        self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
         self.late_in_a = self.late_in_b = 0  # numbers of tuples that came after all their windows were closed
@@ -51,11 +54,11 @@ class SplitState:
 
     @property
     def is_gathering(self) -> bool:
-        return self.clock is not None and self.b is None
+        return self.clock is not None and not self.is_frozen
 
     def merged(self) -> Any:
         """Return the whole state: during a snapshot, the merged state of A and B. The caller must only read it."""
-        return self.a if self.b is None else self._monoid.view(self.a, self.b)
+        return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
@@ -71,14 +74,14 @@ class SplitState:
 
     def freeze(self) -> None:
         """Mark the state A as complete: it contains all tuples at or below the clock. Other tuples enter B."""
-        self.b = self._monoid.empty()
+        self.b, self.is_frozen = self._monoid.empty(), True
 
     def join(self) -> None:
         """End the snapshot: merge the states A and B into one state."""
-        if self.b is not None:
+        if self.is_frozen:
             self.a = self._monoid.absorb(self.a, self.b)
         self.late_in_a += self.late_in_b
-        self.b, self.clock, self.late_in_b = None, None, 0
+        self.b, self.is_frozen, self.clock, self.late_in_b = None, False, None, 0
 
     def to_value(self) -> Any:
         """Return the state A, the end of the dropped windows, and the number of late tuples, for the codec."""

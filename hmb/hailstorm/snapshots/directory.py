@@ -13,9 +13,10 @@ The layout of a snapshot file, with big-endian integers:
     header          bytes     the codec's value [epoch, processor, clock]
     state           bytes     up to the end of the file
 
-The store writes a snapshot file under a temporary name, syncs the file, renames it, and syncs the directory. A file
-that has its final name is therefore complete, even if the process crashes at any moment. The CRC detects damage that
-happens later on the disk. The number in a file's name grows with each snapshot of a processor.
+The store writes a snapshot file under a temporary name that no other save uses. Then the store syncs the file, renames
+it, and syncs the directory. A file that has its final name is therefore complete, even if the process crashes at any
+moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with each snapshot of a
+processor. A crash can leave a temporary file behind. The next epoch deletes this file.
 
 The store checks the epoch and renames the file while it holds a lock. If a process hangs before it takes the lock, and
 a new epoch begins, the process cannot rename its file any more. The process does not hold the lock while it writes the
@@ -34,6 +35,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from crc32c import crc32c
 
@@ -84,6 +86,8 @@ class DirectorySnapshotStore:
             notes = self._notes()
             epoch: int = notes["epoch"] + 1
             self._write_notes({**notes, "epoch": epoch})
+            for unfinished in self.directory.glob("*/*.tmp"):  # No save of an older epoch can rename its file any more.
+                unfinished.unlink(missing_ok=True)
         return epoch
 
     def completed(self) -> Clock | None:
@@ -101,7 +105,7 @@ class DirectorySnapshotStore:
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
         folder = self.directory / processor
-        temporary = folder / f"{epoch}.tmp"
+        temporary = folder / f"{epoch}-{uuid4().hex}.tmp"
         header = encode([epoch, processor, clock.to_value()])
         length = struct.pack(">I", len(header))
         try:

@@ -27,7 +27,7 @@ from hmb.hailstorm.monoids import (
     TopN,
     Tumbling,
 )
-from hmb.hailstorm.monoids.windows import session_at
+from hmb.hailstorm.monoids.windows import SessionList, session_at
 
 
 def state_of(monoid: Monoid[Any], values: Any) -> Any:
@@ -138,3 +138,40 @@ def test_sessions_join_when_a_value_fills_the_gap() -> None:
     assert sessions.expire(apart, 12) == {"a": [(15, 15, 1)], "b": [(15, 15, 1)]}
     with pytest.raises(KeyError):
         session_at(apart["a"], 12)
+
+
+def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_lists() -> None:
+    """Each session of the two lists joins its neighbour in the other list; the time 61 lies between two sessions."""
+    sessions = SessionList(10, Sum())
+    a = state_of(sessions, [(0, 1), (20, 1), (60, 1), (100, 1)])
+    b = state_of(sessions, [(9, 1), (14, 1), (64, 1), (140, 1)])
+    view, merged = sessions.view(a, b), sessions.merge(a, b)
+    for time in (0, 9, 12, 14, 20, 60, 62, 64, 100, 140):
+        assert session_at(view, time) == session_at(merged, time)
+    with pytest.raises(KeyError):
+        session_at(view, 90)
+    assert view == merged and list(view) == merged and len(view) == 4
+
+
+def test_a_tuple_is_added_to_many_sessions_without_reading_them_all() -> None:
+    """`absorb` changes the list in place. A merge of the whole list for each tuple would read 2,000,000 sessions."""
+    steps = 0
+
+    class CountedSessions(list[Any]):
+        def __getitem__(self, index: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            return super().__getitem__(index)
+
+        def __iter__(self) -> Any:
+            nonlocal steps
+            steps += len(self)
+            return super().__iter__()
+
+    sessions = SessionList(10, Sum())
+    counted = CountedSessions()
+    state: Any = counted
+    for number in range(2000):
+        state = sessions.absorb(state, sessions.lift((number * 7919 % 2000 * 20, 1)))
+        assert session_at(state, number * 7919 % 2000 * 20)[2] == 1
+    assert state is counted and len(state) == 2000 and steps < 2000 * 50

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -248,9 +249,9 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path: Path, monke
 
 def test_a_crash_before_the_rename_leaves_no_snapshot(tmp_path: Path) -> None:
     store, _ = saved(tmp_path, C1)
-    (tmp_path / "count-0" / "1.tmp").write_bytes(b"half of a snap")
+    (tmp_path / "count-0" / "1-crashed.tmp").write_bytes(b"half of a snap")
     assert store.clocks("count-0") == [C1]
-    store.save(1, "count-0", C2, b"state")
+    store.begin_epoch()
     assert not list(tmp_path.glob("*/*.tmp"))
 
 
@@ -305,3 +306,33 @@ def test_a_full_database_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         store.save(epoch, "count-0", C1, bytes(100_000))
     monkeypatch.undo()
     assert store.clocks("count-0") == []
+
+
+def test_two_saves_of_one_processor_at_one_moment_both_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both saves have written their temporary files before the first save renames its file."""
+    store = DirectorySnapshotStore(tmp_path / "snapshots")
+    epoch = store.begin_epoch()
+    barrier, sync = threading.Barrier(2), os.fsync
+
+    def sync_together(descriptor: int) -> None:
+        sync(descriptor)
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            barrier.wait(10.0)
+
+    monkeypatch.setattr(directory.os, "fsync", sync_together)
+    errors: list[SnapshotError] = []
+
+    def save(clock: Clock) -> None:
+        try:
+            store.save(epoch, "count-0", clock, b"state")
+        except SnapshotError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=save, args=(clock,)) for clock in (C1, C2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert set(store.clocks("count-0")) == {C1, C2}
+    assert not list((tmp_path / "snapshots").glob("*/*.tmp"))
