@@ -1,7 +1,8 @@
 """The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
 
-Each operation has one bit of the number. For example, a Metadata response can contain one such number for each topic.
-In HMB, every client may perform every operation, so the bits of all operations on a topic are always set.
+Each operation has one bit of the number of authorized operations. For example, a Metadata response can contain such a
+number for each topic. In HMB, every client may perform every operation, so the bits of all operations on a topic are
+always set.
 """
 
 from hmb.protocol.enums import AclOperation

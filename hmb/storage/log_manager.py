@@ -154,8 +154,8 @@ class LogManager:
                 f"cannot open the logs in {self.directory}: {error}; nothing was deleted: repair the disk or change "
                 "the permissions, and start again"
             ) from error
-        how = "after a clean stop" if clean else "after a crash: the ends of their logs were checked"
-        self.events.add(EventKind.RECOVERY, f"opened {len(self._logs)} partitions in {self.directory}, {how}", LOGGER)
+        how = "" if clean else ", and checked the ends of their logs"
+        self.events.add(EventKind.RECOVERY, f"opened {len(self._logs)} partitions in {self.directory}{how}", LOGGER)
 
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool

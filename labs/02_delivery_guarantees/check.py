@@ -70,7 +70,11 @@ def run(answer, records, order, crashes):
 
 
 def plans(rng):
-    """Yield plans for a `Link`: strings of "m", "a" and "-". Simple plans come first, then random ones."""
+    """Yield plans for a `Link`, simple plans first, and then random ones.
+
+    Each letter of a plan decides about one attempt: "m" loses the message, "a" loses the acknowledgement, "-" loses
+    nothing.
+    """
     yield from ("", "m", "a", "-a", "-m", "aa", "am", "mama", "-aa-m")
     for _ in range(60):
         yield "".join(rng.choice("--ma") for _ in range(rng.randrange(20)))

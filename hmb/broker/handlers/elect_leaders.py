@@ -4,8 +4,8 @@ Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
     ELECTION_NOT_NEEDED. A request can contain null instead of a list of partitions, which means all partitions. The
     response then contains all topics, but no partitions, as in Kafka.
-Version notes: an unknown type of election (version 1) gets INVALID_REQUEST. Version 0 always elects the preferred
-    replica.
+Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the type is
+    always "preferred".
 Left out: `timeout_ms`. An election on one broker needs no wait, so a client loses nothing.
 """
 

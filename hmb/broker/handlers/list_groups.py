@@ -1,4 +1,4 @@
-"""ListGroups: list the groups that this broker coordinates. In HMB these are all groups.
+"""ListGroups: list the groups that this broker coordinates. HMB's only broker coordinates every group.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the response contains each group once. When the broker has just started and has not loaded all groups yet, the

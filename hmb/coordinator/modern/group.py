@@ -169,10 +169,7 @@ class ConsumerGroup:
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace a static member that has restarted with the new member.
-
-        The new member gets the old member's target.
-        """
+        """Put the new member of a restarted static member in the place of the old one, with the old member's target."""
         self.events.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)

@@ -172,7 +172,9 @@ class BoltMachine:
     def _apply_combined(
         self, transform: Transform, rows: Sequence[tuple[Any, Any]], state: Any, base: Any, results: Results
     ) -> Any:
-        """Merge rows (key, state) of a combining sender into `state`, and append the outputs for each row to `results`.
+        """Merge rows into the bolt's state, and append the outputs for each row to `results`.
+
+        The sender has already combined its tuples into rows (key, partial state).
 
         The parameters are the same as those of `_apply`. Return the new state.
         """

@@ -270,7 +270,10 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the last pause (seconds)."""
+    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the pause before it (seconds).
+
+    The pause after the next failure is twice as long.
+    """
 
     next_try: float
     pause: float
