@@ -182,8 +182,8 @@ def place(error: BaseException) -> str:
 def failed_call(error: BaseException) -> str:
     """Return the check's call that ended with an exception, such as `lookup([(9, 100)], 8) raises `.
 
-    If the check itself raised the exception, for example because an answer returned None, return the line of the check.
-    The result is empty if no line of the check is in the traceback.
+    If the check itself raised the exception, for example because an answer returned None, the text contains the
+    expression of the check. The result is empty if no line of the check is in the traceback.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
@@ -192,7 +192,7 @@ def failed_call(error: BaseException) -> str:
     (frame, _), where = steps[-1], lines[-1]
     if not place(error):
         expression = linecache.getline(where.filename, where.lineno or 0)[where.colno : where.end_colno]
-        return f"the check cannot use what the answer returns, in `{expression}`: "
+        return f"in the check, `{expression}` raises "
     for node in ast.walk(ast.parse(Path(where.filename).read_text(encoding="utf-8"))):
         is_here = isinstance(node, ast.expr) and (node.lineno, node.col_offset) == (where.lineno, where.colno)
         if is_here and isinstance(node, ast.Call) and node.end_col_offset == where.end_colno:

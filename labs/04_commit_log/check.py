@@ -88,6 +88,7 @@ def test_only_appends(answer, tmp_path, rng):
     for number in range(20):
         log.append(rng.randbytes(rng.randrange(40)))
         log.read(rng.randrange(number + 1))
+        assert (tmp_path / "log").exists(), "append writes to the file `log` in the directory; this file does not exist"
         now = (tmp_path / "log").read_bytes()
         assert now.startswith(before), f"append number {number + 1} changed the first {len(before)} bytes of the file"
         assert len(now) > len(before), f"append number {number + 1} did not reach the file; call flush after each write"

@@ -79,6 +79,13 @@ def test_what_an_answer_prints_is_shown_with_a_failed_requirement(folder: Path) 
     assert "append(b'record 0') raises TypeError: object of type 'int' has no len() (answer.py, line 5" in output
 
 
+def test_a_result_that_a_check_cannot_use_is_named_with_its_expression(folder: Path) -> None:
+    (folder / "answer.py").write_text("def wrong_entries(log, entries): pass\n")
+    errors = [each.error for each in check(find(6), folder / "answer.py", 1)]
+    assert errors[-1] == "in the check, `list(found)` raises TypeError: 'NoneType' object is not iterable"
+    assert errors[0] == "answer.py does not define 'read_index'"
+
+
 def test_a_missing_class_is_one_error(folder: Path) -> None:
     lab("start", "4", "--seed", "1")
     (folder / "lab-04" / "answer.py").write_text("x = 1\n")
