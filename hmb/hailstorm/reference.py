@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from zlib import crc32
@@ -31,11 +33,21 @@ def load_topology(reference: str) -> Topology:
         raise TopologyError(f"{place} cannot be imported: {error}") from error
     found = getattr(module, name, None)
     if callable(found) and not isinstance(found, Topology):
-        found = found()
+        found = _call(reference, found)
     if not isinstance(found, Topology):
         names = ", ".join(key for key, value in vars(module).items() if isinstance(value, Topology)) or "none"
         raise TopologyError(f"{place} has no topology {name!r}; its topologies: {names}")
     return found
+
+
+def _call(reference: str, function: Callable[..., object]) -> object:
+    """Return the result of a function without arguments. Raises TopologyError if the function needs arguments."""
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError) as error:
+        what = f"{reference} is a {type(function).__name__} that needs arguments"
+        raise TopologyError(f"{what}: name a Topology, or a function without arguments that returns one") from error
+    return function()
 
 
 def reference_to(topology: Topology) -> str:

@@ -88,6 +88,7 @@ class SimulationResult:
     states      bolt name -> the merged state of its instances
     windows     name of a bolt with windows -> window -> its content at the end, or when the bolt dropped the window
     late        bolt name -> the number of tuples that came after all their windows were closed
+    late_records  spout name -> the number of records that the spout left out because they were late
     """
 
     states: dict[str, Any]
@@ -99,6 +100,7 @@ class SimulationResult:
     trace: list[str] = field(default_factory=list)
     windows: dict[str, dict[Any, Any]] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
+    late_records: dict[str, int] = field(default_factory=dict)
 
 
 class Simulation:
@@ -332,6 +334,9 @@ class Simulation:
             while self._unseen[participant.name]:  # Sinks write their last outputs when they see the last master state.
                 self._watch(participant)
             machine = participant.machine
+            if isinstance(machine, SpoutMachine):
+                node = participant.processor.node.name
+                result.late_records[node] = result.late_records.get(node, 0) + machine.late_count
             if isinstance(machine, BoltMachine):
                 self._add_state(result, participant.processor.node.name, machine)
         result.refused = self._refused

@@ -14,8 +14,10 @@ import hmb.hailstorm
 from hmb.client import ConsumerRecord
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.checking import check
+from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.monoids import MapOf, Mean, Sessions, Sliding, Sum, Tumbling
 from hmb.hailstorm.monoids.windows import WindowsOf
+from hmb.hailstorm.reference import load_topology
 from hmb.hailstorm.simulation import Simulation
 from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout
@@ -195,3 +197,26 @@ def test_a_coarser_grouping_than_the_key_is_no_problem() -> None:
 def test_a_grouping_that_raises_is_named() -> None:
     (problem,) = check(by_city(per_city(), group=lambda row: row[2]), ROWS)
     assert problem.startswith("cities does not run: count: group raised IndexError for a tuple of words-0 at offsets")
+
+
+# -- event times
+
+
+def test_many_late_records_are_a_problem() -> None:
+    logs = timed_logs(0)
+    assert check(topology(Tumbling(20, MapOf(Sum())), lateness=30), logs) == []
+    (problem,) = check(topology(Tumbling(20, MapOf(Sum())), lateness=0), logs)
+    assert re.fullmatch(r"words: \d+ of 80 records are late .*`allowed_lateness` is 0 ms; .*not seconds", problem)
+
+
+def test_an_event_time_that_is_no_number_is_named() -> None:
+    made = Topology("late")
+    made.spout("words", Spout("words", timed, event_time=lambda item: str(item[1])))  # type: ignore[arg-type, return-value]
+    made.sink("out", Sink(print), after="words")
+    (problem,) = check(made, timed_logs(0))
+    assert re.search(r"words-\d: event_time returned '-?\d+' \(str\) for the record of words-\d at offset 0", problem)
+
+
+def test_a_function_that_needs_arguments_is_no_topology() -> None:
+    with pytest.raises(TopologyError, match="json:dumps is a function that needs arguments: name a Topology"):
+        load_topology("json:dumps")

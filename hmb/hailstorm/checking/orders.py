@@ -21,6 +21,7 @@ from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Declaration, Topology
 
 ORDERS = 20  # the number of runs of the simulation, each with another order of events
+MOST_LATE = 0.25  # the largest share of late records that is no problem
 Seen = dict[str, list[Any]]  # spout -> the tuples that it makes; bolt -> the tuples that it receives
 
 
@@ -38,7 +39,20 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
         for problem in _node_problems(node, records, seen, seed):
             broken.add(node.name)
             yield f"{node.name}: {problem}"
+    yield from _late_problems(topology, records, first)
     yield from _order_problems(topology, records, first, seed, broken)
+
+
+def _late_problems(topology: Topology, records: Mapping[str, Partitions], first: SimulationResult) -> Iterator[str]:
+    """Yield a problem for each spout that leaves out a large share of its records, because they are late."""
+    for name, late in first.late_records.items():
+        spout = topology.spouts[name]
+        count = sum(map(len, records[spout.topic]))
+        if late > MOST_LATE * count:
+            yield (
+                f"{name}: {late} of {count} records are late and are left out. `allowed_lateness` is "
+                f"{spout.allowed_lateness} ms; `event_time` must return ms since 1970, not seconds"
+            )
 
 
 def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:

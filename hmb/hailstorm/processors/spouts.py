@@ -11,12 +11,12 @@ from typing import Any
 
 from hmb.client import ConsumerRecord
 from hmb.hailstorm.clock import Clock
-from hmb.hailstorm.errors import UserCodeError
+from hmb.hailstorm.errors import TopologyError, UserCodeError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.bolts import SaveRequest
 from hmb.hailstorm.processors.emitter import Emitter
-from hmb.hailstorm.processors.event_time import IDLE, PartitionTimes
+from hmb.hailstorm.processors.event_time import IDLE, NO_TIME, PartitionTimes
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processor, Processors
 
@@ -126,7 +126,10 @@ class SpoutMachine:
             return None
 
     def _in_time(self, tuples: list[Any], offsets: list[int]) -> tuple[list[Any], list[int]]:
-        """Return the tuples that are not late, and their offsets."""
+        """Return the tuples that are not late, and their offsets.
+
+        Raises TopologyError if `event_time` does not return a number, UserCodeError if it raises.
+        """
         event_time = self.spout.event_time
         assert event_time is not None
         kept_tuples, kept_offsets = [], []
@@ -136,6 +139,11 @@ class SpoutMachine:
             except Exception as error:
                 origin = f"the tuple of {self.partition} at offset {offset}"
                 raise UserCodeError(self.name, "event_time", origin, error) from error
+            if not isinstance(time, int | float) or not NO_TIME < time < IDLE:
+                raise TopologyError(
+                    f"{self.name}: event_time returned {time!r:.60} ({type(time).__name__}) for the record of "
+                    f"{self.partition} at offset {offset}: it must return a number, the event time in ms since 1970"
+                )
             if self._times.is_late(time):
                 self.late.append((offset, time))
             else:
