@@ -44,7 +44,7 @@ class HailstormGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=HailstormGroup)
+@click.group("hailstorm", cls=HailstormGroup)
 def command() -> None:
     """Run, watch and check topologies: exactly-once stream processing on commutative monoids.
 

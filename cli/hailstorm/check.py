@@ -8,7 +8,7 @@ import click
 
 from ..shared.client_options import servers_option
 from ..shared.errors import ERROR
-from ..shared.output import json_option, print_json
+from ..shared.output import json_option, plural, print_json
 from .arguments import errors_as_lines, topology_argument
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hmb.hailstorm.topology import Topology
 
 
-@click.command()
+@click.command("check")
 @topology_argument
 @servers_option()
 @click.option(
@@ -70,4 +70,4 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
 def _verdict(topology: Topology, records: int, problems: list[str]) -> str:
     if problems:
         return "\n".join(problems)
-    return f"{topology.name}: no problem found with {records} records"
+    return f"{topology.name}: no problem found with {plural(records, 'record')}"

@@ -34,7 +34,7 @@ GRACE_PERIOD = 0.25  # seconds between two snapshots: short, so that several are
 SEND_AT_ONCE = 200  # with --rate: the number of records to send between two pauses
 
 
-@click.command()
+@click.command("demo")
 @click.argument("example", type=click.Choice(EXAMPLES))
 @click.option(
     "-b", "--bootstrap-server", "address", type=servers,

@@ -9,7 +9,7 @@ import click
 from .arguments import AddressType
 
 
-@click.command()
+@click.command("registry")
 @click.option(
     "--listen", type=AddressType(), default="127.0.0.1:4181", show_default=True,
     help="The address to which processors connect.",

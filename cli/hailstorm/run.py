@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 DISPLAY_INTERVAL = 0.25  # seconds
 
 
-@click.command()
+@click.command("run")
 @topology_argument
 @servers_option()
 @click.option(
     "--store",
     type=NewPath(path_type=Path),
     default=Path("hailstorm-snapshots"),
-    show_default=True,
+    show_default="hailstorm-snapshots",
     help="The snapshot store: a directory, or an SQLite file (.db, .sqlite).",
 )
 @click.option(
@@ -124,6 +124,8 @@ def run_all(
         runner = ThreadRunner(topology, settings, store)
     else:
         runner = ProcessRunner(topology, settings, store, options["workers"])
+        if options["workers"] > (count := len(runner.processors.by_name)):
+            click.echo(f"--workers {options['workers']}: the topology has only {plural(count, 'processor')}", err=True)
     server = RegistryServer(runner.registry)
     try:
         with runner:
@@ -172,7 +174,7 @@ def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
                 if stopping:
                     raise
                 stopping = True
-                console.print("The topology takes a last snapshot. Ctrl-C again ends it immediately.")
+                console.print("The topology takes a last snapshot. A second Ctrl-C or SIGTERM ends it immediately.")
                 runner.request_stop()
 
 

@@ -11,7 +11,7 @@ from ..shared.output import json_option, print_json
 from .arguments import errors_as_lines, store_argument
 
 
-@click.command()
+@click.command("snapshots")
 @store_argument
 @json_option
 def command(store: Path, as_json: bool) -> None:

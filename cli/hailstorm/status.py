@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_TIME = 1.2  # seconds; each processor reports twice in this time, because a rate needs two values
 
 
-@click.command()
+@click.command("status")
 @store_argument
 @click.option(
     "--registry", type=AddressType(),

@@ -148,5 +148,6 @@ class SinkMachine:
         if ahead:
             raise SnapshotError(
                 f"{self.name}: the target has outputs up to {reached}, the snapshots only up to {self._start}: "
-                "the snapshot store was lost or exchanged. Restore it, or empty the target to compute everything again"
+                "the snapshot store was lost or exchanged. Restore it. To compute everything again, delete the outputs "
+                "in the target and its clock: in a database the sink's row of the table hailstorm_clock"
             )

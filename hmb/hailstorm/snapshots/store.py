@@ -88,7 +88,8 @@ def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: st
         differences += _differences(name, before.get(name), now.get(name))
     raise TopologyError(
         f"{where} holds snapshots of another topology ({'; '.join(differences)}). "
-        "Use an empty store, which reads the topics from their beginning, or change the topology back"
+        "Use an empty store, which reads the topics from their beginning, or change the topology back. With an empty "
+        "store, also empty the target of each TransactionalSink: its outputs, and its row of the table hailstorm_clock"
     )
 
 

@@ -9,9 +9,11 @@ import subprocess
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 import hmb
+from hmb.cli.hailstorm import HailstormGroup, command
 from hmb.client import NewTopic, TopicPartition
 from tests.cli.conftest import Hmb, start
 
@@ -206,3 +208,13 @@ def test_the_weather_example_with_kills_has_the_sum_of_the_data(
     with sqlite3.connect(database) as connection:
         (found,) = connection.execute("SELECT sum(mm) FROM rain").fetchone()
     assert found == pytest.approx(expected)
+
+
+def test_each_command_has_the_name_with_which_it_is_called() -> None:
+    group = command
+    assert isinstance(group, HailstormGroup)
+    context = click.Context(group)
+    names = group.list_commands(context)
+    commands = [group.get_command(context, name) for name in names]
+    assert [each and each.name for each in commands] == names
+    assert group.name == "hailstorm"
