@@ -24,7 +24,7 @@ from typing import Any
 from hmb.client import Producer
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.codec import decode, encode
-from hmb.hailstorm.errors import HailstormError, StaleEpochError
+from hmb.hailstorm.errors import CodecError, HailstormError, StaleEpochError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.participant import Machine, Participant
@@ -220,6 +220,8 @@ class ProcessorThread(threading.Thread):
         error: Exception | None = None
         try:
             self._store.save(machine.epoch, machine.name, clock, encode(state.to_value()))
+        except CodecError as caught:
+            error = CodecError(f"the state of {machine.name} cannot be stored: {caught}")
         except Exception as caught:  # noqa: BLE001  # The processor's thread gets every exception in the notice.
             error = caught
         self._mailbox.notify(SaveNotice(machine, clock, error))
