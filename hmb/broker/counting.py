@@ -17,8 +17,8 @@ from hmb.broker.dispatch import Handler
 from hmb.broker.request_counters import RequestCounters
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import response_class
+from hmb.protocol.primitives import part_size
 from hmb.protocol.schema import Response, Struct
-from hmb.storage.files.virtual import FileRegion
 
 
 def counted(handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> dict[ApiKey, Handler]:
@@ -81,7 +81,7 @@ def _measured_fetch(request: Any, response: Any) -> tuple[bool, int]:
         for partition in topic.partitions:
             records = partition.records
             if records is not None:
-                size += records.size if isinstance(records, FileRegion) else len(records)
+                size += part_size(records)
             if partition.error_code:
                 is_error = True
     return is_error, size

@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 
 from hmb.broker import BrokerServer
+from hmb.broker.context import ConnectedClient
 from hmb.broker.deferred import Deferred, final
 from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.errors import CloseConnection
@@ -52,6 +53,7 @@ def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> AcceptedConnec
     return AcceptedConnection(
         ours,
         "peer",
+        ConnectedClient(),
         dispatcher,
         idle=30,
         max_request=1_000,

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.broker.counting import has_error
+import hmb
+from hmb.broker.counting import _measured_fetch, has_error
 from hmb.broker.request_counters import RequestCounters
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.metadata import MetadataResponse
 from hmb.protocol.messages.produce import ProduceResponse
+from hmb.storage.files.virtual import DurableFile, FileRegion
 
 Topic = ProduceResponse.TopicProduceResponse
 Partition = Topic.PartitionProduceResponse
@@ -46,3 +54,30 @@ def test_an_error_is_found_at_any_depth() -> None:
     assert has_error(ProduceResponse(responses=[Topic(), Topic(partition_responses=[good, bad])]))
     assert has_error(MetadataResponse(topics=[MetadataResponse.MetadataResponseTopic(error_code=5)]))
     assert not has_error(MetadataResponse())
+
+
+@pytest.mark.parametrize(
+    ("records", "size"),
+    [(memoryview(b"abc"), 3), (FileRegion(DurableFile(Path("never-opened"), exists=False), 0, 7), 7), (None, 0)],
+)
+def test_the_bytes_of_records_are_counted_in_each_form(records: object, size: int) -> None:
+    """A response can contain records as bytes, as a region of a file, or as records that are converted later."""
+    partition = FetchResponse.FetchableTopicResponse.PartitionData(records=records)
+    response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])
+    assert _measured_fetch(FetchRequest(), response) == (False, size)
+
+
+def test_records_for_an_old_client_are_counted() -> None:
+    with hmb.Broker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", b"x")
+        host, port = broker.bootstrap_servers.split(":")
+        client = ClientConnection("old")
+        topic = FetchRequest.FetchTopic(topic="t", partitions=[FetchRequest.FetchTopic.FetchPartition()])
+        request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[topic])
+        with socket.create_connection((host, int(port))) as connection:
+            for part in client.request(request, 2):
+                connection.sendall(part)  # type: ignore[arg-type]
+            assert connection.recv(4)
+        (fetch,) = (api for api in broker.state().requests if api.api == "Fetch")
+        assert (fetch.count, fetch.errors, fetch.record_bytes > 0) == (1, 0, True)
