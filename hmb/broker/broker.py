@@ -258,7 +258,7 @@ class BrokerServer:
     @property
     def connected_clients(self) -> list[str]:
         """The address of the client of each open connection."""
-        return self._server.connected_clients if self._server is not None else []
+        return [address for address, _ in self.clients()]
 
     def kill(self) -> None:
         """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as a clean stop."""

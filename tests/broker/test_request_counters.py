@@ -24,14 +24,14 @@ Partition = Topic.PartitionProduceResponse
 
 
 @given(st.lists(st.floats(min_value=2e-6, max_value=50), min_size=1))
-def test_a_quantile_is_at_most_ten_percent_wrong(times: list[float]) -> None:
+def test_a_quantile_is_at_most_nine_percent_wrong(times: list[float]) -> None:
     counters = RequestCounters()
     for seconds in times:
         counters.of(ApiKey.FETCH).add(seconds, False, 0)
     counted = counters.copy()[ApiKey.FETCH]
     for share, index in ((0.5, (len(times) + 1) // 2 - 1), (1.0, len(times) - 1)):
         exact = sorted(times)[index]
-        assert abs(counted.quantile(share) / exact - 1) < 0.1
+        assert abs(counted.quantile(share) / exact - 1) < 0.0906
 
 
 def test_times_outside_of_the_buckets_are_counted() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
+
+import pytest
 
 import hmb
 from hmb.monitoring.metrics import metrics_text
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, as_json
+from hmb.storage.log import Log
 
 QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 
@@ -79,6 +83,19 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
             assert (position.topic, position.committed_offset, position.lag) == ("t", 6, 4)
             assert position.lag_ms is not None and 0 <= position.lag_ms < 60_000
         assert group_of(broker.state(), "g").state == "Empty"
+
+
+def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker looks for damage when a client reads an offset again. Many states must not hide these reads."""
+    with hmb.Broker(config=QUICK) as broker:
+        broker.create_topic("t")
+        send(broker, "t", 10)
+        with hmb.Consumer(broker.bootstrap_servers, "t", group="g") as consumer:
+            next(iter(consumer))
+            consumer.commit()
+        monkeypatch.setattr(Log, "read", Mock(side_effect=AssertionError("the state reads like a client")))
+        (position,) = group_of(broker.state(), "g").positions
+        assert (position.lag, position.lag_ms is not None) == (9, True)
 
 
 def test_a_group_of_the_new_protocol_shows_its_members() -> None:

@@ -68,12 +68,6 @@ class Server:
     def listeners(self) -> list[Listener]:
         return [listener for _, listener in self._bound]
 
-    @property
-    def connected_clients(self) -> list[str]:
-        """The address (`host:port`) of the client of each open connection."""
-        with self._lock:
-            return [str(connection) for connection in self._connections if connection.has_client]
-
     def clients(self) -> list[tuple[str, ConnectedClient]]:
         """Return the address (`host:port`) and the facts about the client of each open connection."""
         with self._lock:
