@@ -1,4 +1,4 @@
-"""Defaults, and the names that several modules offer as choices.
+"""Defaults, and the names that several modules offer as choices or look for.
 
 This module is separate and small, so that `hmb --help` starts fast. The modules that contain the functions with these
 names import the names from here.
@@ -10,6 +10,7 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
+STATE_FILE = "state-address.json"  # in the data directory: the address at which the broker serves its state
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)

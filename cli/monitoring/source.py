@@ -12,13 +12,12 @@ from urllib.request import urlopen
 
 import click
 
-from hmb.defaults import DEFAULT_DATA_DIR
+from hmb.defaults import DEFAULT_DATA_DIR, STATE_FILE
 
 from ..shared.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
 from ..shared.parameters import NewPath
 
 TIMEOUT = 30  # seconds
-STATE_FILE = "state-address.json"  # the same name as in hmb/monitoring/ports.py, which imports the broker
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
 
 

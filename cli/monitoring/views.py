@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..shared.output import plural
 from .source import State
 
 Row = dict[str, Any]
@@ -112,7 +113,8 @@ def headline(state: State) -> str:
     counted = sum(len(topic["partitions"]) for topic in state["topics"])
     size = sum(partition["bytes"] for topic in state["topics"] for partition in topic["partitions"])
     names = ",".join(state["addresses"])
-    return f"{names}, up {up:,} s, {len(state['topics'])} topics, {counted} partitions, {size_text(size)}"
+    parts = (plural(len(state["topics"]), "topic"), plural(counted, "partition"), size_text(size))
+    return ", ".join((names, f"up {up:,} s", *parts))
 
 
 def size_text(size: float) -> str:

@@ -1,18 +1,17 @@
 """Seeing inside a running broker: its state as data, as JSON over HTTP, and as metrics for Prometheus.
 
 A broker knows much that its clients never see: the segments of each partition, the members of each group, the time
-that each API needs. This folder makes one description of all that, and every tool shows a part of it:
-
+that each API needs. This folder makes one description of all these facts, and every tool shows a part of it:
     BrokerServer --collect--> BrokerState --> hmb.Broker.state(), hmb state --json      for programs and tests
                                           --> hmb top                                  for a terminal
                                           --> /metrics                                 for Prometheus and Grafana
 
 For example, a group has committed offset 280 of a partition whose high watermark is 351. `collect` reads both numbers,
-and the state contains a `PositionInfo` with lag 71. `hmb state` prints "lag 71", and `/metrics` contains
+and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb state` shows 71, and `/metrics` contains
 `kafka_consumergroup_lag{...} 71.0`.
 
 *Cost.* The broker always counts requests (hmb/broker/counting.py) and keeps its last 1,000 events
-(hmb/storage/events.py). It computes everything else only when somebody asks.
+(hmb/storage/events.py). The broker computes everything else only when a program requests the state.
 
 *Limits.* The state is a copy. The broker changes while `collect` reads it, so two parts of one state can differ by some
 milliseconds.

@@ -27,6 +27,8 @@ from socket import AF_INET6
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from hmb.defaults import DEFAULT_HOST
+
 MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
 IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -68,9 +70,9 @@ def json_response(value: object, status: HTTPStatus = HTTPStatus.OK) -> HttpResp
 class HttpServer:
     """An HTTP server with a thread that accepts connections, and one thread for each open connection."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
+    def __init__(self, host: str = DEFAULT_HOST, port: int = 0) -> None:
         """Bind the address. `start` begins to serve requests. Raises OSError. Port 0 selects a free port."""
-        self.token = secrets.token_urlsafe(24) if token is None else token
+        self.token = secrets.token_urlsafe(24)
         self._routes: dict[str, Route] = {}
         self._server = _Server(host, port, self._routes, self.token)
         self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)

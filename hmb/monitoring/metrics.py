@@ -3,7 +3,6 @@
 Dashboards for Kafka exist already, and they expect the names of two programs. `kafka_exporter` reads topics and groups
 through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file
 `kafka-2_0_0.yml` makes a Prometheus name of each. HMB uses both sets of names, so such a dashboard works unchanged:
-
     kafka_topic_partition_current_offset{topic="orders",partition="0"} 8021        like kafka_exporter
     kafka_consumergroup_lag{consumergroup="billing",topic="orders",partition="0"} 12
     kafka_network_requestmetrics_requests_total{request="Produce"} 514             like the JMX exporter

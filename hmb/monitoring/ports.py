@@ -1,7 +1,7 @@
 """The HTTP ports of a broker: its state, its metrics and its health.
 
-A user switches each of them on with its own option, `[HOST:]PORT`. Two options with the same address share one server.
-`/healthz` is served on every port, so that an orchestrator can ask whether the broker works.
+The options `--state` and `--metrics` of `hmb broker` each open a port. If both options name the same address, they
+share one server. Every port also serves `/healthz`, which reports whether the broker accepts records.
 
 `hmb state` and `hmb top` find the address and the token of the state in a file in the data directory. Only the user who
 runs the broker can read this file.
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from hmb.broker.broker import BrokerServer
+from hmb.defaults import DEFAULT_HOST, STATE_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
 from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
 from hmb.monitoring.state import BrokerState, as_json
 
 STATE, METRICS, HEALTH = "/state", "/metrics", "/healthz"
-STATE_FILE = "state-address.json"
 
 
 class HttpAddress(NamedTuple):
@@ -33,11 +33,11 @@ class HttpAddress(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `[HOST:]PORT`. The default host is 127.0.0.1. Raises ValueError."""
+        """Parse `[HOST:]PORT`. The default host is DEFAULT_HOST. Raises ValueError."""
         host, _, port = text.rpartition(":")
         if not port.isascii() or not port.isdecimal() or int(port) > 65535:
             raise ValueError(f"{text!r} is not [HOST:]PORT; the port is a number from 0 to 65535, and 0 selects one")
-        return cls(host.strip("[]") or "127.0.0.1", int(port))
+        return cls(host.strip("[]") or DEFAULT_HOST, int(port))
 
 
 class MonitoringPorts:
@@ -49,7 +49,7 @@ class MonitoringPorts:
         Raises OSError if a port is not free, and ValueError if other computers could read the state.
         """
         if state is not None and not is_loopback(state.host):
-            raise ValueError(f"{state.host}: the state shows records' topics and clients, so it needs a loopback host")
+            raise ValueError(f"{state.host}: the state names topics and clients, so it needs a loopback host")
         self._servers: dict[HttpAddress, HttpServer] = {}
         self._file: Path | None = None
         try:

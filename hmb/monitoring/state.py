@@ -2,7 +2,7 @@
 
 A `BrokerState` is a copy of everything that the broker knows about itself at one moment: topics with their partitions
 and segments, groups with their lag, open transactions, connections, and the requests of each API. `collect` (in
-collecting.py) makes the copy when somebody asks for it. `hmb state --json` prints it, `hmb top` shows it, and
+collecting.py) makes a new copy for each request. `hmb state --json` prints it, `hmb top` shows it, and
 `metrics.py` translates it for Prometheus.
 
 All times are in ms since 1970, and all sizes are in bytes, unless a comment names another unit. `as_json` returns the
@@ -145,7 +145,7 @@ class ProcessInfo:
 
     pid: int
     threads: int
-    open_files: int | None  # None if the operating system does not tell
+    open_files: int | None  # None if the operating system does not report it
     resident_bytes: int | None
 
 

@@ -16,9 +16,9 @@ import pytest
 import hmb
 from hmb.broker import BrokerServer
 from hmb.cli.monitoring.rates import Rates
-from hmb.cli.monitoring.source import STATE_FILE as NAME_IN_CLI
 from hmb.cli.monitoring.top import Screen
-from hmb.monitoring.ports import STATE_FILE, HttpAddress, MonitoringPorts
+from hmb.defaults import STATE_FILE
+from hmb.monitoring.ports import HttpAddress, MonitoringPorts
 from hmb.monitoring.state import as_json
 from tests.cli.conftest import COMMAND, Hmb, start
 
@@ -37,13 +37,9 @@ def url(tmp_path: Path) -> Iterator[str]:
         ports.stop()
 
 
-def test_both_modules_use_the_same_file_name() -> None:
-    assert NAME_IN_CLI == STATE_FILE
-
-
 def test_state_prints_all_views(run: Hmb, url: str, tmp_path: Path) -> None:
     lines = run("state", "--data-dir", str(tmp_path)).stdout.splitlines()
-    assert "1 topics, 2 partitions, " in lines[0]
+    assert "1 topic, 2 partitions, " in lines[0]
     assert [line.split()[:3] for line in lines if line.startswith("orders")] == [
         ["orders", "0", "0"],
         ["orders", "1", "0"],

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hmb.broker import BrokerServer
-from hmb.monitoring.ports import STATE_FILE, HttpAddress, MonitoringPorts
+from hmb.defaults import STATE_FILE
+from hmb.monitoring.ports import HttpAddress, MonitoringPorts
 
 
 @pytest.fixture

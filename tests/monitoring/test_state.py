@@ -138,7 +138,7 @@ def test_events_name_what_happened() -> None:
         events = [(each.kind, each.text) for each in broker.state().events]
         assert ("topic", "created topic t, partitions: 1") in events
         assert ("roll", "t-0: a new segment begins at offset 10") in events
-        assert ("retention", "t-0: deleted the records at offsets 0 to 9, in 1 segments") in events
+        assert ("retention", "t-0: deleted the records at offsets 0 to 9 (segments: 1)") in events
 
 
 def test_a_deleted_topic_has_no_lag() -> None:

@@ -63,7 +63,7 @@ def test_a_plain_session_with_an_editable_installation(
     other_python: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """PySpark looks into the folders of sys.path only. An editable installation is in none of them."""
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
     folder = pyspark_hmb_folder()
     finder = tmp_path / "python-with-finder"
     finder.write_text(f"#!/bin/sh\necho 'PYTHONPATH={folder}' >&2; exit 1\n")
@@ -80,7 +80,7 @@ def pyspark_hmb_folder() -> Path:
 
 
 def test_a_plain_session_that_finds_the_data_source(other_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("PYTHONPATH", str(pyspark_hmb_folder()))
     found = {each.name: each for each in doctor.examine()}["source"]
@@ -95,7 +95,7 @@ def test_an_import_error_of_the_data_source_is_not_hidden(monkeypatch: pytest.Mo
 
     Before a bug was fixed, PySpark ignored the import error, and the user saw only that the format was unknown.
     """
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
     monkeypatch.setitem(sys.modules, "hmb.spark.source", None)
     monkeypatch.delitem(sys.modules, "pyspark_hmb", raising=False)
     source = importlib.import_module("pyspark_hmb").DefaultSource

@@ -13,7 +13,7 @@ import pytest
 import hmb
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark is not installed: pip install 'hmb[spark]'")
-pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'hmb[arrow]'")
 
 from pyspark.sql.datasource import (
     EqualTo,

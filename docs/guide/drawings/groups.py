@@ -39,12 +39,11 @@ def load_steps(name: str) -> Any:
     return load(STEPS, name)
 
 
-def classic() -> Drawing:
-    """Draw the messages of a rebalance in the classic protocol: a third member joins a group of two members."""
+def recorded_run() -> Any:
+    """Return a run of a classic group that also adds its messages to a sequence, as soon as it has one."""
     run_class: Any = load_steps("ClassicRun")
 
     class RecordedRun(run_class):  # type: ignore[misc]
-        """A run that also adds its messages to a sequence."""
 
         def __init__(self) -> None:
             self.sequence: Sequence | None = None
@@ -83,7 +82,12 @@ def classic() -> Drawing:
             if self.sequence is not None:
                 self.sequence.note(COORDINATOR, self.group.state_name)
 
-    run = RecordedRun()
+    return RecordedRun()
+
+
+def classic() -> Drawing:
+    """Draw the messages of a rebalance in the classic protocol: a third member joins a group of two members."""
+    run = recorded_run()
     for name in ("ada", "ada", "bob", "bob", "ada"):
         run.join(name)
     for name in ("bob", "ada"):
@@ -100,7 +104,8 @@ def classic() -> Drawing:
     for name in ("eve", "bob", "ada"):
         run.sync(name)
     run.state()
-    return run.sequence.drawing("A rebalance in the classic protocol.")
+    drawing: Drawing = run.sequence.drawing("A rebalance in the classic protocol.")
+    return drawing
 
 
 def modern() -> Drawing:

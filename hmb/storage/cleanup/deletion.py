@@ -79,7 +79,7 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
     log.log_segments.forget(expired)
     if expired:
         first, last = expired[0].base_offset, log.log_segments.first.base_offset - 1
-        text = f"{log.directory.name}: deleted the records at offsets {first} to {last}, in {len(expired)} segments"
+        text = f"{log.directory.name}: deleted the records at offsets {first} to {last} (segments: {len(expired)})"
         log.events.add(EventKind.RETENTION, text, LOGGER)
     log.log_segments.remove_files(expired, now + log.config.file_delete_delay_ms)
     log.log_segments.delete_removed(None if at_once else now)
