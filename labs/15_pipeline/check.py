@@ -3,7 +3,7 @@
 In each test, `answer` is the student's module `answer.py`, and `tmp_path` is an empty folder.
 """
 
-import sys
+from hmb.labs.crashes import crashing
 
 
 class Source:
@@ -17,37 +17,6 @@ class Source:
 
     def read(self, begin, end):
         return self.records[begin:end]
-
-
-class Crash(BaseException):
-    """A simulated crash of the program. It is no Exception, so `except Exception` in an answer does not catch it."""
-
-
-def crashing(answer, number, call):
-    """Call a function of the answer, and raise Crash when the answer has executed `number` lines.
-
-    Return whether Crash was raised. If the function executes fewer lines, it ends normally.
-    """
-    left = number
-
-    def trace(frame, event, argument):
-        nonlocal left
-        if frame.f_code.co_filename != answer.__file__:
-            return None
-        if event == "line":
-            left -= 1
-            if left < 0:
-                raise Crash
-        return trace
-
-    sys.settrace(trace)
-    try:
-        call()
-    except Crash:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
 
 
 def compare(name, found, expected):

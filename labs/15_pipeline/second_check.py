@@ -4,8 +4,9 @@ In each test, `answer` is the student's module `second.py`, `rng` generates rand
 empty folder.
 """
 
-import sys
 from collections import Counter
+
+from hmb.labs.crashes import crashing
 
 WORDS = ["hail", "rain", "snow"]
 
@@ -42,37 +43,6 @@ class Sink:
     def counts(self):
         """The newest count of each word."""
         return {word: count for number in sorted(self.batches) for word, count in self.batches[number].items()}
-
-
-class Crash(BaseException):
-    """A simulated crash. The answer cannot catch it with `except Exception`."""
-
-
-def crashing(answer, number, call):
-    """Call a function of the answer, and raise Crash when the answer has executed `number` lines.
-
-    Return whether Crash was raised.
-    """
-    left = number
-
-    def trace(frame, event, argument):
-        nonlocal left
-        if frame.f_code.co_filename != answer.__file__:
-            return None
-        if event == "line":
-            left -= 1
-            if left < 0:
-                raise Crash
-        return trace
-
-    sys.settrace(trace)
-    try:
-        call()
-    except Crash:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
 
 
 def batches_of(words, size):

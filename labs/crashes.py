@@ -1,0 +1,39 @@
+"""Simulated crashes: the check of a lab lets a student's function end after any number of its lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+
+class Crash(BaseException):
+    """A simulated crash of the program. It is no Exception, so `except Exception` in an answer does not catch it."""
+
+
+def crashing(answer: ModuleType, number: int, call: Callable[[], object]) -> bool:
+    """Call a function of the answer, and raise Crash when the answer has executed `number` lines.
+
+    Return whether Crash was raised. If the function executes fewer lines, it ends normally.
+    """
+    left = number
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != answer.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                raise Crash
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except Crash:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
