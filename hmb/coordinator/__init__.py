@@ -27,11 +27,11 @@ the committed offset 42 only after the record is on disk.
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a list of records that the journal stores together. The write also names the step that the coordinator
-  runs after the records are stored.
+- A *write* is a list of records that the journal stores together, and a step. The coordinator runs this step after the
+  records are stored.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
-- A *pending* member id has been sent to a client that has not joined with it yet. A *pending* offset belongs to a
-  transaction that is still open. Kafka uses the word *pending* in both senses, too.
+- A *pending* member id has been sent to a client, but the client has not joined with this id yet. A *pending* offset
+  belongs to a transaction that is still open. Kafka uses the word *pending* in both senses, too.
 - A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time within which the
   next request of a member must arrive, for example 45 s.
 

@@ -5,8 +5,9 @@ but the entry in the heap keeps the old time. The timer therefore wakes the grou
 group then schedules its next wake-up. In this way, each group causes only about one wake-up in each session timeout,
 even if its members send a thousand heartbeats in this time.
 
-For example, a group has one member with a session timeout of 45 s, which sends a heartbeat every 3 s. The timer wakes
-the group about once every 42 s.
+For example, a group has one member with a session timeout of 45 s, which sends a heartbeat every 3 s. When the timer
+wakes the group, the last heartbeat was at most 3 s ago, so the next deadline is 42 to 45 s later. The timer wakes the
+group again at this time.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class GroupCoordinator:
     def start(self) -> None:
         """Start the timer and a thread that loads the groups.
 
-        Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS.
+        Until this thread ends, requests receive the error COORDINATOR_LOAD_IN_PROGRESS.
         """
         self.timer.start()
         self._loader.start()

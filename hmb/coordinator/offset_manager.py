@@ -91,7 +91,7 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Delete offsets: add their tombstones and the records `also` to the journal's queue.
+        """Delete offsets: add tombstones for these offsets to the journal's queue, and also the records in `also`.
 
         If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
         """

@@ -75,7 +75,7 @@ class GroupOffsets:
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Store these offsets as committed.
 
-        They replace the older committed and pending offsets of the same partitions.
+        The new offsets replace the older committed and pending offsets of the same partitions.
         """
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():

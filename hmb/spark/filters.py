@@ -7,7 +7,7 @@ Idea: Spark passes simple filters to the reader (*pushed-down filters*, from Spa
 for the offsets at which the hour begins and ends, and reads only the records between them. Spark still evaluates every
 filter on the rows that it receives. The ranges may therefore be too large, but they must never be too small.
 
-The option `pushFilters=true` turns pushed-down filters on. It needs the setting
+The option `pushFilters=true` turns pushed-down filters on. This option needs the setting
 `spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. These comparisons of a column with a
 value help:
     topic, partition    =, IN, <, <=, >, >=     the query does not read the other partitions
@@ -31,7 +31,7 @@ returned, and uses them for later queries of this DataFrame. In this program, th
     records.count()
 
 With `pushFilters=true`, each query must therefore call `load()` itself. Each part of a union or a join must also call
-it.
+`load()` itself.
 
 A filter on the key does not help, because the reader does not know which partitioner the producers used.
 """
@@ -115,7 +115,7 @@ def narrowed(
 
 
 def _end(ends: dict[TopicPartition, int], partition: TopicPartition) -> int:
-    """Return the offset at which the reading ends. If all records are older than the time, the range has no end."""
+    """Return the offset at which to stop reading, or INT64_MAX if no record of the partition is new enough."""
     return INT64_MAX if ends[partition] == NOT_FOUND else ends[partition]
 
 

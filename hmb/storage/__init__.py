@@ -1,9 +1,9 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
-A broker stores records in logs. A partition has one log. A log is a sequence of record batches, and the broker adds
-batches only at its end. The broker writes the bytes of a batch to disk exactly as the producer has sent them. The
-broker sends the same bytes from the disk to consumers, and does not read the records. So an append needs one write to a
-file. A fetch needs one call of `sendfile`, with which the kernel sends bytes of a file to the network.
+A broker stores records in logs. A partition has one log. A log is a sequence of record batches. The broker adds new
+batches only at the end of the log. The broker writes the bytes of a batch to disk exactly as the producer has sent
+them. The broker sends the same bytes from the disk to consumers, and does not read the records. So an append is one
+write to a file. A fetch is one call of `sendfile`, with which the kernel sends bytes of a file to the network.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
 record. This drawing shows the files. The columns on the right name the class and the module for each file:
@@ -18,16 +18,16 @@ record. This drawing shows the files. The columns on the right name the class an
         00000000000000008021.snapshot    ProducerState   producer_state.py
       topics.json, checkpoints, ...                      state/
 
-Example: a consumer asks for offset 8,100. The log chooses segment 8021, the last segment, because its records begin at
-offset 8,021. The segment's offset index contains the position of a batch a little before offset 8,100. The broker scans
-the file from this position until it finds the batch that contains offset 8,100. The kernel then sends the bytes of the
-file from this batch on.
+Example: a consumer asks for offset 8,100. The last segment begins at offset 8,021, so the log chooses this segment. The
+segment's offset index contains the position of a batch a little before offset 8,100. The broker scans the file from
+this position until it finds the batch that contains offset 8,100. The kernel then sends the bytes of the file from this
+batch on.
 
 Three rules keep the records safe:
-- The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. All records
-  below the recovery point were synced, so the broker never cuts them off.
-- If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker does not
-  sync this log again, and refuses further appends to it.
+- The log never assigns the offset of a synced record again. When the broker starts, it may cut damaged batches off the
+  end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
+- A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
+  further appends to it.
 - When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
 
 Read in this order:

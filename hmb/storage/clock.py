@@ -5,9 +5,9 @@ A test of retention cannot wait for a week. The embedded broker therefore accept
 When the broker creates a log, for example, it passes one of the two functions of its clock to the log. Unless a test
 replaces the clock, these functions are as fast as `time.time_ns`.
 
-If a test moves the clock forward, records, idempotent producers and group members expire. But threads do not wait for a
-shorter time, because clients would then lose their connections. This table shows which function the broker uses for
-each purpose:
+If a test moves the clock forward, records, idempotent producers and group members expire. But the waits of threads do
+not become shorter: they use the real time. Otherwise clients would lose their connections. This table shows which
+function the broker uses for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
                        committed offsets, KIP-848 assignment intervals

@@ -1,6 +1,6 @@
 """The last events of a broker, for a user who wants to know what has happened: a rebalance, a roll, a deleted segment.
 
-A file with log messages also shows what has happened, but only if somebody has switched it on before. The broker
+Log messages also show what has happened, but only if somebody has switched the logging on before the event. The broker
 therefore always keeps its last 1,000 events in memory. The 1,000 events need at most 0.4 MB. For example, after the
 deletion of two segments the newest event is `(1795627942326, "retention", "orders-0: deleted the records at offsets 0
 to 1999 (segments: 2)")`.

@@ -97,7 +97,7 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the directory if needed, and lock it. Setting `stop` ends `load` early. Raises DataDirectoryError."""
+        """Create and lock the directory. If `stop` is set, `load` ends early. Raises DataDirectoryError."""
         self._clock = clock
         self.events = EventLog(clock)
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.

@@ -167,7 +167,7 @@ class LogSegments:
 
 
 def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
-    """Return an entry for the manifest that describes this segment. Raises OSError.
+    """Return this segment's entry for the manifest, which is the list of all segments. Raises OSError.
 
     `next_offset` is the offset at which the next segment begins.
     """

@@ -272,7 +272,7 @@ class ProducerState:
             del self._producers[producer_id]
 
     def save(self, directory: Path, offset: int) -> None:
-        """Write the snapshot of a log that ends at `offset`, and delete old snapshots. Raises OSError."""
+        """Write a snapshot of this state, for a log that ends at `offset`. Delete old snapshots. Raises OSError."""
         self.write_snapshot(snapshot_path(directory, offset))
         delete_old_snapshots(directory)
 

@@ -65,7 +65,7 @@ class Segment:
     """
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
-        """Open the segment, or prepare a new one. Until files belong to the log, their names end in `suffix`."""
+        """Open the segment, or prepare a new one. The file names end in `suffix`."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)
@@ -237,7 +237,10 @@ class Segment:
 
     @contextmanager
     def indexes_made_anew(self) -> Iterator[None]:
-        """Remove all entries of both indexes. The `with` block calls `index_batch` for each batch. Raises OSError."""
+        """Remove all entries of the offset index and the time index. Raises OSError.
+
+        The `with` block calls `index_batch` for each batch.
+        """
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0

@@ -140,7 +140,7 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether `fields` can be an entry. All earlier entries have markers below `next_offset`."""
+    """Return whether `fields` can be the next entry. The markers of all earlier entries are below `next_offset`."""
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

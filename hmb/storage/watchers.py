@@ -1,8 +1,8 @@
 """Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
-logs. A fetch first adds its watcher to the sets of its logs, then reads the logs, and then waits. In the opposite
-order, a fetch could miss an append between the read and the addition of its watcher.
+logs. A fetch first adds its watcher to the sets of its logs, then reads the logs, and then waits. If a fetch read the
+logs first, it would miss an append that comes after the read and before it adds its watcher.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ Every start of pytest loads the plugin, even in a project that does not use Kafk
 imports the broker only when a test uses a fixture.
 
 The fixtures work with pytest-xdist, which runs tests in several worker processes. Each worker has its own broker, with
-a free port and a temporary directory. With `--hmb-bootstrap`, all workers share one broker. In this case the name of
-each topic ends with random letters, so no two workers use the same topic.
+a free port and a temporary directory. With the option `--hmb-bootstrap`, all workers share the broker at the given
+address. In this case the name of each topic ends with random letters, so no two workers use the same topic.
 
 Read in this order:
 1. `embedded.py`   the broker of a test: restarts, and access to records without a client

@@ -10,7 +10,7 @@ broker accepts a `ManualClock`. The method `advance` moves this clock forward:
 Between two calls of `advance`, the clock runs at the speed of real time. The broker therefore works as usual while a
 test does not move the clock.
 
-`advance` moves the time in several steps, because one expiry can start the wait for another one. For example, the
+`advance` moves the time in several steps, because one expiry can lead to a second expiry later. For example, the
 members of a group expire after 45 s without a heartbeat. From this moment the group is empty. The offsets of an empty
 group expire after 7 days. One call of `advance(days=8, expire_members=True)` expires both:
     0 s            advance begins
@@ -180,7 +180,7 @@ class ManualClock:
         return [each for each in times if each > 0]
 
     def _meet_deadlines(self) -> None:
-        """Handle all deadlines that have passed: remove group members, and abort transactions. Wait for this work."""
+        """Remove group members and abort transactions whose deadlines have passed. Wait until this work is done."""
         for server in list(self._servers):
             server.context.groups.timer.wait_until_idle()
             transactions = server.context.transactions

@@ -111,7 +111,7 @@ class SimulatedCluster:
 
     @property
     def faults(self) -> Faults:
-        """The faults of requests to all nodes."""
+        """The faults that a test has added. They apply to the requests to every node."""
         return self.broker.faults
 
     def leader(self, topic: str, partition: int) -> int | None:

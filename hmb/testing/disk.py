@@ -124,8 +124,8 @@ class DiskFaults:
         """Remove a fault. Do nothing if the fault is already removed, for example by `clear`.
 
         When the disk is full, the broker refuses records and checks once a second whether the disk has space again.
-        After it has removed a fault `full`, this method makes the check at once. So the broker accepts the records of
-        the next test.
+        When this method removes a fault `full`, it also makes this check at once, so that the broker accepts the
+        records of the next test.
         """
         with CHANGED:
             if fault in ACTIVE:

@@ -154,12 +154,12 @@ class Broker:
 
     @property
     def faults(self) -> Faults:
-        """The faults of requests: `faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)`."""
+        """The faults of requests. A test adds one with `faults.add("Produce", error="NOT_COORDINATOR", times=2)`."""
         return self._faults
 
     @property
     def disk(self) -> DiskFaults:
-        """The faults of the disk: `with disk.full():`."""
+        """The faults of the disk. For example, the disk is full inside the block `with disk.full():`."""
         return self._disk
 
     @property
@@ -169,7 +169,7 @@ class Broker:
 
     @property
     def requests(self) -> RequestRecord:
-        """The requests of clients, also from before a restart. The first use of this property starts the recording."""
+        """The requests of clients since the first use of this property, including requests before a restart."""
         self._requests.start()
         return self._requests
 
@@ -241,8 +241,8 @@ class Broker:
         Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
         would lose them. If the broker is not running, do nothing.
 
-        A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. Call `restart`
-        before.
+        A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. To avoid this wait,
+        call `restart` soon after `kill`.
         """
         if self._is_running:
             self._end_run()

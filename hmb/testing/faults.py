@@ -19,7 +19,7 @@ the response with the error for any API.
 
 In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. A fault with a topic or an
 error needs the names of all partitions. Therefore the broker uses no fetch sessions while it has such a fault. A client
-in a session gets FETCH_SESSION_ID_NOT_FOUND once, and after this response names all partitions in each request.
+in a session receives FETCH_SESSION_ID_NOT_FOUND once. From then on, each of its requests names all partitions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversion of the names that a test writes into APIs and error codes, for example "JoinGroup"."""
+"""Conversion of names, for example "JoinGroup" in a test, to the keys of APIs and to error codes."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return what the requests of an API name: "topic", "partition", both or nothing. All versions count."""
+    """Return what a request of an API can name in any version: "topic", "partition", both or nothing."""
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:

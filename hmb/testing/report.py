@@ -20,8 +20,8 @@ CONNECTIONS = "hmb.broker.network"  # This logger writes a line for each connect
 class LastLines(logging.Handler):
     """A log handler that stores the last log lines of the broker.
 
-    pytest itself shows lines from its own log level on, usually WARNING. This handler passes such lines on to pytest,
-    and keeps only the other lines. A report therefore shows each line once.
+    pytest itself shows the lines whose level is its own log level or higher, usually WARNING. This handler passes these
+    lines on to pytest, and keeps only the other lines. A report therefore shows each line once.
 
     pytest adds its handlers to the root logger and to loggers that do not propagate. This handler therefore belongs to
     a logger that pytest does not know. This logger becomes the parent of the broker's loggers.

@@ -34,7 +34,7 @@ def kafka_versions(release: str) -> Mapping[ApiKey, range]:
     """Return the versions of each API that exist both in a release of Kafka and in HMB.
 
     `release` is a text such as "2.8" or "2.8.1". The function ignores the patch level, here ".1". Raises ConfigError
-    for an unknown release. Its message lists all known releases.
+    for an unknown release. The message of this error lists all known releases.
     """
     if not isinstance(release, str):
         raise ConfigError(f'as_version={release!r}: must be a text, such as "{release}"')

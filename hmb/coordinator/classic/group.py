@@ -303,7 +303,7 @@ class ClassicGroup:
     def unload(self) -> None:
         """Unload the group when the broker stops or deletes the group.
 
-        Answer the members that wait with NOT_COORDINATOR.
+        Members that wait for a response receive the error NOT_COORDINATOR.
         """
         if not self.is_unloaded:
             self.state.unload()

@@ -35,7 +35,7 @@ class InitialDelay:
         return now + self._delay
 
     def on_join(self) -> None:
-        """Record that a member has joined during the current wait. The group then waits once more."""
+        """Record that a member has joined during the current wait. After this wait, the group waits once more."""
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:

@@ -31,7 +31,10 @@ Protocols = Sequence[tuple[str, bytes]]  # pairs (name, metadata); the preferred
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that waits for its response. When the response is ready, the group adds both to `responses`."""
+    """A request that waits for its response.
+
+    When the response is ready, the group adds the request and the response to `responses`.
+    """
 
     client_id: str = ""
     client_host: str = ""
@@ -98,7 +101,8 @@ class ClassicMember:
 class ClassicMembers:
     """The members of a group by member id, sorted by the time at which they joined.
 
-    - `instances` maps the group instance id of each static member to the member id. Each id in it is in `by_id`.
+    - `instances` maps the group instance id of each static member to the member id. Each of these member ids is also a
+      key of `by_id`.
     - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 

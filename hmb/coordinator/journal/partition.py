@@ -1,10 +1,10 @@
 """One partition of a journal: its log, its state, and the queue of records that wait for the disk.
 
-The queue of a partition has no limit of its own, because each thread has a limit. A thread that adds entries later
-calls `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds entries
-for at most 64 requests (`MOST_GATHERED` in hmb/broker/network/gathering.py). With 100 connections, the queue has at
-most 6,400 entries of commits. An entry contains the records of one request, so it is at most as large as a request
-(`socket.request.max.bytes`).
+The queue of a partition has no limit of its own, because each thread has a limit. After a thread has added entries, it
+must call `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds
+entries for at most 64 requests (`MOST_GATHERED` in hmb/broker/network/gathering.py). With 100 connections, the queue
+has at most 6,400 entries of commits. An entry contains the records of one request, so it is at most as large as a
+request (`socket.request.max.bytes`).
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
 takes no other locks except those of the log, and only writes and syncs a file. If the disk fails, the write fails, too,

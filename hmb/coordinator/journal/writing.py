@@ -184,7 +184,8 @@ class Journal:
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
         """Return the error that the client receives if the log raises `error`.
 
-        It is NOT_COORDINATOR if the write failed. After NOT_COORDINATOR, the client sends its request again.
+        If the write failed, the returned error is NOT_COORDINATOR. After NOT_COORDINATOR, the client sends its request
+        again.
         """
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error

@@ -5,8 +5,8 @@ assignor returns the new target of each member. It assigns each partition of a s
 and this member subscribes to the topic.
 
 HMB has two assignors:
-- *uniform* (the default): the numbers of partitions of members with the same subscription differ by at most one. The
-  assignor is *sticky*: as few partitions as possible move to another member.
+- *uniform* (the default): members with the same subscription get almost the same number of partitions: the numbers
+  differ by at most one. The assignor is *sticky*: as few partitions as possible move to another member.
 - *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
   on. Two topics with the same number of partitions are divided in the same way, so one member gets, for example,
   partition 3 of both topics. This member can then join the records of both topics that have the same key. The algorithm

@@ -157,7 +157,10 @@ class ConsumerGroup:
     def _step(
         self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
     ) -> ConsumerMember:
-        """Run the three parts of a heartbeat: subscriptions, target and member. Return the changed member."""
+        """Store the subscription, compute a new target if it is due, and move the member one step.
+
+        Return the member.
+        """
         old_id = self.state.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
@@ -169,7 +172,7 @@ class ConsumerGroup:
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Put the new member of a restarted static member in the place of the old one, with the old member's target."""
+        """Replace a restarted static member by `member`, which takes over the old member's target assignment."""
         self.events.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)

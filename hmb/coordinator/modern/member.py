@@ -43,7 +43,7 @@ Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The target of a member, and the facts that determine the member's next step."""
+    """The partitions that a member will own in the end (its target), and the facts that determine its next step."""
 
     epoch: int  # the epoch of the target assignment
     target: frozenset[PartitionId]
@@ -145,7 +145,7 @@ class ConsumerMember:
         return replace(self, epoch=STATIC_LEAVE_EPOCH, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member after one step towards its target.
+        """Return the member after one step towards its target, the partitions that it will own in the end.
 
         `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed.
         """

@@ -82,7 +82,7 @@ class TransactionCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start a thread that loads the ids. Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads the ids. Until this thread ends, requests receive COORDINATOR_LOAD_IN_PROGRESS."""
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -188,7 +188,7 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition. Do not check the coordinator's state of the transaction.
+        """Append a marker to one partition, without a check of the transaction's state in the coordinator.
 
         Return a function that waits until the marker is durable. Both this method and the function raise KafkaError.
         """
@@ -197,7 +197,7 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change) -> Transaction:
-        """Write a change to the journal. If the change decides the transaction, also write its markers.
+        """Write a change to the journal. If the change commits or aborts the transaction, also write its markers.
 
         Raises the errors of `change` and of `_write`.
         """
@@ -214,7 +214,7 @@ class TransactionCoordinator:
         """Compute the new value with `change`, store it in the journal, and return it.
 
         `goes_on` is true if this thread has already set `is_moving` of the id. Raises the errors of `change`, and
-        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error the old value remains.
+        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, the old value remains valid.
         """
         with entry.lock:
             before = entry.transaction
@@ -239,9 +239,9 @@ class TransactionCoordinator:
         return after
 
     def _complete(self, entry: TransactionEntry) -> Transaction:
-        """Write the markers of a decided transaction, and then its completion. Raises KafkaError.
+        """Write the markers of a decided transaction, and then the record that completes the transaction.
 
-        The caller has set `is_moving`, so no other thread changes the id.
+        Raises KafkaError. The caller has set `is_moving`, so no other thread changes the id.
         """
         decided = entry.transaction
         try:
@@ -257,7 +257,7 @@ class TransactionCoordinator:
     # -- timeouts and expiry
 
     def complete_decided(self) -> None:
-        """Complete each decided transaction that an error or a crash has left without its last writes."""
+        """Complete each decided transaction whose last writes are missing after an error or a crash."""
         for entry in self._table.all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
@@ -278,7 +278,10 @@ class TransactionCoordinator:
                 LOGGER.error("%s: the marker could not be written: %s", found.partition, error.message)
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) at which the first open transaction exceeds its timeout. Return None if none is open."""
+        """Return the time (ms) at which the first open transaction exceeds its timeout.
+
+        Return None if no transaction is open.
+        """
         deadlines = [entry.transaction.deadline for entry in self._table.all()]
         return min((each for each in deadlines if each is not None), default=None)
 

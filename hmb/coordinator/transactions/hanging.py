@@ -47,7 +47,7 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each transaction in `found` that is not open in the coordinator's state, and the marker to end it."""
+    """Yield each transaction in `found` that is not open in the coordinator's state, with the marker that ends it."""
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
         transaction = by_producer.get(each.active.producer_id)

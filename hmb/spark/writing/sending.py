@@ -5,8 +5,8 @@ are sent. It waits only while the producer's buffer is full. When the broker has
 frees the memory of these rows. A task with many rows therefore needs memory only for the rows in the producer's buffer.
 
 In a streaming query, each task of each batch creates a new producer. If the first connection of a new producer fails,
-the producer raises an error at once. A broker that restarts would therefore end the query. The function `patiently`
-therefore tries again until a broker answers, for at most kafka.max.block.ms (60 s by default).
+the producer raises an error at once. A broker that restarts would therefore end the query. To prevent this, the
+function `patiently` tries again until a broker answers, for at most kafka.max.block.ms (60 s by default).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RowSender:
         self.topic: str | None = None  # the topic of the first row
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Queue the rows of a batch. Also check the results of earlier rows that have arrived.
+        """Queue the rows of a batch. Also check the results that have arrived for earlier rows.
 
         Raises UndeliveredError, RowError.
         """

@@ -11,7 +11,7 @@ By default, the sink writes at least once, as Spark's Kafka connector does. A ta
 acknowledged all rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows
 again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
 
-With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
+With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note of the batch (module `once`).
 
 With `exactlyOnce=true`, a streaming query and a batch query behave differently:

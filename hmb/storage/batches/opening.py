@@ -33,9 +33,8 @@ from hmb.storage.files.virtual import VirtualFile
 LOGGER = logging.getLogger(__name__)
 
 # A thread that waits for one of these semaphores needs no time limit, because each wait ends. A thread that holds a
-# semaphore decodes the records of one partition in one request. The size of these records is limited. The thread waits
-# for no client and for no other semaphore, and takes only the locks for opening a file. So the thread releases its
-# semaphore after a few seconds.
+# semaphore decodes the records of one partition in one request. The size of these records is limited. Meanwhile, the
+# thread does not wait for a client or for another semaphore. So the thread releases its semaphore after a few seconds.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

@@ -95,7 +95,7 @@ def _begin_of_search(segment: Segment, timestamp: int) -> int:
 
 
 def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
-    """Return whether the batch that contains `entry.offset` has the timestamp of the entry."""
+    """Return whether the greatest timestamp of the batch that contains `entry.offset` is the entry's timestamp."""
     found = segment.find(entry.offset, segment.size)
     return found is not None and found[1].max_timestamp == entry.timestamp
 

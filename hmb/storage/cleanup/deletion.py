@@ -23,9 +23,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return the log start offset that a deletion of all records below `before_offset` would cause. Delete nothing.
+    """Return the log start offset that the log would have after a deletion of all records below `before_offset`.
 
-    The value -1 of `before_offset` stands for the log end offset.
+    The function deletes nothing. If `before_offset` is -1, it means the log end offset.
 
     Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
     """
@@ -41,10 +41,10 @@ def new_start(log: Log, before_offset: int) -> int:
 
 
 def delete_records(log: Log, before_offset: int) -> int:
-    """Move the log start offset up to `before_offset`. Return the new start. Raises the errors of `new_start`.
+    """Move the log start offset up to `before_offset`.
 
-    No reader gets records below the log start offset. The segments of these records stay on disk until `expire` deletes
-    them.
+    Return the new log start offset. Raises the errors of `new_start`. No reader gets records below the log start
+    offset. The segments of these records stay on disk until `expire` deletes them.
     """
     with log.lock:
         if log.refusal is not None:

@@ -26,7 +26,7 @@ from hmb.storage.segment import Segment
 
 
 def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
-    """Return the number of oldest segments that the broker can delete at the time `now` (ms)."""
+    """Return how many of the oldest segments the broker can delete at the time `now` (ms)."""
     counts = [_below_start(segments, log_start_offset)]
     if config.deletes:
         counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]

@@ -69,7 +69,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """The segments of a log that a round can compact. The offsets from `first_dirty` up to `end` are dirty."""
+    """The segments of a log that can be compacted now.
+
+    The records at the offsets from `first_dirty` up to `end` are dirty: they were not compacted yet.
+    """
 
     segments: Sequence[Segment]
     first_dirty: int
@@ -109,7 +112,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 
 
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
-    """Compact a log in one round, and return its new first dirty offset.
+    """Compact a log. Return the offset from which on its records are not compacted yet.
 
     Raises OSError, KafkaError and Stopped. An error loses no record.
     """
@@ -132,10 +135,10 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
 
 
 def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
-    """Return a map from the keys of the dirty records to their last offsets. `segments` are all segments of the log.
+    """Return a map from each key of the dirty records (not compacted yet) to the key's last offset.
 
-    If the keys of all dirty records need more than `max_memory` bytes, the map contains only the keys of the oldest
-    dirty records. Another round then compacts the remaining dirty records.
+    `segments` are all segments of the log. If the keys of all dirty records need more than `max_memory` bytes, the map
+    contains only the keys of the oldest dirty records. Another round then compacts the remaining dirty records.
     """
     end = work.end
     while True:
@@ -151,7 +154,7 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the batches of a segment whose records belong in the map, from the last batch to the first batch.
+    """Yield those batches of a segment whose records belong in `map`, the last batch first.
 
     The map does not contain records of aborted transactions. To find these records, the function must read the segment
     from its start. So the function first reads and checks all batches, and stores their positions. Then it yields the
@@ -216,7 +219,7 @@ def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
 
 
 class _Rewriting:
-    """The second pass of a round: it copies the segments, group by group, without the records that the rule drops."""
+    """Copies the segments of a log, without the records that compaction drops."""
 
     def __init__(self, log: Log, segments: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
         self._log = log

@@ -54,10 +54,11 @@ ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own byte
 
 
 class OffsetMap:
-    """The keys of the dirty records from `begin_offset` up to `end_offset`, and the last offset of each key.
+    """The keys of dirty (not yet compacted) records, and the last offset of each key.
 
-    The map uses at most `max_bytes` of memory. The caller adds the batches from the last batch to the first batch. The
-    records of a batch may have at most `limit` bytes after decompression.
+    The records have offsets from `begin_offset` up to `end_offset`. The map uses at most `max_bytes` of memory. The
+    caller adds the batches from the last batch to the first batch. The records of a batch may have at most `limit`
+    bytes after decompression.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
@@ -218,9 +219,10 @@ class Compaction:
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
         """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
-        `is_needed` is True while the log has batches of the transaction. After that, the marker gets a delete horizon.
-        After the delete horizon, compaction drops the marker. But the last batch of a producer always stays. If the
-        batch of the marker is the producer's last batch, compaction drops only the record, and keeps the empty batch.
+        `is_needed` is True while the log has batches of the transaction. If `is_needed` is False, the marker gets a
+        delete horizon: the time from which on compaction drops the marker. But the last batch of a producer always
+        stays. If the batch of the marker is the producer's last batch, compaction drops only the record, and keeps the
+        empty batch.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -231,7 +233,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records, or None if it is not the last batch of its producer."""
+        """Return the batch without its records, or None if the producer has a later batch."""
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

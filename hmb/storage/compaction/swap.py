@@ -37,14 +37,14 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """The error for a swap whose last steps have failed.
+    """The error for a compaction that could not rename its last files.
 
-    Some files keep their old names until the broker's next start.
+    These files keep their old names until the broker's next start.
     """
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
-    """Return an empty segment for step 1 of the swap. Raises OSError.
+    """Return an empty segment, to which compaction then copies the records that it keeps. Raises OSError.
 
     The function first removes files with the same names, which a failed compaction may have left in the directory.
     """
@@ -54,7 +54,7 @@ def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment
 
 
 def make_ready(segment: Segment) -> None:
-    """Do step 2 of the swap: sync the new segment, and rename it from `.cleaned` to `.swap`. Raises OSError."""
+    """Sync the new segment, and rename its files from `.cleaned` to `.swap` (step 2 of the swap). Raises OSError."""
     segment.seal()
     segment.flush()
     together.rename(segment.files, CLEANED, SWAP)
@@ -62,16 +62,17 @@ def make_ready(segment: Segment) -> None:
 
 
 def put_in_place(segment: Segment) -> None:
-    """Do step 4 of the swap: give the new files their final names. Raises OSError."""
+    """Give the files of the new segment their final names (step 4 of the swap). Raises OSError."""
     together.rename(segment.files, SWAP, "")
     sync_directory(segment.path.parent)
 
 
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
-    """Finish the swaps that a crash has interrupted, and return the base offsets of the new segments. Raises OSError.
+    """Complete each replacement of segments that a crash has interrupted. Raises OSError.
 
-    `next_offsets` comes from the manifest. It maps the base offset of each segment to the base offset of the next
-    segment. The caller must check the new segments and rebuild their transaction indexes.
+    The result contains the base offsets of the new segments. `next_offsets` comes from the manifest. It maps the base
+    offset of each segment to the base offset of the next segment. The caller must check the new segments and rebuild
+    their transaction indexes.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

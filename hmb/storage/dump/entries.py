@@ -149,7 +149,7 @@ class VerifiedEntry(Entry):
     damages: int
 
     def plus(self, other: VerifiedEntry) -> VerifiedEntry:
-        """Return a result with the sums of the counts of two results."""
+        """Return the sum of this result and `other`, count by count."""
         counts = ("files", "size", "batches", "records", "entries", "damages")
         return VerifiedEntry(None, *[getattr(self, name) + getattr(other, name) for name in counts])
 

@@ -73,7 +73,10 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump. It keeps the first `most` for each kind and file, and counts the others."""
+    """Collects the findings of a dump.
+
+    For each kind and file, it keeps the first `most` findings, and only counts the others.
+    """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

@@ -215,7 +215,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Return the result of the same check of an index that a Kafka broker does at its start."""
+    """Check an index as a Kafka broker does at its start, and return the result."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")

@@ -2,13 +2,11 @@
 
 Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
 HMB reports damage with the position of the line. state/checkpoints.py explains the files. The files have these lines:
-    partition.metadata                                   `version: 0`, `topic_id: <id>`
-    meta.properties                                      `name=value`, `#` starts a comment
-    `<name>-checkpoint`, except leader epochs            leader-epoch-checkpoint
-        0                        version                     0
-        2                        number of entries           1
-        events 0 1234            topic partition offset      0 0        epoch, its first offset
-        events 1 977
+    partition.metadata          `version: 0`, then `topic_id: <id>`
+    meta.properties             `name=value`; `#` starts a comment
+    leader-epoch-checkpoint     `0` (version), `1` (number of entries), then for example `0 0` (epoch, its first offset)
+    every other checkpoint      `0` (version), `2` (number of entries), then for example the two entries
+                                `events 0 1234` and `events 1 977` (topic, partition, offset)
 
 Kafka creates some checkpoints as empty files, so an empty file is a checkpoint without entries. After a damaged line,
 the dump continues with the next line. At bytes that are not text, the dump of the file ends.

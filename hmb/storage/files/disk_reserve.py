@@ -45,7 +45,7 @@ class DiskReserve:
         self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:
-        """Allocate the reserve and set `is_used` to False, but only if twice the reserve's size is free."""
+        """If at least twice the size of the reserve is free, allocate the reserve and set `is_used` to False."""
         with self._lock:
             if not self.is_used:
                 return
@@ -88,10 +88,9 @@ class DiskReserve:
         return True
 
     def write(self, write: Callable[[], T]) -> T:
-        """Call `write`.
+        """Call `write`. If the disk is full, remove the file of the reserve and call `write` again.
 
-        If `write` fails because the disk is full, remove the file of the reserve and call `write` again. Raises the
-        errors that `write` raises.
+        Raises the errors that `write` raises.
         """
         try:
             return write()

@@ -9,7 +9,7 @@ offset index are int32, so an `array` of C integers can contain them. `bisect` s
 Python code. For other keys, `LazyKeys` decodes only the keys that the search compares.
 
 Measured with an index of 200 entries: a look-up takes 1.6 us with this module, and 4.2 us without it. Each read of a
-file has another cost: the thread releases Python's interpreter lock for the read, and then may have to wait for the
+file has a further cost: the thread releases Python's interpreter lock for the read, and then may have to wait for the
 lock.
 
 An index keeps the block of its last search in memory: at most 4,096 bytes of entries, and 2,048 bytes of keys. If
@@ -33,7 +33,7 @@ class Keys(Protocol):
 
 
 class Block(NamedTuple):
-    """A block of entries. Block number n contains the entries from the number n * BLOCK on."""
+    """A block of entries. Block n begins with entry n * BLOCK of the index."""
 
     number: int
     keys: Keys

@@ -145,7 +145,7 @@ class VirtualFile:
     def write(self, parts: Parts, position: int) -> int:
         """Write all parts from `position` on, and return their total size in bytes. Raises OSError.
 
-        After an error some of the bytes may be in the file.
+        After an error, the file may contain some of the bytes.
         """
         file = self._file or self._open()  # `open` does the same, but a call would slow down each append.
         self._is_used = True
@@ -300,7 +300,7 @@ class OpenFiles:
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:
-        """Add a file that was opened, at the end of the queue."""
+        """Add an open file to the end of the queue, from which `close_one` takes files."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:

@@ -34,7 +34,7 @@ class Windows:
 
     @classmethod
     def of(cls, file: VirtualFile) -> Self:
-        """Return windows of all bytes of the file. If the file is missing, they have no bytes. Raises OSError."""
+        """Return a `Windows` object that reads the whole file. A missing file counts as empty. Raises OSError."""
         try:
             end = os.fstat(file.open().fileno()).st_size if file.exists else 0
         except FileNotFoundError:

@@ -19,9 +19,9 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# An append adds at most one index entry. So after a clean stop, at most one interval of the index and one append
-# follow the last entry. If more bytes follow, the start checks the whole segment. A larger append, which the setting
-# `max.message.bytes` may allow, only makes this start slower.
+# An append adds at most one index entry. So after a clean stop, at most one index interval and one append follow the
+# last entry. If more bytes follow, the broker checks the whole segment. If an append is larger than this limit
+# (`max.message.bytes` may allow it), the broker only starts more slowly.
 MAX_UNINDEXED = 1 << 20
 
 

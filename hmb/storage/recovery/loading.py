@@ -231,7 +231,7 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Compare the end offset of a segment with `following`, the base offset of the next segment. Fill a gap."""
+        """Check that `following`, the next segment's base offset, matches the segment's end offset. Fill a gap."""
         segment = self.segments[number]
         if end_offset > following:
             LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)

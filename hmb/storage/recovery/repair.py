@@ -142,7 +142,7 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
 
 
 def append_replacement(segment: Segment, replacement: bytes) -> None:
-    """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
+    """Append `replacement`, the batches that replace damaged bytes, to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
     segment.producer_batches = None  # The positions of the new batches are unknown.
@@ -156,9 +156,10 @@ def replacement_of(
     segments: Sequence[Segment],
     leader_epoch: int,
 ) -> bytes:
-    """Return empty batches for the lost offsets from `first_offset` up to `next_offset`, with the markers of `aborted`.
+    """Return batches for the lost offsets: empty batches, and an ABORT marker for each transaction in `aborted`.
 
-    A batch has at most 2^31 offsets. If more offsets are lost, the empty batch contains only the last 2^31 offsets.
+    The lost offsets begin at `first_offset` and end before `next_offset`. A batch has at most 2^31 offsets. If more
+    offsets are lost, the empty batch contains only the last 2^31 offsets.
     """
     parts = []
     for each in aborted:
@@ -189,7 +190,10 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # the end offset of the part that is repaired so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes at or after `position`, where the batch with `next_offset` should begin. Raises OSError."""
+        """Return the holes (damaged bytes between batches) at or after `position`. Raises OSError.
+
+        If `position` is not damaged, the batch with `next_offset` begins there.
+        """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
@@ -220,7 +224,7 @@ class HoleSearch:
             next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a hole of 0 bytes at the end of the file, with the lost offsets after the last batch."""
+        """Return a hole of 0 bytes at the end of the file, for the offsets that are lost after the last batch."""
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
@@ -275,7 +279,7 @@ def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
 
 
 def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the original batch of a hole if only its offset, length or magic is damaged, or else None."""
+    """Return the intact batch if only the offset, length or magic in the bytes `data` is damaged, or else None."""
     if len(data) <= MAGIC_POSITION:
         return None
     length = len(data) - LOG_OVERHEAD
@@ -287,7 +291,7 @@ def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
 
 
 def _with_one_bit_flipped(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the original marker of a hole if only one bit of the marker is damaged, or else None."""
+    """Return the intact transaction marker if only one bit of the bytes `data` is damaged, or else None."""
     if len(data) > LARGEST_MARKER:
         return None
     for bit in range(8 * len(data)):
@@ -311,7 +315,10 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 
 
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
-    """Return a copy of a segment in which the holes are replaced. The caller puts it into the log. Raises OSError."""
+    """Return a copy of a segment in which batches replace the damaged bytes. The caller puts the copy into the log.
+
+    `holes` contains the damaged bytes and their replacements. Raises OSError.
+    """
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
     windows, position = Windows.of(segment.file), 0
     with path.open("wb") as file:
@@ -330,10 +337,10 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Log the position and the offsets of a hole, and copy its bytes to a `.cut` file. Raises OSError.
+    """Log the position and the offsets of damaged bytes (a hole), and copy the bytes to a `.cut` file.
 
     If the log ends at the hole, the `.cut` file contains all bytes after the new end of the log. If these bytes contain
-    no whole batch, the function does not copy them.
+    no whole batch, the function does not copy them. Raises OSError.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = Windows.of(segment.file), hole.first_offset, hole.next_offset - 1

@@ -6,8 +6,8 @@ the file has either its old or its new content. HMB also writes a checksum of ea
 manifest. When the broker starts, it compares each file with this checksum, and so notices if another process has
 changed the file.
 
-For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. So all records of partition 0 of the
-topic `events` at offsets below 1,234 are on disk.
+For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. This line means: in partition 0 of
+the topic `events`, all records at offsets below 1,234 are on disk.
 
 Read in this order:
 - `checkpoints`      Kafka's files, and functions that read and write them

@@ -16,8 +16,8 @@ Each kind of entry has its own fields:
   manifest.
 - `file`: the size and CRC-32C of a state file's new content, and then the size and CRC-32C of its old content (`-`: no
   file). The broker writes and syncs this entry before it replaces the file. So after a crash the file has either the
-  new or the old content. After the broker has replaced the file, it writes an entry with the values of the new content
-  twice.
+  new or the old content. After the broker has replaced the file, it writes a second entry, in which both pairs are
+  those of the new content.
 - `topic`: the topic id of a partition.
 - `segment`: the base offsets of the segment and of the next segment. Then the size of the log file and the time of its
   last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of the transaction
@@ -195,7 +195,7 @@ class Manifest:
     # -- state files
 
     def check(self, path: Path) -> None:
-        """Raise DamagedStateFile if a state file is missing, or if HMB has not written its content. Raises OSError."""
+        """Raise DamagedStateFile if a state file is missing, or if another process has changed it. Raises OSError."""
         known = self._files.get(self._name(path))
         if known is None:
             return
