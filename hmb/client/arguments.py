@@ -1,9 +1,9 @@
 """Checks of arguments that contain several items. The client makes these checks before it sends a request.
 
 Python accepts many wrong arguments without an error. A loop over a str yields its letters, so `delete_topics("am")`
-would delete the topics "a" and "m". A loop over a dict yields only its keys, so the values would be lost. A plain tuple
-in place of a `TopicPartition` may have another meaning. The checks raise an error in these cases. Each error message
-contains an example of a correct argument.
+would delete the topics "a" and "m" instead of the topic "am". A loop over a dict yields only its keys, so the values
+would be lost. For all these arguments, the checks raise an error. Each error message contains an example of a correct
+argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
     """Return the items of an argument as a list.
 
-    Raises TypeError if an item has none of the types in `kinds`. The error message contains the example.
+    Raises TypeError if an item has none of the types in `kinds`. `example` is a correct argument for the error message.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
@@ -52,7 +52,7 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
     """Convert an argument to a dict. Raises TypeError if a key is not a `TopicPartition`.
 
-    The error message contains an example of a correct dict. `value` is the value in this example.
+    The error message shows a correct dict, and `value` is the text of its value.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

@@ -1,4 +1,4 @@
-"""The pause of a client before it repeats a failed attempt.
+"""The pauses that a client makes between a failed attempt and the next attempt.
 
 A broker that restarts or is overloaded must not receive every failed request again immediately. A client therefore
 waits before the next attempt. Each failure doubles this pause, up to a limit. If many clients lose the same broker,
@@ -21,7 +21,10 @@ MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit
 
 
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
-    """Return the pause (seconds) after a failure. `failures` is the number of failures before this one."""
+    """Return the pause (seconds) after a failure.
+
+    After the first failure, `failures` is 0, and after the second it is 1.
+    """
     return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
 
 
@@ -43,10 +46,10 @@ class Backoff:
         self._failures += 1
 
     def response_received(self, now: float) -> None:
-        """Reset the pause to its first value after a response.
+        """After a response without an error, reset the pause to its first value.
 
-        If the response contains an error code, the caller has just called `failed`, which has started a pause. This
-        method then does nothing, because the pause is not over.
+        If the response contains an error code, the caller calls `failed` before this method. A pause is then in
+        progress, and this method does nothing.
         """
         if self.retry_at <= now:
             self._failures = 0

@@ -14,10 +14,10 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A newer broker also closes the connection if it shuts down. The client must not take this broker for an old broker: in
-the versions of Kafka 0.9, records have no timestamps and no headers. The client therefore uses these old versions only
-if three conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a second
-ApiVersions, the broker closes the connection again.
+A newer broker also closes the connection if it shuts down. The client must not use old versions with such a broker,
+because records in the versions of Kafka 0.9 have no timestamps and no headers. The client therefore uses these old
+versions only if three conditions hold. The broker has never answered ApiVersions. The broker answers an old request.
+After a second ApiVersions, the broker closes the connection again.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
@@ -89,9 +89,10 @@ def _protocol_hint(beginning: bytes) -> str:
 
 
 class Connection:
-    """A connection to one broker. The first request opens the socket. After a failure, the next request opens it again.
+    """A connection to one broker.
 
-    `address_failures` stores which broker addresses have failed recently. All connections of one client share it.
+    The first request opens the socket. After a failure, the next request opens a new socket. `address_failures` stores
+    which broker addresses have failed recently. All connections of one client share this object.
     """
 
     def __init__(
@@ -130,8 +131,8 @@ class Connection:
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
         """Send a request and return its response. By default, use the highest version that both sides support.
 
-        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if an earlier request still waits
-        for its response, because the next response would belong to the earlier request. Raises KafkaError with
+        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if the response to an earlier
+        request is still missing, because the broker sends that response first. Raises KafkaError with
         UNSUPPORTED_VERSION if client and broker support no common version.
         """
         if self._waiting:
@@ -288,7 +289,7 @@ class Connection:
                 self._detect_old_versions()
 
     def _detect_old_versions(self) -> None:
-        """Find out whether the broker is Kafka 0.9 or 0.8.2: only Kafka 0.9 answers ListGroups."""
+        """Decide between Kafka 0.9 and Kafka 0.8.2. Of these two, only Kafka 0.9 answers a ListGroups request."""
         self._write(self._protocol.request(ListGroupsRequest(), 0))
         try:
             self._read()

@@ -1,16 +1,17 @@
 """The connection to the coordinator of a consumer group or of a transactional id.
 
 The *coordinator* of a group is the broker that stores the members and the committed offsets of the group. The
-coordinator of a transactional id is the broker that stores the state of its transactions. A group's coordinator is the
-leader of one partition of the topic `__consumer_offsets`. A transactional id's coordinator is the leader of one
-partition of `__transaction_state`. The hash of the group id or transactional id determines the partition. Any broker
-answers a FindCoordinator request with the coordinator's address (Kafka 0.8.2 called this request ConsumerMetadata).
+coordinator of a transactional id is the broker that stores the state of its transactions. The coordinator of a group is
+the leader of one partition of the topic `__consumer_offsets`. The coordinator of a transactional id is the leader of
+one partition of `__transaction_state`. The hash of the group id or transactional id determines the partition. Any
+broker answers a FindCoordinator request with the coordinator's address (Kafka 0.8.2 called this request
+ConsumerMetadata).
 
 When a coordinator stops, another broker becomes the coordinator. The old coordinator then answers NOT_COORDINATOR, or
 does not answer at all, and the client must find the new coordinator. The new coordinator answers
 COORDINATOR_LOAD_IN_PROGRESS until it has loaded its state. A coordinator answers CONCURRENT_TRANSACTIONS while it still
-writes the markers of the previous transaction. After each of these errors, the method `ask` sends the request again.
-The method `send` sends a request only once, and the caller of `send` handles the errors.
+writes the commit or abort markers of the previous transaction. After each of these errors, the method `ask` sends the
+request again. The method `send` sends a request only once, and the caller of `send` handles the errors.
 """
 
 from __future__ import annotations
@@ -128,9 +129,9 @@ class CoordinatorConnection:
         return with_retries(attempt, lambda error: retry_for if is_retriable(error) else 0.0, wait)
 
     def forget(self) -> None:
-        """Close the connection, because another broker may have become the coordinator.
+        """Close the connection, so that the next request looks up the coordinator again.
 
-        The next request looks up the coordinator again.
+        The caller calls this method when another broker may have become the coordinator.
         """
         if self._connection is not None:
             self._connection.close()

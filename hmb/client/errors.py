@@ -13,7 +13,7 @@ All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catc
       BrokerNotRunning      a method of `Broker` needs a running broker; a kind of Python's RuntimeError
       FaultError            a test asks for a fault that is not possible; a kind of Python's ValueError
       NameNotFound          a test names an unknown API or error code; a kind of Python's ValueError
-      RequestsMissing       `wait_for` received too few requests in time; a kind of Python's AssertionError
+      RequestsMissing       a test waits for requests, and too few arrive in time; a kind of Python's AssertionError
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means
@@ -35,8 +35,8 @@ _CODES = {int(code): code for code in ErrorCode}
 def answered_error(where: object, number: int, message: str | None = None) -> KafkaError:
     """Return the exception for an error code in a broker's response.
 
-    `number` is the error code. `where` is the topic, partition or broker that the error is about. `message` is the
-    broker's own error text, or None if the response has no text.
+    `number` is the error code. `where` names the topic, partition or broker with the error. `message` is the broker's
+    own error text, or None if the response has no text.
     """
     code = _CODES.get(number)
     if code is None:

@@ -11,8 +11,8 @@ The addresses in a Metadata response are the brokers' *advertised listeners*. Th
 further requests.
 
 A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after `metadata_max_age`
-seconds, or when the client calls `forget`. When a client needs outdated metadata, the `Cluster` sends one request for
-all outdated topics.
+seconds, or when the client calls `forget`. If a client needs the metadata of an outdated topic, the `Cluster` requests
+the metadata of all outdated topics at once.
 
 Brokers learn about a new leader at different times, so a broker may send older metadata than the client has stored. If
 two brokers name different leaders, the leader with the higher *leader epoch* is correct. Since Kafka 2.8, each topic
@@ -47,8 +47,9 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In older versions, a broker may create each topic that the request names. If no topic may be created, the client
-# therefore sends a request without topic names. The response to this request contains all existing topics.
+# Below this version, a request cannot forbid the creation of topics: a broker with `auto.create.topics.enable` creates
+# every missing topic that the request names. To create none, the client sends a request without topic names. The
+# response then contains all existing topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -96,7 +97,7 @@ def _parse_server(address: str) -> Node:
 
 
 class Cluster:
-    """The brokers of a cluster, and the leaders of its partitions. Several threads may use it."""
+    """The brokers of a cluster, and the leaders of its partitions. Several threads may use one `Cluster`."""
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class Cluster:
         return self._topics.get(name)
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """Return the metadata of a topic. If it is missing or outdated, request it first.
+        """Return the metadata of a topic. If this metadata is missing or outdated, request it first.
 
         If `create` is true, the broker may create a missing topic. Raises KafkaError if the response has an error code
         for the topic, and ConnectionFailed if no broker answers.
@@ -250,8 +251,8 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        While one thread holds the lock, it may try to reach all brokers. The other threads wait for as long as these
-        attempts can take. After this time, the method raises ConnectionFailed.
+        The thread that holds the lock may wait for every broker, one after the other, up to `timeout` seconds for each.
+        Another thread waits for the lock at most as long, and then raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -269,7 +270,7 @@ class Cluster:
         return name in self._outdated or self._is_aged(name)
 
     def _refresh(self, name: str, create: bool) -> TopicMetadata:
-        """Request the metadata of a topic and of all outdated topics. Return the metadata of the topic."""
+        """Request the metadata of a topic and of all outdated topics, and return the metadata of this topic."""
         others = [] if create else [it for it in self._topics if it != name and self._is_due(it)]
         requested = None
         for topic in self._request_metadata(lambda version: _request_for((name, *others), version, create)).topics:

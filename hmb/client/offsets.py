@@ -13,10 +13,10 @@ offset of the first record at or after this timestamp. Two timestamps are specia
 and -1 means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset
 of the oldest open transaction.
 
-Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. With this version, a broker compares the
-timestamp with whole segments of the log, not with single records. `AtTime` then means the beginning of the last segment
-that is older than the time. A consumer that starts at this offset first reads some records that are older than the
-time.
+Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers keep no timestamps of records, only
+the time of the last change of each segment file. The response for `AtTime` contains the first offset of the last
+segment that was changed at or before the time. A consumer that starts at this offset first reads some records that are
+older than the time.
 """
 
 from __future__ import annotations
@@ -188,8 +188,8 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0, a broker returns NOT_FOUND if no segment is older than the time. All records are then newer than
-        # the time, so the result is the first offset of the log.
+        # In version 0, NOT_FOUND means that every segment was changed after the time. The result is then the first
+        # offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

@@ -34,7 +34,7 @@ def is_retriable(error: ConnectionFailed | KafkaError) -> bool:
 
 
 def pause(error: ConnectionFailed | KafkaError) -> None:
-    """Wait for `RETRY_PAUSE` seconds, whatever the error is."""
+    """Wait for `RETRY_PAUSE` seconds. The pause is the same for every error."""
     time.sleep(RETRY_PAUSE)
 
 
@@ -45,9 +45,10 @@ def with_retries(
 ) -> T:
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-    `retry_for` and `wait` are functions whose argument is the error. `retry_for` returns the time limit in seconds,
-    counted from the first attempt; for a permanent error, it returns 0. `wait` pauses before the next attempt. It
-    returns True if no attempt must follow. After the time limit, or after True, the function raises the last error.
+    The functions `retry_for` and `wait` take the error as their argument. `retry_for` returns the time limit in
+    seconds, counted from the first attempt, and 0 for a permanent error. `wait` pauses before the next attempt. If
+    `wait` returns True, or if the time limit is over, `with_retries` makes no further attempt and raises the last
+    error.
     """
     started = time.monotonic()
     while True:

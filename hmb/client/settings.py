@@ -133,8 +133,8 @@ def declarations(settings: type) -> dict[str, Declared]:
 def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
     """Return all settings of a client: the values in `given`, and the default of each other setting.
 
-    Raises TypeError for an unknown keyword. If a known keyword is similar, the error message suggests it. `client` is
-    the name of the client in the message.
+    Raises TypeError for an unknown keyword. The error message suggests a known keyword with a similar name. `client` is
+    the client's name for the message.
     """
     declared = declarations(settings)
     for keyword in given:

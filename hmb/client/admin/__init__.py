@@ -10,9 +10,9 @@ argument of the function is a `Brokers` object. The function sends its request t
     each broker itself       its own settings and data directories
 
 A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
-result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. An
-application that prefers exceptions passes each value to `raised`. The function returns a result, and raises a
-KafkaError.
+result or a KafkaError. If one topic does not exist, the method still returns the results of the other topics. An
+application that prefers exceptions calls `raised(value)` for each value. This function raises a value that is a
+KafkaError, and returns any other value.
 
 If the broker is too old for a method of `Admin`, the method raises KafkaError with UNSUPPORTED_VERSION. The error
 message contains the name of the API that the broker does not support.

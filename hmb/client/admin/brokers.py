@@ -74,7 +74,7 @@ class Brokers:
         return int(self.request_timeout * 1000)
 
     def connection(self, node: Node) -> Connection:
-        """Return the connection to the broker with this address. Connect if there is no connection yet."""
+        """Return the connection to the broker with this address. If no connection is open, open one."""
         if node not in self._connections:
             self._connections[node] = self.cluster.connect(node)
         return self._connections[node]
@@ -106,7 +106,6 @@ class Brokers:
         return self.connection(self.cluster.nodes[number])
 
     def _coordinator(self, group: str) -> Connection:
-        """Return the connection to a group's coordinator."""
         if group not in self._coordinators:
             self._coordinators[group] = find_coordinator(self.cluster, CoordinatorType.GROUP, group)
         return self.connection(self._coordinators[group])
@@ -179,7 +178,7 @@ class Brokers:
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return how long (seconds) a request may be repeated after this error. 0 means that it is not repeated."""
+        """Return for how many seconds `retrying` repeats an attempt after this error. 0 means no repetition."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
         return self.request_timeout if is_temporary(error) else 0.0

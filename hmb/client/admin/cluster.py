@@ -35,8 +35,8 @@ class ClusterDescription(NamedTuple):
     """A cluster: its id, its controller and its brokers.
 
     Kafka before 0.10 does not return the controller, so `controller_id` is -1. Kafka before 0.10.1 does not return the
-    cluster id, so `cluster_id` is None. With KRaft, the controller can be a separate process. `controller_id` is then
-    the id of any broker, which forwards requests to the controller.
+    cluster id, so `cluster_id` is None. With KRaft, the controller can be a separate process. The brokers then report
+    the id of an arbitrary broker as `controller_id`, because every broker forwards requests to the controller.
     """
 
     cluster_id: str | None
@@ -126,8 +126,8 @@ def elect_leaders(
     controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then
     becomes the leader, and records may be lost.
 
-    The result of a partition is None if its election succeeded or was not necessary. Otherwise it is a KafkaError.
-    Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
+    If the election of a partition succeeded or was not necessary, the result of this partition is None. If the election
+    failed, the result is a KafkaError. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
     """
     wanted = None if partitions is None else list_of_partitions(partitions)
     version = brokers.cluster.version_of(ElectLeadersRequest)

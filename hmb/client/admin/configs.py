@@ -1,8 +1,8 @@
 """The methods of `Admin` for settings of topics, brokers, loggers and groups: describe them and change them.
 
-The value of a setting can be stored in five places: for the topic itself, for this broker, for all brokers, in the
-broker's file `server.properties`, and in Kafka's defaults. The broker uses the value in the first of these places that
-has one. A response also contains the *synonyms* of a setting: all its values, in the order of these places:
+The value of a setting can be stored in five places: for one topic, for one broker, for all brokers, in the broker's
+file `server.properties`, and in Kafka's defaults. If several places have a value, the broker uses the first of them, in
+this order. A response also contains the *synonyms* of a setting: all its values, in the order of these places:
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000
@@ -67,7 +67,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The place of the values that were set for exactly this topic, broker or group, and not for all of them."""
+        """The place that stores values for this single topic, broker or group."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -82,7 +82,8 @@ class ConfigResource(NamedTuple):
 class ConfigSynonym(NamedTuple):
     """A value of a setting, with the place where the value is stored.
 
-    `source` is this place, for example a topic. `name` is the name that the setting has in this place.
+    `source` is this place, for example a topic. `name` is the name of the setting in this place: a topic's
+    `retention.ms` is a broker's `log.retention.ms`.
     """
 
     name: str
@@ -164,9 +165,9 @@ def alter_configs(
 ) -> None:
     """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
 
-    Raises an error for an unknown name before it sends the changes. Without this check, the deletion of a misspelled
-    setting would seem to succeed, because a broker reports no error for it. Raises KafkaError if the broker refuses a
-    change. Needs Kafka 0.11.
+    The method first checks the names of the settings, and raises KafkaError for an unknown name. Without this check,
+    the deletion of a misspelled setting would seem to succeed, because brokers report no error when the deleted setting
+    does not exist. Also raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
     deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
@@ -183,7 +184,8 @@ def alter_configs(
 def _owner(brokers: Brokers, resource: ConfigResource) -> Connection:
     """Return the connection to a broker that knows the settings of the resource.
 
-    Only the broker itself knows its own settings and loggers. Every broker knows all other settings.
+    For settings or loggers of one broker, the result is the connection to this broker. Any broker can answer requests
+    about all other settings.
     """
     if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
         if not (resource.name.isascii() and resource.name.isdigit()):
@@ -221,8 +223,8 @@ def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[C
     """Raise an error if a change has an unknown name.
 
     - For a topic or a group, the function checks all names.
-    - For one broker, the function checks only the names that `changes` delete. It cannot check other names, because a
-      broker does not list all settings that it accepts. For example, the list lacks the settings of plugins.
+    - For one broker, the function checks only the names that `changes` delete. The function cannot check the other
+      names, because brokers also accept settings that their responses do not list, for example the settings of plugins.
     - For all brokers and for loggers, the function checks no names.
     """
     names = [change.name for change in changes]

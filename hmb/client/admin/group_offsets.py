@@ -2,8 +2,8 @@
 
 A committed offset is the offset of the next record that the group reads. Members commit offsets with an OffsetCommit
 request. An admin sends the same request, but without a member id and a generation. The coordinator accepts the admin's
-request only if the group has no members. Otherwise the next commit of a member would replace the admin's offset. Kafka
-0.8.2 has no group members, but it also stores committed offsets by group id.
+request only if the group has no members. In a group with members, the next commit of a member would replace the admin's
+offset.
 """
 
 from __future__ import annotations

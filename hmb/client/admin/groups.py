@@ -1,7 +1,7 @@
 """The methods of `Admin` for groups: list, describe and delete groups, and remove members.
 
-A broker lists only the groups that it coordinates. So to list all groups, the admin sends a request to each broker. To
-describe a group, it sends a request to the group's coordinator. Kafka has several types of groups:
+A broker lists only the groups whose coordinator it is. To list all groups, the admin therefore sends a request to each
+broker. To describe a group, the admin sends a request to the group's coordinator. Kafka has several types of groups:
 - In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes. If
   the members are consumers, this module decodes the bytes.
 - In a *consumer* group (KIP-848) the coordinator assigns the partitions. The coordinator returns the current assignment
@@ -55,7 +55,7 @@ class MemberDescription(NamedTuple):
     """A member of a group.
 
     `assignment` contains the partitions that the member owns now. `target` contains the partitions that the member will
-    own after the present rebalance. In a classic group, `target` is equal to `assignment`, and `member_epoch` is -1.
+    own after the current rebalance. In a classic group, `target` is equal to `assignment`, and `member_epoch` is -1.
     """
 
     member_id: str

@@ -3,12 +3,13 @@
 The *lag* of a group in a partition is the log end offset minus the group's committed offset. So the lag is the number
 of offsets that the group has not read yet. The lag does not show how long the records have been waiting. A million
 unread records may be one second old, and three unread records may be a day old. The admin therefore also fetches the
-first record that the group has not read, and returns its timestamp.
+first record that the group has not read, and returns the timestamp of this record.
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets inside the log. A consumer cannot start at any other offset. Instead, it would start at the
-beginning or at the end of the log (setting `auto.offset.reset`).
+A plan contains only offsets between the log start offset and the log end offset. If a consumer had to start at any
+other offset, it would instead follow its setting `auto.offset.reset`, and start at the beginning or at the end of the
+log.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class PartitionLag(NamedTuple):
     def lag(self) -> int | None:
         """The log end offset minus the committed offset, or None if one of them is unknown.
 
-        In a compacted log, some offsets have no record, so the number of unread records can be lower.
+        In a compacted log, some offsets have no record. The group then has fewer unread records than the lag.
         """
         if self.committed is None or self.log_end_offset is None:
             return None
@@ -156,9 +157,9 @@ def _next_records(
 
     Return the partitions that the caller must fetch again, with the next offset of each partition.
 
-    The caller calls this function in a loop until no partition is left. The loop ends, because each call completes the
-    first partition in the request or increases its offset. A broker always returns records of the first partition, if
-    any exist.
+    The caller calls this function in a loop until no partition is left. The loop ends, because a broker always returns
+    records of the first partition in the request, if any exist. So each call either finishes the first partition or
+    increases its offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

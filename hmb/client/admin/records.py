@@ -62,8 +62,8 @@ def list_offsets(
 ) -> PartitionResults[ListedOffset]:
     """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
 
-    A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before
-    Kafka 0.10.1 return a less exact offset: the first offset of the last segment that is older than this time.
+    A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before Kafka
+    0.10.1 return a less exact offset: the first offset of the last segment that was changed at or before this time.
     """
     check_isolation_level(isolation_level)
     asked = by_partition("offsets to list", specs, '"latest"')

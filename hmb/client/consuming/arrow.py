@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def take_batch(buffer: RecordBuffer, names: Sequence[str]) -> pa.RecordBatch | None:
-    """Remove the next records of one partition from the buffer, and return their columns with these names.
+    """Remove the next records of one partition from the buffer, and return their columns.
 
-    Return None if the buffer contains no more records.
+    `names` contains the names of the columns. Return None if the buffer contains no more records.
     """
     records = buffer.take_decoded()
     if records:
@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # The loop has found no damaged batch. So the error has another reason: all batches together are too large for one
-    # Arrow column.
+    # The loop has found no damaged batch. The error must have another reason: all batches together are too large for
+    # one Arrow column. So the consumer returns an error and no records.
     return columns(*position.partition, [], first, end, names), first, error

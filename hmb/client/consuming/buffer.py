@@ -1,8 +1,8 @@
 """The buffer of a consumer: it contains fetched batches whose records the application has not received yet.
 
 A Fetch response contains up to `max_bytes` bytes of encoded records. As Python objects, the same records take about
-five times the memory. The buffer therefore stores the encoded batches. It decodes one batch at a time, when the
-application asks for records:
+five times as much memory as their encoded bytes. The buffer therefore stores encoded batches. When the application asks
+for records, the buffer decodes one batch at a time:
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
 The buffer never skips data without an error. If a batch cannot be decoded, the application first receives all records
@@ -30,7 +30,7 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions in one Fetch response. The object decides which batches belong to them.
+    """The aborted transactions in one Fetch response. The object decides which batches belong to these transactions.
 
     The caller must call `covers` once for each batch of the response, in the order of the batches.
     """
@@ -222,7 +222,11 @@ class RecordBuffer:
         self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """Yield up to `limit` records. Before each record, set the position of its partition to the next offset."""
+        """Yield up to `limit` records. Update the position before each record.
+
+        For example, before the method yields the record at offset 7, it sets the position of the record's partition to
+        8.
+        """
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():
                 return

@@ -45,7 +45,7 @@ def assignment_reader(cluster: Cluster, settings: ConsumerSettings) -> Assignmen
 
 
 def group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the object that connects the reader with its group. Return None if the settings contain no group."""
+    """Return the object that connects the consumer with its group. Return None if the settings contain no group."""
     if settings["group"] is None:
         return None
     group = MemberSettings(

@@ -1,4 +1,4 @@
-"""The consumer: it reads the records of partitions, and returns those of each partition in the order of their offsets.
+"""The consumer: it reads records of partitions. It returns the records of each partition in the order of their offsets.
 
 Two settings determine which records a consumer reads in each partition:
     offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
@@ -357,9 +357,9 @@ class Consumer:
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # Some metadata responses do not contain a topic although it exists. When the topic is in the next
-                # response again, its partitions seem to be new. These partitions already have positions, and must not
-                # start at "earliest" again.
+                # Some metadata responses do not contain a topic although it exists. If the next response contains the
+                # topic again, the partitions of this topic seem to be new. But these partitions already have positions,
+                # and must not start at "earliest".
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

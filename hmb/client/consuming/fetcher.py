@@ -1,8 +1,9 @@
 """Fetching: the consumer always has one Fetch request to each leader in flight.
 
 A Fetch request contains an offset for each partition. The broker responds when it has at least `min_bytes` bytes of new
-records, or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. The first
-batch may begin below the requested offset. The decoder then skips the records below the requested offset.
+records, or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. A batch
+can begin below the requested offset: a request for offset 7 returns the batch with the records 5 to 9. The decoder then
+skips the records 5 and 6.
 
 The idea: the header of the last batch in a response already determines the next offset to fetch. The fetcher therefore
 sends the next request before it decodes any record. While the application processes the records of one response, the
@@ -79,7 +80,7 @@ class FetchInFlight:
     names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position of this request together with its part of the response.
+        """Yield each position of this request, together with the response's data for the same partition.
 
         While the request was in flight, the application may have moved the position, or paused or removed the
         partition. The method does not yield the position of such a partition, so the consumer ignores the records.
@@ -93,7 +94,10 @@ class FetchInFlight:
 
 
 class Fetcher:
-    """Fetches batches of all partitions. After each batch, `fetched` of the position is the offset after the batch."""
+    """Fetches batches of all partitions.
+
+    After each batch, sets the position's `fetched` to the offset after the batch.
+    """
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
@@ -107,8 +111,8 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item immediately, because the batches in this item are not fetched again. Ctrl-C may
-        interrupt the method before it has yielded all items.
+        The caller must store each item before it asks for the next one. Ctrl-C can interrupt the method between two
+        items. The batches in the first item are then not fetched again.
         """
         self.post()
         leader = self._wait(timeout)
@@ -198,9 +202,9 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait for responses. Return a leader whose response begins to arrive, or whose deadline has passed.
+        """Wait for responses. Return a leader whose response has begun to arrive, or whose deadline has passed.
 
-        Return None if no such leader exists within `timeout` seconds.
+        Return None if no such leader was found within `timeout` seconds.
         """
         now = time.monotonic()
         if not self._in_flight:
@@ -243,7 +247,10 @@ class Fetcher:
                 self.errors.fetch_failed(position, error)
 
     def _overdue(self, connection: Connection) -> ConnectionFailed:
-        """Close a connection, because a response has not arrived in time. Return an error with this reason."""
+        """Close a connection because a response has not arrived in time.
+
+        Return the error that reports the missing response.
+        """
         connection.close()
         what = f"{connection.address} did not answer within {self._settings.request_timeout:g} s"
         return ConnectionFailed(connection.host, connection.port, what)
@@ -260,8 +267,9 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # If intact batches come before the damaged batch, this method yields the intact batches and raises no
-            # error. The next response then begins with the damaged batch, and the method raises the error.
+            # If the response contains intact batches before the damaged batch, the fetcher first returns the intact
+            # batches, without an error. The next request begins at the damaged batch, and then the fetcher raises the
+            # error.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

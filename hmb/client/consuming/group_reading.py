@@ -1,7 +1,7 @@
 """A consumer that is a member of a group: it reads the partitions that the group assigns, and commits offsets.
 
-The module `hmb.client.group.membership` learns from the group which partitions belong to this consumer. When the group
-assigns or revokes partitions, the membership calls methods of `GroupReading`. These methods add the partitions to the
+A `GroupMembership` (module `hmb.client.group.membership`) receives the assignments of the group. When the group assigns
+or revokes partitions, the `GroupMembership` calls methods of `GroupReading`. These methods add the partitions to the
 consumer's reader, or remove them.
 
 The consumer begins to read a new partition at the offset that the group has committed. Before the consumer gives up a
@@ -53,9 +53,9 @@ class Callbacks:
 
 
 class GroupReading:
-    """Connects the reader of a consumer with its group: it adds and removes partitions, and commits positions.
+    """Connects a consumer's reader with a group: adds and removes partitions, and commits positions.
 
-    The class implements `RebalanceListener`, whose methods the membership calls during a rebalance.
+    The class implements `RebalanceListener`: the `GroupMembership` calls its methods during a rebalance.
     """
 
     def __init__(
@@ -110,7 +110,10 @@ class GroupReading:
         self._membership.subscribe(topics)
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance, for at most `timeout` seconds. Then send an automatic commit, if one is due."""
+        """Take part in a rebalance, for at most `timeout` seconds.
+
+        Then send an automatic commit, if the interval is over.
+        """
         if self._membership is not None:
             self._membership.poll(timeout)
         else:
@@ -123,8 +126,8 @@ class GroupReading:
                 self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. The first
-        # assignment may therefore be empty, and an empty assignment is ignored here.
+        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. An empty
+        # first assignment is therefore not final, and `has_assignment` stays false.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
@@ -158,7 +161,7 @@ class GroupReading:
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the committed offsets of these partitions.
 
-        `poll` calls this method. Because `poll` must not wait, the method does not repeat a failed request.
+        `poll` calls this method, and `poll` must not wait. The method therefore does not repeat a failed request.
         """
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
@@ -191,7 +194,7 @@ class GroupReading:
         }
 
     def _unsaved(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the positions that have changed after the last automatic commit."""
+        """Return the positions that have changed since the last automatic commit."""
         positions = [self._reader.positions[it] for it in partitions if it in self._reader.positions]
         return {
             it.partition: OffsetAndMetadata(it.consumed)
@@ -200,7 +203,7 @@ class GroupReading:
         }
 
     def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
-        """Commit the positions of partitions that the consumer gives up, if automatic commits are enabled.
+        """If automatic commits are enabled, commit the positions of partitions that the consumer gives up.
 
         If the commit fails, only log the error. The next owner of the partitions then reads some records twice.
         """

@@ -10,7 +10,7 @@ For three kinds of errors, the fetcher changes the position or the request befor
   `offset`. A consumer without a group raises an error, whose message contains the first offset and the end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The Fetch request contains
   the old id, so the broker returns an error, and no records of the new topic. Fetch requests to brokers older than
-  Kafka 3.1 contain no topic id. In this case, the fetcher notices the new id at its next metadata request.
+  Kafka 3.1 contain no topic id. With such a broker, the fetcher notices the new id at its next metadata request.
 - *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of Fetch
   then sends only the beginning of the message. The next request asks for twice as many bytes.
 """

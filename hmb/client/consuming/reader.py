@@ -39,7 +39,7 @@ class ConsumerMetrics:
 
     `fetches` is the number of Fetch responses, including empty ones. `fetched_bytes` is the size of all fetched batches
     before decompression. `records` is the number of records that the application has received. `failures` is the number
-    of failed fetches. A failure also counts if the next attempt succeeds.
+    of failed fetches. A failed fetch counts even if its retry succeeds.
     """
 
     fetches: int
@@ -69,7 +69,7 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record or, if `decoded` is False, at least an encoded batch."""
+        """Return whether the buffer contains a decoded record. With `decoded=False`, an encoded batch is enough."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
@@ -137,7 +137,7 @@ class AssignmentReader:
         self.position(partition).is_paused = False
 
     def position_with_offset(self, partition: TopicPartition) -> Position:
-        """Return the position of a partition. If the position has no offset yet, first find the offset."""
+        """Return the position of a partition. If the position has no offset yet, find its offset first."""
         position = self.position(partition)
         while not position.has_offset:
             self.find_offsets()

@@ -9,16 +9,16 @@ This program reads partition 0 of the topic "events" from the beginning:
             ...
         offset = fetched.next_offset
 
-This consumer only sends the requests of the protocol. It stores no positions, commits no offsets, finds no leaders and
-repeats no requests. The application must find the leader of the partition, and must handle errors itself. The consumer
-has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
-uses the same requests.
+This consumer does nothing except send requests and decode responses. It stores no positions, commits no offsets, finds
+no leaders and repeats no requests. The application must do this work itself, and must handle errors. The consumer has
+three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer` uses
+the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
 the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than
-Kafka 4.0 still support this request (ListOffsets v0). Kafka 4.0 supports only requests for the first record at or after
-a timestamp. With Kafka 4.0, `offsets_before` therefore returns the offset of this record, and the first offset of the
-log.
+Kafka 4.0 still support this request (ListOffsets v0). Kafka 4.0 can only return the offset of the first record at or
+after a timestamp. With Kafka 4.0, `offsets_before` therefore returns at most two offsets: this one and the first offset
+of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
@@ -138,9 +138,9 @@ class SimpleConsumer:
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
         """Return the first offsets of at most `max_offsets` segments. The newest segment comes first.
 
-        The result contains only segments that are older than `time`, in ms since 1970. If `time` is LATEST (-1), the
-        first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains only the first
-        offset of the log.
+        The result contains only segments that were last changed at or before `time` (ms since 1970). If `time` is
+        LATEST (-1), the first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains
+        only the first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

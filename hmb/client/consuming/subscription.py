@@ -83,7 +83,7 @@ def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription, and later also new topics and partitions."""
+    """Finds the topics and partitions of a subscription. Each further refresh also finds new topics and partitions."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Discovery:
     def new_partitions(self) -> list[TopicPartition]:
         """Return the partitions that were created since the previous call. Each `poll` calls this method.
 
-        The method sends a request only if the stored metadata is too old.
+        The method sends a request only if the stored metadata is older than `metadata_max_age`.
         """
         if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._refresh_at:
@@ -167,7 +167,10 @@ class Discovery:
         return found
 
     def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
-        """Return the partitions of a topic, or only those in the setting `partitions`."""
+        """Return the partitions of a topic.
+
+        With the setting `partitions`, return only the partitions with these numbers.
+        """
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:
                 raise no_such_partition(topic, number)

@@ -9,21 +9,22 @@ HMB's client has four assignors:
 - *range* (the algorithm of Kafka 0.7): each member gets a range of the partitions of each topic. For example, a topic
   has five partitions, and there are two members. The first member gets the partitions 0 to 2, and the second member
   gets 3 and 4. If two topics have the same number of partitions, a member gets the same partition numbers of both
-  topics. So the member has all records with one key, from both topics. A disadvantage: with many small topics, the
-  first members get more partitions than the last ones.
+  topics. If a key has the same partition number in both topics, one member therefore reads all records with this key. A
+  disadvantage: with many small topics, the first members get more partitions than the last ones.
 - *roundrobin*: the first partition goes to the first member, the second partition to the second member, and so on.
   After the last member, the next partition goes to the first member again. All members get nearly the same number of
   partitions. But when one member leaves, nearly all partitions move to other members.
 - *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
 - *cooperative-sticky*: assigns like sticky, but during a rebalance the members continue to read the partitions that do
-  not move (KIP-429). If a partition must move, the first assignment gives it to no member. Its old owner then gives the
-  partition up, and joins again. So a second rebalance starts, in which the new owner gets the partition.
+  not move (KIP-429). A partition that must move takes two rebalances. In the first rebalance, no member gets the
+  partition. The old owner then gives the partition up, and joins again. In the second rebalance, the new owner gets the
+  partition.
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 
-An assignor first sorts the members, so the order in which the members joined does not change the assignment. Static
-members come first, in the order of their instance ids. The other members follow, in the order of their member ids. A
-static member gets a new member id at each start, so its member id is not used.
+An assignor first sorts the members. The assignment therefore does not depend on the order in which the members joined.
+Static members come first, in the order of their instance ids. The other members follow, in the order of their member
+ids. The assignor cannot sort static members by member id, because a static member gets a new member id at each start.
 
 Limits: these assignors do not consider the racks of members and partitions (KIP-881).
 
@@ -47,12 +48,10 @@ Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for ever
 
 
 class SubscribedMember(NamedTuple):
-    """A member of the group, from the leader's view.
+    """The data that the leader of a group has about one member.
 
-    The leader knows the ids and the topics of the member, and the partitions that the member owned before the
-    rebalance.
-
-    `generation` is the generation in which the member received the partitions in `owned`.
+    `owned` contains the partitions that the member owned before the rebalance. `generation` is the generation in which
+    the member received these partitions.
     """
 
     member_id: str
@@ -113,7 +112,7 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """Return the assignment that `assign_sticky` computes, without the partitions that another member still owns."""
+    """Return the assignment of `assign_sticky`, but assign no partition that another member still owns."""
     all_members = list(members)
     assignment = assign_sticky(all_members, counts)
     claims = Counter(partition for member in all_members for partition in member.owned)
@@ -174,8 +173,8 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
     """Move partitions until the members have nearly equal numbers of partitions.
 
     A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more than
-    B. The loop ends, because each move makes the sum of the squared numbers smaller. For example, 3 and 1 become 2 and
-    2, and 9 + 1 becomes 4 + 4.
+    B. The loop ends, because each move makes the sum of the squares of these numbers smaller. For example, the numbers
+    3 and 1 become 2 and 2, and the sum of their squares falls from 10 to 8.
     """
     moved = True
     while moved:
@@ -191,7 +190,7 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
-    """The function of an assignor. `cooperative` is True if members may keep their partitions while they join."""
+    """An assignor. `is_cooperative` is True if members may keep their partitions while they join the group."""
 
     assign: Callable[[Members, Counts], Assignment]
     is_cooperative: bool = False

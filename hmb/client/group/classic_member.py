@@ -251,8 +251,8 @@ class ClassicGroupMember:
         except ProtocolError as error:
             self._fail_unreadable(error)
             return
-        # A static member that restarts can be the leader. The coordinator then still has the assignment, and sets
-        # `skip_assignment` (KIP-814). The leader must not assign the partitions again.
+        # A static member with a restarted client can be the leader. The coordinator still has the assignment of this
+        # generation, and sets `skip_assignment` (KIP-814). The leader must then not assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
@@ -329,8 +329,8 @@ class ClassicGroupMember:
     def _removed(self, code: int) -> None:
         """Mark all partitions as lost, and join again. `code` is the coordinator's error.
 
-        After UNKNOWN_MEMBER_ID, the member joins without a member id. After ILLEGAL_GENERATION, the member keeps its
-        id.
+        After UNKNOWN_MEMBER_ID, the member joins without a member id. After ILLEGAL_GENERATION, the member joins with
+        its old member id.
         """
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""

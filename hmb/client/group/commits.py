@@ -60,8 +60,8 @@ PARTITION_ERRORS = frozenset(
     }
 )
 HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
-# STALE_MEMBER_EPOCH means that the member sent an old epoch. The response to the member's next heartbeat contains the
-# new epoch. So a later attempt to commit will succeed.
+# STALE_MEMBER_EPOCH means that the commit contained an old epoch. The coordinator sends the new epoch in its next
+# heartbeat response. A commit after this response can succeed.
 TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
@@ -76,10 +76,10 @@ class CommitInFlight(NamedTuple):
 class CommittedOffsets:
     """Commits and fetches the offsets of one group.
 
-    Only the consumer's thread uses this object. It has its own connection to the coordinator.
+    Only the consumer's thread uses this object. The object has its own connection to the coordinator.
 
-    `identity` is a function that returns the member id and the generation for the next commit. If the coordinator
-    refuses a commit, this object calls the function `refused`.
+    `identity` is a function that returns the member id and the generation for the next commit. `refused` is a function
+    that is called when the coordinator refuses a commit.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CommittedOffsets:
             self._until_done(partial(self._commit, offsets), timeout)
 
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
-        """Commit offsets like `commit`. If the connection is lost, retry for only 0.1 s.
+        """Commit offsets as `commit` does. But if the connection is lost, retry for only 0.1 s.
 
         `Consumer.close` calls this method, and must not wait long for a broker that has stopped. If the commit fails,
         the next owner of the partitions reads some records again.
@@ -157,7 +157,7 @@ class CommittedOffsets:
         """Send the request with which the member leaves the group.
 
         The method first waits for the responses to all commits in flight. If the last commit could not reach the
-        coordinator, the method sends no request, because the request would not reach the coordinator, either.
+        coordinator, the leave request could not reach it either, so the method sends nothing.
         """
         if self._is_lost:
             return
@@ -183,9 +183,9 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds; None stands for `request_timeout`. After a lost connection, the retries
-        end after `reconnect_for` seconds, if this time is shorter. The argument of `attempt` is the number of remaining
-        seconds. It is never below `shortest`.
+        The retries end after `timeout` seconds; None stands for `request_timeout`. If the error is a lost connection,
+        the retries end after `reconnect_for` seconds if this is earlier. `attempt` receives the number of remaining
+        seconds, but at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

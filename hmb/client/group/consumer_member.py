@@ -24,8 +24,8 @@ A member has these states:
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
 The member stays in the state RECONCILING until it knows all names.
 
-Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
-topic names. HMB's client sends no regular expression. It compares the names itself, and sends the names that match.
+Limits: in this protocol, a member may subscribe with a regular expression, and the coordinator finds the topics that
+match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their names.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """
@@ -81,8 +81,8 @@ class ConsumerGroupMember:
         self._owned = OwnedPartitions()
         self._target = AssignmentById()
         self._must_call_assigned = False  # whether `on_assigned` must be called
-        # The topics that the coordinator has received from the member. None after a lost response: the coordinator may
-        # have received the topics or not.
+        # The topics that the coordinator has received from the member. After a lost response, the value is None,
+        # because the member cannot know whether the coordinator has received its topics.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
@@ -212,8 +212,7 @@ class ConsumerGroupMember:
         """Return True if the next heartbeat must list the owned partitions.
 
         This is necessary in two cases. First, the last response was lost. Second, the owned partitions have changed,
-        and the member has finished giving up and taking over partitions. Then the next heartbeat must list the owned
-        partitions.
+        and the member has finished giving up and taking over partitions.
         """
         if self._sent_owned is None:
             return True

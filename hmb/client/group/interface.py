@@ -44,7 +44,8 @@ class GroupMetadata(NamedTuple):
 
     A transactional producer that commits offsets for a consumer also sends the consumer's identity (KIP-447).
 
-    A consumer that has chosen its partitions with `assign` is not a member. It has the default values -1 and "".
+    A consumer that has chosen its partitions with `assign` is not a member of the group. Its `generation_id` is -1, and
+    its `member_id` is "".
     """
 
     group_id: str
@@ -63,8 +64,8 @@ class MemberSettings:
 
     Kafka's consumer has the same settings, with similar names.
 
-    - A member with a `group_instance_id` is *static*. If it stops and starts again within `session_timeout`, the group
-      does not rebalance.
+    - A member with a `group_instance_id` is *static*. If a static member stops and starts again within
+      `session_timeout`, the group does not rebalance.
     - `assignors` lists assignors for the classic protocol. The member prefers the first assignor in the list.
     - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". None means that the
       broker chooses.
@@ -90,7 +91,7 @@ class MemberSettings:
     def __post_init__(self) -> None:
         """Check the settings.
 
-        Raises TypeError if the group id is not a str, and ValueError if no broker would accept a value.
+        Raises TypeError if the group id is not a str, and ValueError for a value that every broker would refuse.
         """
         if not isinstance(self.group_id, str):
             raise TypeError(f"a group's name is a str, not {self.group_id!r}")

@@ -3,8 +3,8 @@
 The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members. It
 looks up the numbers of partitions of all their topics, calls the assignor, and sends the assignments in SyncGroup.
 
-The leader repeats this lookup at regular intervals. If the number of partitions of a topic has changed, the leader
-starts a rebalance. If a topic does not exist yet, the leader looks it up more often.
+The leader looks up the numbers of partitions again at regular intervals. If the number of partitions of a topic has
+changed, the leader starts a rebalance. While a topic does not exist yet, the leader looks up the numbers more often.
 """
 
 from __future__ import annotations
@@ -42,5 +42,8 @@ class GroupLeader:
         return has_changed
 
     def assign(self) -> None:
-        """Assign the partitions that the last lookup has found."""
+        """Let the assignor divide the partitions among the members.
+
+        `looked_up` has stored the numbers of partitions.
+        """
         self.assignments = member_metadata.assign(self._assignor, self._members, self._counts or {})

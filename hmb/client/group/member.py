@@ -1,4 +1,4 @@
-"""The interface of a group member: it decides which request and which call of the rebalance listener is next.
+"""The interface of a group member. A member decides when to send a request, and when to call the rebalance listener.
 
 Two classes implement this interface: `ClassicGroupMember` for the classic protocol, and `ConsumerGroupMember` for the
 consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
@@ -41,7 +41,7 @@ class ListenerMethod(Enum):
 
 
 class ListenerCall(NamedTuple):
-    """A method of the rebalance listener that must be called now, and the partitions to pass to it."""
+    """The next call of the rebalance listener: the method to call, and the partitions that the method receives."""
 
     method: ListenerMethod
     partitions: Owned
@@ -82,11 +82,11 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """True if the member has joined, and has not learned that the coordinator has removed it."""
+        """True if the member has joined, and no response has reported that the coordinator has removed the member."""
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. Otherwise, the consumer must wait for the group."""
+        """True if no rebalance is in progress. If False, the consumer must wait for the group."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 

@@ -7,7 +7,8 @@ all members, and each member receives its own assignment.
 A subscription also contains the partitions that the member owned before the rebalance, and the generation in which the
 member received them. If this generation is old, the leader knows that the partitions may already belong to other
 members. A cooperative member still owns the partitions, and lists them in `owned_partitions`. An eager member has
-already given up all partitions. With the sticky assignor, it lists them in the field `user_data`.
+already given up all partitions. With the sticky assignor, an eager member lists its previous partitions in the field
+`user_data`.
 
 Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
 of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.
@@ -45,7 +46,7 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """A topic in a message of this module: its name, and a list of partition numbers."""
+    """The part of a message about one topic: the name of the topic, and a list of partition numbers."""
 
     topic: str
     partitions: list[int]
@@ -56,8 +57,8 @@ def subscriptions(
 ) -> list[JoinProtocol]:
     """Encode one subscription for each assignor.
 
-    `owned` contains the partitions that the member still owns. `previous` contains the partitions that the member
-    received in the generation `generation`.
+    `previous` contains the partitions that the member received in the generation `generation`. `owned` contains the
+    partitions that the member still owns: none for an eager member, because it has given up all partitions.
     """
     return [
         JoinProtocol(

@@ -89,7 +89,7 @@ class GroupMembership:
 
     @property
     def metadata(self) -> GroupMetadata:
-        """The member's identity. It is also available before the member has joined."""
+        """The member's identity. Before the member has joined, the generation in this identity is -1."""
         with self._changed:
             return self._member.metadata
 
@@ -154,10 +154,9 @@ class GroupMembership:
             self.offsets.close(timeout)
 
     def _next_call(self, deadline: float) -> ListenerCall | None:
-        """Return the next call of the rebalance listener.
+        """Return the next call of the rebalance listener, or None if no call is necessary.
 
-        During a rebalance, wait until a call is necessary, at most until `deadline`. Return None if no call is
-        necessary.
+        During a rebalance, wait for the next call, at most until `deadline`.
         """
         with self._changed:
             while True:

@@ -3,7 +3,8 @@
 A consumer needs the topic names of the partitions that it reads. So the member looks up the name of each topic id in
 its assignment. While a name is still unknown, the member takes over only the partitions of the other topics.
 
-If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is then valid.
+If a topic was deleted and created again, two topic ids belong to the same topic name. The id in the latest assignment
+is then valid.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class AssignmentById:
 
     @property
     def partitions(self) -> Owned:
-        """The partitions of the latest assignment, without the topics whose names are not known yet."""
+        """The partitions of the latest assignment, without the partitions of topics whose names are not known yet."""
         return self.named(self._assigned)
 
     def replace(self, topics: AssignedTopics, now: float) -> None:

@@ -42,7 +42,8 @@ class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - A queue with batches belongs to its leader's `SenderQueues`, or to `without_leader` if the leader is unknown.
+    - A queue with batches belongs to the `SenderQueues` of the partition's leader. If the leader is unknown, the queue
+      belongs to `without_leader`.
     - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
     - A batch is in its queue until it is completed. A completed batch never gets into a queue again.
     """
@@ -104,7 +105,7 @@ class Accumulator:
         """Add records to the last batches of their partitions.
 
         The records may go to several batches. For each batch, the method appends one `BatchSlice` to `slices`. `number`
-        is the index of the first of these records in the application's call of `send_many`.
+        is the index of the first record in the application's call of `send_many`.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -202,7 +203,7 @@ class Accumulator:
                 self._wake_all()
 
     def split(self, batch: ProducerBatch, halves: Sequence[ProducerBatch]) -> None:
-        """Put the two halves of a batch into the queue instead of the batch, at the same position."""
+        """Replace a batch in its queue by the two halves of the batch."""
         with self._lock:
             if batch.completed:
                 return

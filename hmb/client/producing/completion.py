@@ -1,12 +1,12 @@
 """The completion of batches: after each attempt, a batch is delivered, given up, split or sent again.
 
-After a *retriable* error, the batch stays in its queue. For example, the connection broke, or the partition has no
-leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then the leader's sender
-thread sends the batch again. After the delivery timeout, the producer gives the batch up.
+After a *retriable* error, the batch stays in its queue. A retriable error is, for example, a lost connection, or a
+partition that has no leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then
+the leader's sender thread sends the batch again. After the delivery timeout, the producer gives the batch up.
 
-When a connection breaks, a batch may already be written, and only the broker's response is lost. The module
-`idempotence` explains how the broker recognizes the same batch when it arrives again. It also explains what happens to
-the batches that were sent after a failed batch.
+When a connection breaks, the broker may already have written a batch, and only its response is lost. The module
+`idempotence` explains how the broker recognizes a batch that arrives a second time. The module also explains what
+happens to the batches that were sent after a failed batch.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class BatchCompletion:
     def handle_response(self, batch: ProducerBatch, response: PartitionResponse | None) -> FailedBatch | None:
         """Handle the response to a batch. If the broker has written the batch, complete the batch.
 
-        Otherwise return the batch and its error. `response` is the part of the response about the batch's partition, or
-        None if the response does not contain the partition.
+        If the broker has not written the batch, return the batch with the error. `response` is the part of the response
+        about the batch's partition, or None if the response does not contain the partition.
         """
         if response is None:
             return FailedBatch(
@@ -91,7 +91,7 @@ class BatchCompletion:
             self.deliver(batch, response.base_offset, response.log_append_time_ms)
             return None
         if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # An earlier attempt has written the batch, but the broker has already forgotten its offset.
+            # An earlier attempt has written the batch, but the broker no longer knows the offset of the batch.
             self.deliver(batch, UNKNOWN, response.log_append_time_ms)
             return None
         error = answered_error(batch.partition, response.error_code, response.error_message)
@@ -107,7 +107,7 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # Remove the batch from its queue only after all its callbacks have returned.
+        # `Producer.flush` waits for batches in queues. Remove the batch only after its callbacks have returned.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -129,7 +129,7 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # The move comes last, because another thread uses the queue after the move.
+        # Move the queue last: after the move, another thread uses the queue.
         if is_postponed:
             self.accumulator.move(queue, self.accumulator.without_leader)
 

@@ -81,7 +81,7 @@ class BatchResult:
             self._missing += 1
 
     def complete(self, first: int, outcome: Outcome) -> None:
-        """Set the outcome of the part of the batch that begins with the record `first`.
+        """Set the outcome of the part of the batch whose first record has the index `first`.
 
         If this part already has an outcome, do nothing. When each part has an outcome, wake all waiting threads and
         call all callbacks.
@@ -184,8 +184,9 @@ class Delivery:
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Wait for the delivery. Return the partition and the offset of the record.
 
-        If the record was not delivered, raises its error. Raises TimeoutError after `timeout` seconds. Without
-        `timeout`, the wait ends when the record is delivered or fails, which takes about `delivery_timeout` at most.
+        Raises the record's error if the record was not delivered, and TimeoutError after `timeout` seconds. Without
+        `timeout`, the method waits until the record is delivered or has failed. This takes at most about
+        `delivery_timeout`.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -253,7 +254,7 @@ class Deliveries:
     def result(self, timeout: float | None = None) -> list[Range]:
         """Wait until all records are done. Return the offsets at which the broker has written the records.
 
-        If a record was not delivered, raises the first error. Raises TimeoutError after `timeout` seconds.
+        Raises the first error if a record was not delivered, and TimeoutError after `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is not None:

@@ -1,9 +1,9 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. This module converts the records of a
-batch one by one. In one case, it converts the batch as a whole, which is faster: the batch is uncompressed, and its
-records have only values, all of the same length.
+older broker, this module converts the records to the older format, a message set. Usually, the module converts the
+records of a batch one by one. If a batch is uncompressed, and its records have only values of the same length, the
+module converts the whole batch at once, which is faster.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import MAGIC, increment_sequence, wrap_records
 from hmb.records.builder import RecordsBuilder
 
-# The newest version of Produce that the client uses. In later versions, the broker adds partitions to transactions
-# itself (KIP-890).
+# The newest version of Produce that the client uses. In newer versions, the broker itself adds partitions to
+# transactions (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 
 TopicProduceData = ProduceRequest.TopicProduceData

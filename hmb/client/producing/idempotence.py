@@ -3,10 +3,10 @@
 The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, but
 the broker must write the batch only once.
 
-The idea: the producer requests a *producer id* from a broker once. The records of each partition get the *sequence
-numbers* 0, 1, 2 and so on. The broker knows the next sequence number of each partition. If a batch begins with a lower
-number, the broker already has this batch, and drops the copy. If a batch begins with a higher number, an earlier batch
-is missing, and the broker rejects the batch.
+The idea: the producer requests a *producer id* from a broker once. The producer's records for each partition get the
+*sequence numbers* 0, 1, 2 and so on. The broker knows the next sequence number of each partition. If a batch begins
+with a lower number, the broker already has this batch, and drops the copy. If a batch begins with a higher number, an
+earlier batch is missing, and the broker rejects the batch.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
 producer sends the batch again. The next sequence number is 10, but the batch begins with 0. The broker therefore knows
@@ -18,12 +18,12 @@ may write this copy later. The *producer epoch* solves both problems (KIP-360). 
 producer raises its epoch by one, and begins with the sequence number 0 again. From then on, the broker rejects each
 batch with a lower epoch. The producer raises the epoch without a request.
 
-If the broker has certainly rejected the batch that is given up, a new epoch is not necessary. The next batch then gets
-the sequence numbers of the rejected batch.
+If the broker has certainly rejected a batch that the producer gives up, a new epoch is not necessary. The next batch
+then gets the sequence numbers of the rejected batch.
 
 Several batches of a partition can be in flight. If the broker rejects one batch, its sequence numbers are missing. The
-broker therefore also rejects the later batches, because they begin with too high a number. All rejected batches stay in
-the queue. The first rejected batch decides how the later batches continue:
+broker therefore also rejects the later batches, because their first numbers are too high. All rejected batches stay in
+the queue. The result of the first rejected batch determines what happens to the later batches:
     the first batch            the later batches
     is sent again              are also sent again, with their old numbers; the broker drops copies of batches that it
                                has already written
@@ -112,9 +112,9 @@ class Idempotence(AtLeastOnce):
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call requests a producer id from the broker. When this id has no further epoch, the next call requests
-        a new id. If batches are still in flight on `connection`, the request closes the connection, and the producer
-        sends these batches again.
+        The first call requests a producer id from the broker. After the last epoch (32767) of this id, the next call
+        requests a new id. If batches are still in flight on `connection`, this request fails and closes the connection.
+        The producer then sends these batches again.
         """
         with self._lock:
             if self._identity is None:
@@ -153,9 +153,9 @@ def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the batch has the present epoch: the epoch that the partition's next batch gets.
+    """Return whether the batch has the epoch that the partition's next batch gets.
 
-    Return True if the batches of this producer contain no numbers.
+    Also return True if the batches of this producer contain no numbers.
     """
     number, sequence = batch.number, batch.queue.sequence
     if number is None:
@@ -193,7 +193,7 @@ def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guar
 def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    If a sequence number between these batches is missing, the broker has accepted a batch with this number.
+    A gap means that the broker has accepted the batch with the missing numbers.
     """
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:

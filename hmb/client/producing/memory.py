@@ -1,8 +1,8 @@
 """The memory of a producer: a limit for the bytes of all records that wait in the producer's queues.
 
-A thread that adds a record takes memory, and a completed batch returns it. If the memory is full, the thread waits. The
-thread that has waited longest gets memory first. Without this order, a thread with a large record could wait for ever,
-because threads with small records would always get the free memory.
+A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of its records. If no
+memory is free, the thread waits. The thread that has waited longest gets memory first. Without this order, a thread
+with a large record could wait for ever, because threads with small records would always get the free memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BufferMemory:
         self._freed.notify_all()
 
     def release_all(self) -> None:
-        """Free the whole memory, and wake the waiting threads. A closed producer calls this method, too."""
+        """Free the whole memory, and wake the waiting threads."""
         self.release(self.used)
 
     def wait(self, size: int, is_closed: Callable[[], bool]) -> None:

@@ -73,7 +73,7 @@ class Producer:
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
         # The last attempt to send a batch can begin just before the end of the delivery timeout. This attempt can need
-        # two requests: the first finds the leader, and the second sends the batch.
+        # two requests: one to find the leader, and one to send the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
@@ -146,7 +146,7 @@ class Producer:
 
         `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The method does not
         call the producer's serializers. If the records have only values, and no value is None, `send_many` takes a
-        third of the time of `send`.
+        third of the time that `send` takes for the same records.
 
         Raises the same errors as `send`. If a record causes an error, the producer still sends the records before this
         record. The message of a KafkaError or TimeoutError contains the number of these records.

@@ -13,10 +13,10 @@ restarts. Each method of the producer sends these requests:
     abort_transaction            EndTxn, after the producer has discarded its waiting batches and received the
                                  responses for the batches in flight
 
-If a record cannot be delivered, the application must abort the transaction. After that, it can begin another
-transaction. To abort, the producer usually sends EndTxn. EndTxn is not enough if a copy of a batch may still be on its
-way to a broker. In this case, the producer requests a greater epoch instead. The coordinator then aborts the
-transaction itself, and brokers reject the copy (KIP-360).
+If a record cannot be delivered, the application must abort the transaction. After the abort, the application can begin
+another transaction. To abort a transaction, the producer usually sends EndTxn. EndTxn is not enough if a copy of a
+batch may still be on its way to a broker. The producer then requests a greater epoch instead of sending EndTxn. The
+coordinator then aborts the transaction itself, and brokers reject the copy (KIP-360).
 
 After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
 uses the same transactional id.
@@ -57,8 +57,8 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions of these requests that a client with version 1 of transactions may send. Newer versions belong to
-# version 2 of transactions (KIP-890). AddOffsetsToTxn and InitProducerId are the same in both.
+# The newest versions that a client with version 1 of transactions may send. Newer versions of AddPartitionsToTxn and
+# TxnOffsetCommit belong to version 2 of transactions (KIP-890).
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
@@ -104,7 +104,7 @@ class TransactionManager(AtLeastOnce):
         return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Record that the coordinator must raise the epoch when the transaction is aborted."""
+        """Record that an abort of the transaction must also raise the producer epoch at the coordinator."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
@@ -306,7 +306,10 @@ class TransactionManager(AtLeastOnce):
                 raise
 
     def _check(self, method: str, event: TransactionalEvent) -> None:
-        """Raise KafkaError if the event is not allowed in the present state. The message contains the name `method`."""
+        """Raise KafkaError if the event is not allowed in the current state.
+
+        `method` is a name for the error message.
+        """
         with self._lock:
             is_allowed = TRANSITIONS.allows(self._state, event)
         if not is_allowed:
