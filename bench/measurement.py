@@ -11,7 +11,8 @@ A scenario is a function that measures something. The decorator `scenario` turns
 
 The command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and
 the topic in which all runs are stored as samples. It then calls the function, and prints the tables of the view. If the
-function adds a broker to `measurement.stack`, the command stops this broker at its end, even after an error.
+function adds a broker to `measurement.stack`, the command stops this broker before the command ends, even after an
+error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of

@@ -1,9 +1,9 @@
 """The function that runs when a user types the command `hmb`.
 
 When the user presses Ctrl-C, Python raises KeyboardInterrupt. If no code catches this exception, Python prints a
-traceback. In two steps, no code can catch the exception: while Python imports the modules of `hmb`, and while Python
-cleans up after the command. Before each of these steps, `run` sets the system's default action for the signal: Ctrl-C
-ends the process without a traceback.
+traceback. There are two phases in which no code can catch the exception: while Python imports the modules of `hmb`, and
+while Python cleans up after the command. Before each of these phases, `run` sets the system's default action for the
+signal: Ctrl-C ends the process without a traceback.
 
 While Python itself starts, and while Python imports this module, Ctrl-C can still print a traceback. To keep this time
 short, this module imports only `_signal`, which is built into Python. The module `signal` adds enums to `_signal`, and

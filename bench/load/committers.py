@@ -68,9 +68,10 @@ class Committer:
         self.socket.sendall(b"".join(requests))
 
     def receive(self, latencies: list[float]) -> int:
-        """Read the responses that have arrived, and return their number. Append the latency (s) of each to the list.
+        """Read the responses that have arrived, and return their number.
 
-        Raises PeerFailed if a response contains an error or if the broker closes the connection.
+        Append the latency (s) of each response to `latencies`. Raises PeerFailed if a response contains an error or if
+        the broker closes the connection.
         """
         received = self.socket.recv(RECEIVE_BYTES)
         if not received:

@@ -7,7 +7,7 @@ These two commands are examples:
 All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no group, and the
 topic has one partition. HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have no such setting. For
 two settings, each library uses its own default: the number of requests in flight, and the size of a fetch. librdkafka
-has many requests in flight. Of the other libraries, each has 5 requests or 1 request in flight.
+has many requests in flight. The other libraries have 1 or 5 requests in flight.
 
 While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
 (fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.

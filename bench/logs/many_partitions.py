@@ -2,9 +2,9 @@
 
 Each partition has one segment with 20 batches of 10 records. The start of a broker is the time from the start of its
 process to its first response. This time includes the start of Python. The benchmark therefore also measures a broker
-with one partition, which needs most of the time for the start of Python. The goals for 2,000 partitions: the start
-takes at most 2 s, the broker uses at most 100 MB of resident memory, and the number of open files has a limit. The
-command `hmb bench growth --of partitions` measures all three.
+with one partition. This broker needs most of its start time for the start of Python. The goals for 2,000 partitions:
+the start takes at most 2 s, the broker uses at most 100 MB of resident memory, and the number of open files has a
+limit. The command `hmb bench growth --of partitions` measures all three.
 """
 
 from __future__ import annotations

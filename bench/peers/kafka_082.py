@@ -76,7 +76,7 @@ class Kafka082(Peer):
 
         The Metadata response of Kafka 0.8.2 lists no brokers while no topic exists. Therefore this method asks
         ZooKeeper whether the broker is registered. The broker answers requests before it is registered, but clients
-        cannot create topics before that.
+        cannot create topics before the registration.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 

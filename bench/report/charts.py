@@ -37,8 +37,8 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw the chart with dots, with one panel for each column that the samples contain.
 
     The values of different cells can differ so much that nobody can see small differences between the contestants. So
-    if several cells and a reference exist, each column gets a second panel with the ratios to the reference. The chart
-    then contains only the columns with `compare`.
+    if several cells and a reference exist, each column gets a second panel with the ratios to the reference. In this
+    case, the chart contains only the columns with `compare`.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

@@ -39,7 +39,7 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and a table that compares the throughput of each number of connections with the first one."""
+    """The usual tables, and a table of ratios: each number of connections is compared with the first number."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]

@@ -60,7 +60,10 @@ VIEW = SampleView(
 
 
 def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict[str, float]:
-    """Start a broker, and send these gigabytes. Return its memory after the start, at the end, and at its peak."""
+    """Start a broker, and send `gigabytes` GB of records.
+
+    Return its memory after the start, at the end, and at its peak.
+    """
     with kind.make() as broker:
         idle = peers.resident_bytes(broker.pid)
         for number in range(gigabytes):
@@ -78,7 +81,7 @@ def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict
 
 
 def measure_producer(gigabytes: int) -> dict[str, float]:
-    """Return the peak memory of two producers of HMB: one sends a single record, and one sends these gigabytes."""
+    """Return the peak memory of two producers of HMB: one sends a single record, and one sends `gigabytes` GB."""
     with peers.Hmb(config=KEEP_LITTLE) as peer:
         broker, workload = MeasuredBroker.of(peer), SMALL_RECORDS.scaled(gigabytes)
         idle, busy = (

@@ -174,7 +174,7 @@ class SparkMeasurement:
         }
 
     def _send(self, topic: str, records: int) -> None:
-        """Send `records` records at the rate of the load. Each call sends the records for 0.01 s."""
+        """Send `records` records at the rate of the load. Each call of the producer sends the records of 0.01 s."""
         load = self._load
         per_call = max(1, load.rate // 100)
         started = time.perf_counter()

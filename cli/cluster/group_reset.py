@@ -139,7 +139,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the new offsets that an option asks for: for example, "earliest" for --to-earliest.
+    """Return the new offsets that the user has chosen with an option, for example "earliest" for --to-earliest.
 
     Return None if the offsets come from a file.
     """

@@ -100,7 +100,10 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return a row of the output for a partition. `end` is the name of the column that contains `last`."""
+    """Return a row of the output for a partition, with two offsets of its log.
+
+    `end` is the name of the column that shows the offset `last`.
+    """
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 

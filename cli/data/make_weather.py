@@ -5,8 +5,8 @@ Run these two commands:
     python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
 
 The program does not convert numbers to other units. The name of each field ends with its unit. The weather files
-contain local times without a time zone. The program treats all local times as Pacific Standard Time, also in summer. No
-time therefore occurs twice, and no time is earlier than the time before it.
+contain local times without a time zone. The program treats all local times as Pacific Standard Time, also in summer.
+Therefore no time occurs twice, and the times never decrease.
 """
 
 import csv

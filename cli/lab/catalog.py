@@ -66,7 +66,7 @@ class Lab:
 
     @property
     def page(self) -> str:
-        """The lab's notebook. Below its heading, it says how a student starts the lab, and runs its programs."""
+        """The lab's notebook. Instructions below its heading explain how to start the lab and run the programs."""
         heading = f"\n# {self.title}\n"
         return self.text.replace(heading, heading + HOW_TO_RUN.format(number=self.number), 1)
 

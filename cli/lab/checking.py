@@ -39,8 +39,8 @@ class CheckFailed(Exception):
 class Result:
     """The result for one requirement.
 
-    `error` is a text that says what the answer does wrong. It is None if the answer meets the requirement. `printed` is
-    the end of the text that the answer printed during the test.
+    `error` says what the answer does wrong, or is None if the answer meets the requirement. `printed` is the end of the
+    text that the answer printed during the test.
     """
 
     requirement: str

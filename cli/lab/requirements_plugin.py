@@ -180,7 +180,7 @@ def place(error: BaseException) -> str:
 
 
 def failed_call(error: BaseException) -> str:
-    """Return the check's call that ended with an exception, such as `lookup([(9, 100)], 8) raises `.
+    """Return the text of the call that raised an exception in the check, such as `lookup([(9, 100)], 8) raises `.
 
     If the check itself raised the exception, for example because an answer returned None, the text contains the
     expression of the check. The result is empty if no line of the check is in the traceback.
@@ -307,7 +307,7 @@ def limit_processes() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the process at once when all tests have ended. Otherwise it would wait for the threads of the answer."""
+    """End the process at once when all tests have ended. Otherwise the process would wait for the answer's threads."""
     sys.stdout.flush()
     os._exit(0)
 

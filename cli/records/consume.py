@@ -7,7 +7,7 @@ object to standard output.
 
 A topic that does not exist yet is no error, because users often start a consumer before the producer. The command
 prints a note and waits until somebody creates the topic. After that, the command prints all records of the topic,
-because they were all written after its start.
+because all of them were written after the command had started.
 """
 
 from __future__ import annotations

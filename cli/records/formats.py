@@ -283,7 +283,8 @@ class FormatParser:
     def _argument(self, name: str) -> str:
         """Parse the argument of a modifier.
 
-        Set `_inside` to the position at which the argument begins, and `_position` to the position after its bracket.
+        Set `_inside` to the position at which the argument begins, and `_position` to the position after the closing
+        bracket.
         """
         start = self._position
         opening = self._text[start : start + 1]

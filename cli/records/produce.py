@@ -140,9 +140,9 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
 
 
 def _check_servers(servers: str) -> None:
-    """Connect to the broker. Without this check, a wrong address and an empty input would cause no error.
+    """Connect to the broker, so that a wrong address causes an error even if the input is empty.
 
-    With an empty input, the producer sends no record and does not connect to a broker.
+    With an empty input, the producer sends no record, and so does not connect to a broker.
     """
     from hmb.client import Cluster
 
