@@ -34,8 +34,8 @@ Read in this order:
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
 
-A first reading needs only the first four of these files, and two methods that the tours in `hmb` name: `Requests.next`
-and `ResponseQueue.send` in `network/`. A first reader can skip all other files of this folder:
+A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py` and `handlers/fetch.py`, and two
+methods in `network/`: `Requests.next` and `ResponseQueue.send`. A first reader can skip all other files of this folder:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)

@@ -1,8 +1,8 @@
 """The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
 
-Each operation has one bit of the number of authorized operations. For example, a Metadata response can contain such a
-number for each topic. In HMB, every client may perform every operation, so the bits of all operations on a topic are
-always set.
+Each bit of the number stands for one operation, and is 1 if the client may perform this operation. For example, a
+Metadata response can contain such a number for each topic. In HMB, every client may perform every operation, so each
+bit that stands for an operation on topics is always 1.
 """
 
 from hmb.protocol.enums import AclOperation

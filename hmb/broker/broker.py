@@ -143,7 +143,7 @@ class BrokerServer:
     def housekeeping_paused(self) -> Iterator[None]:
         """Pause the periodic tasks of the broker during a `with` block.
 
-        If a periodic task is running, the block begins only after this task has ended.
+        If a periodic task is running, first wait until this task has ended.
         """
         with ExitStack() as stack:
             for housekeeper in self.housekeepers:
@@ -245,14 +245,14 @@ class BrokerServer:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """Interrupt the method `start` while it recovers the logs. Another thread calls this method.
+        """Interrupt the method `start`, which may recover logs for a long time. A second thread calls this method.
 
         The next start of a broker with this data directory recovers the logs from the beginning.
         """
         self._stop.request()
 
     def clients(self) -> list[tuple[str, ConnectedClient]]:
-        """Return the address (`host:port`) and the facts about the client of each open connection."""
+        """Return, for each open connection, the address (`host:port`) of the client and its `ConnectedClient`."""
         return self._server.clients() if self._server is not None else []
 
     @property
@@ -261,7 +261,7 @@ class BrokerServer:
         return [address for address, _ in self.clients()]
 
     def kill(self) -> None:
-        """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as a clean stop."""
+        """Simulate `kill -9`: close the connections at once, sync no log, and do not record a clean shutdown."""
         if self._server is not None:
             self._server.stop(time.monotonic())
         self.stop(crash=True)

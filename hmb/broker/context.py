@@ -73,7 +73,7 @@ class BrokerContext:
 
 @dataclass(slots=True)
 class ConnectedClient:
-    """The client of one connection, with facts about its requests. Only the connection's thread changes them."""
+    """The client of one connection, and counts of its requests. Only the connection's thread changes this object."""
 
     host: str = ""
     is_gone: Callable[[], bool] = lambda: False  # A handler that waits calls this function periodically.

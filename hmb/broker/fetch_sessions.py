@@ -2,9 +2,8 @@
 
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
-broker remembers the partitions that the consumer fetches. For each partition, the broker also remembers the offsets of
-its last response. The requests and responses contain only changes. (A partition has *news* if, for example, it has new
-records.)
+broker remembers the partitions that the consumer fetches, and the offsets in the last response about each partition.
+The requests and responses contain only changes. (A partition has *news* if, for example, it has new records.)
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
@@ -61,7 +60,7 @@ Key = tuple[TopicKey, int]  # topic and partition number
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """A partition that a client fetches, with values of the last request and offsets of the last response."""
+    """A partition that a client fetches, with the values in the last request and the offsets in the last response."""
 
     topic_key: TopicKey
     topic: str | None  # None if the broker knows only the topic's id
@@ -75,12 +74,12 @@ class FetchedPartition:
     log_start_offset: int = -1  # -1 before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Copy the fetch offset, the size limit and the epochs from `other`, a part of the session's next request."""
+        """Copy the fetch offset, the size limit and the epochs from `other`, the same partition in a newer request."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
     def log(self, topics: Topics, *, uses_ids: bool) -> Log:
-        """Return the log of this partition. `uses_ids` decides whether the topic is found by its id or by its name.
+        """Return the log of this partition. Find the topic by its id if `uses_ids` is true, and by its name if not.
 
         Raises INCONSISTENT_TOPIC_ID if the topic was deleted and created again after the session began.
         """
@@ -288,9 +287,10 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
-        """Store the offsets of a response in the session. `news` is the response to the request with this epoch.
+        """Store the offsets of a response in the session.
 
-        If the client has already sent another request in this session, store nothing and return False.
+        The response `news` answers the request with the epoch `epoch`. If the client has already sent another request
+        in this session, store nothing and return False.
         """
         with self._lock:
             if session.epoch != epoch:

@@ -1,8 +1,7 @@
 """The periodic tasks of a broker, such as the deletion of old segments, the sync of logs, and compaction.
 
 A housekeeper is a thread that runs periodic tasks. It measures the time between two runs of a task in real time, and
-not with the broker's clock. If a test moves the broker's clock forward, no task runs earlier, so the test must call
-`run` itself.
+not with the broker's clock. A test that moves the broker's clock forward must therefore call `run` itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counters of the requests of each API: how many, how slow, how many with an error, and how many bytes of records.
 
-The broker always keeps these counters, so they must be cheap (counting.py fills them).
+The broker always keeps these counters, so counting a request must take little time (counting.py fills the counters).
 
 *Quantiles.* To compute the 99th percentile exactly, the broker would have to store the time of every request. Instead,
 a histogram counts the requests in buckets. Each bucket ends at 1.19 times the time at which it begins (the fourth root
@@ -51,7 +51,10 @@ class RequestCount:
             return replace(self, buckets=self.buckets[:], _lock=threading.Lock())
 
     def quantile(self, share: float) -> float:
-        """Return the time (seconds) within which a `share` of all requests was ready, or 0 without requests."""
+        """Return a quantile of the response times, in seconds. If no request was counted, return 0.
+
+        For example, `quantile(0.99)` returns the time within which 99 % of the responses were ready.
+        """
         rank = math.ceil(share * self.count)
         for bucket, count in enumerate(self.buckets):
             rank -= count
@@ -76,5 +79,8 @@ class RequestCounters:
 
 
 def _middle(bucket: int) -> float:
-    """Return the time (seconds) in the middle of a bucket, on a scale of powers of 2."""
+    """Return the time (seconds) in the middle of a bucket: for the bucket from 8.2 to 9.7 ms, return 8.9 ms.
+
+    The middle is the square root of the product of both ends.
+    """
     return 2 ** ((bucket - 0.5) / BUCKETS_PER_DOUBLING) / US

@@ -48,9 +48,9 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,
 }
-# These errors come from the coordinator. If a Produce response contained one of these errors, the producer would stop,
-# because it expects these errors only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead,
-# and the producer then tries again.
+# These errors come from the coordinator. A producer expects these errors only in responses of a coordinator, and would
+# stop if a Produce response contained one of them. So the broker returns NOT_ENOUGH_REPLICAS instead, and the producer
+# then tries again.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -92,7 +92,7 @@ class TransactionalProduce:
         *,
         uses_ids: bool,
     ) -> None:
-        """Parse the records of all partitions. In version 12 and later, add the partitions to the transaction.
+        """Parse the records of all partitions. In Produce version 12 and later, add the partitions to the transaction.
 
         `parse` returns the records of one partition, or raises KafkaError.
         """
@@ -121,7 +121,7 @@ class TransactionalProduce:
             self._failure = StoredError(error.code, error.message)
 
     def records_of(self, data: PartitionData) -> ProducedRecords:
-        """Return the records of one partition of the request. Raises KafkaError if they could not be parsed."""
+        """Return the records of one partition of the request. Raises KafkaError if parsing the records has failed."""
         parsed = self._parsed[id(data)]
         if isinstance(parsed, StoredError):
             raise KafkaError(*parsed)
@@ -194,7 +194,7 @@ def _outcome(parse: Callable[[PartitionData], ProducedRecords], data: PartitionD
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return `records` if it is a transactional batch. Otherwise return None, for example if it is an error."""
+    """Return `records` if it is a transactional batch. Otherwise, for example if parsing has failed, return None."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

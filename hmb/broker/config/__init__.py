@@ -2,8 +2,8 @@
 
 A user can set the value of a setting in several places. The broker searches these places in this order, and uses the
 first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment
-variable, the file server.properties. If no place contains a value, the broker uses the default. With a
-`DescribeConfigs` request, a client can ask which of these places a value comes from.
+variable, the file server.properties. If no place contains a value, the broker uses the default. The response to a
+`DescribeConfigs` request shows in which of these places the value of a setting was found.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default

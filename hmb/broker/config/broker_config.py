@@ -57,8 +57,9 @@ LOG_DEFAULTS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 # Kafka has several names for one time setting, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of them, the setting in the finest unit (ms) applies. TIMES maps a name in a
-# coarser unit to the name in the finest unit and to the length of the coarser unit in ms. Hours come before minutes.
+# log.retention.ms. If a user sets several of these names, the name in the finest unit applies: ms before minutes, and
+# minutes before hours. TIMES maps each other name to the name in ms, and to the length of its own unit in ms. In TIMES,
+# hours come before minutes, because the value of a later name replaces the value of an earlier name.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
@@ -335,10 +336,10 @@ def check_consistency(config: LogConfig) -> None:
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """Return the time that `text` contains, in ms. `unit` is the length of the unit of `text`, in ms.
+    """Convert the time in `text` to ms. One unit of `text` is `unit` ms long.
 
-    For example, the text "2" with the unit 3,600,000 (hours) returns 7,200,000. A negative time means forever, and is
-    returned unchanged.
+    For example, for the text "2" and the unit 3,600,000 (hours), return 7,200,000. A negative time means forever, and
+    is returned unchanged.
     """
     time = key.parse(text, name)
     assert isinstance(time, int)

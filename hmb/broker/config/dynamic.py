@@ -9,15 +9,16 @@ The value of a setting can come from four sources. The first source in this list
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each
-time that they need it. Some parts keep a copy of a setting. Such a part passes a function to `listen`, and the broker
-calls this function after each change of a setting.
+time that they need it. Some parts keep a copy of a setting. A part with a copy passes a function to `listen`, and the
+broker calls this function after each change of a setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
 `log.retention.hours`. A *synonym* of a setting is a value that one source contains under one of these names. Assume
 that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Then both values are
 synonyms of `log.retention.ms`, in this order. The first synonym is the current value. If a client requests the setting
-`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. As in Kafka, the response
-leaves out the synonyms that come before the first one with the requested name.
+`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. As in Kafka, the list in the
+response begins with the first synonym that has the requested name. The synonym `log.retention.ms=5000` comes before it,
+so the response leaves this synonym out.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """One value of a setting. The value comes from `source`, where the setting has the name `name`."""
+    """A value of a setting in one source (`source`). `name` is the setting's name in this source."""
 
     name: str
     value: str | None  # None if the value may be a secret
@@ -54,10 +55,10 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting. If clients have altered a setting for this broker, `current`
-      contains this value. Otherwise, if clients have altered it for all brokers, `current` contains that value.
-      Otherwise the setting has the value from the broker's start.
-    - When no thread holds the lock, every function in `_listeners` has received the present `current`.
+    - `current` contains one value of each setting. The value comes from the first of these sources that has one:
+      clients have altered the setting for this broker, clients have altered the setting for all brokers, the broker's
+      start.
+    - When no thread holds the lock, every function in `_listeners` was last called with `current`.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -73,7 +74,7 @@ class DynamicConfig:
         # this lock first.
         self.alterations = threading.Lock()
         # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
-        # in `_listeners` while it holds this lock. One of the functions then takes the lock of `Topics`.
+        # in `_listeners` while it holds this lock. One of these functions also takes the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

@@ -56,8 +56,8 @@ class ConfigStore:
     ) -> None:
         """Write new settings of all brokers, of all groups, or of both to the file. Raises OSError.
 
-        If `brokers` or `groups` is None, their old settings stay in the file. The file does not list brokers or groups
-        without settings.
+        If `brokers` is None, the settings of brokers in the file do not change. The same applies to `groups`. The file
+        does not list brokers or groups without settings.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

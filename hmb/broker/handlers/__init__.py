@@ -14,9 +14,9 @@ docstring of the message class describes the fields of each version. "Left out" 
 HMB does not have, and the effect on clients. Two parts are missing in every API, so the docstrings do not repeat them:
 quotas (a fast client can slow down the others) and ACLs (every client may do everything).
 
-The module of a message declares in which versions the message changes. If a change concerns a field, the code derives
-the version from the declaration of the field (`first_version`). If a change concerns only the behavior, the message
-class has a constant with the version.
+The module of a message declares in which versions the message changes. If a version adds a field, handlers get the
+number of this version from the declaration of the field (`first_version`). If a change concerns only the behavior, the
+message class has a constant with the version.
 """
 
 from collections.abc import Callable, Mapping

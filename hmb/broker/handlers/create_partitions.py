@@ -1,11 +1,11 @@
 """CreatePartitions: add partitions to topics.
 
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
-Behavior: a request contains, for each topic, the new total number of partitions. The total must be greater than the
-    current number of partitions (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the
-    response after the partitions have been created. A request can also choose the replicas of the new partitions. Such
-    a request must contain one replica assignment for each new partition, and each assignment must contain only this
-    broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
+Behavior: a request contains, for each topic, the new total number of partitions. If the total is not greater than the
+    current number of partitions, the topic gets INVALID_PARTITIONS. The broker ignores the request's time limit: it
+    sends the response after the partitions have been created. A request can also choose the replicas of the new
+    partitions. Such a request must contain one replica assignment for each new partition, and each assignment must
+    contain only this broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
 Version notes: none. The versions differ only in their encoding.
 Left out: `timeout_ms`, the time to wait for other brokers. HMB has no others, so a client loses nothing.
 """

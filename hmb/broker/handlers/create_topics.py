@@ -63,7 +63,7 @@ def _create(
 
 
 def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
-    """Check one topic of the request, and return it. Raises KafkaError if it cannot be created."""
+    """Check one topic of the request, and return its new partitions. Raises KafkaError if the check fails."""
     configs = {}
     for config in wanted.configs:
         if config.value is None:

@@ -4,7 +4,7 @@ Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
     the transaction, and sends the response. Even if a marker cannot be written, the response has no error, because the
     outcome can no longer change. If a client repeats an EndTxn that has succeeded, the client gets the same response
-    again. If the first EndTxn is still in progress, the second one gets CONCURRENT_TRANSACTIONS.
+    again. While the first EndTxn is still in progress, a second EndTxn gets CONCURRENT_TRANSACTIONS.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 send request version 5. Its response contains a new producer epoch for the next
     transaction. These producers can also abort a transaction that has no records.

@@ -1,10 +1,10 @@
 """SyncGroup: the leader sends the assignment of all members, and each member gets its own part of the assignment.
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
-Behavior: the leader's request contains the assignment of all members. The broker stores this assignment, and then
-    answers the requests of all members. Each response contains the partitions of one member. Until then, the requests
-    of the members wait in the threads of their connections. If the group is already in the state Stable, the broker
-    sends the response at once.
+Behavior: the leader's request contains the assignment of all members. Until this request arrives, the requests of the
+    other members wait in the threads of their connections. The broker stores the assignment, and then answers the
+    requests of all members. Each response contains the partitions of one member. If the group is already in the state
+    Stable, the broker sends the response at once.
 Version notes: from version 5 on, a request must contain the type and the name of the protocol. If they differ from the
     group's, the request gets INCONSISTENT_GROUP_PROTOCOL.
 Left out: nothing. HMB supports the whole API.

@@ -12,9 +12,9 @@ records/s without gathering. The producer of confluent-kafka sends 15,968 record
 without it (medians of five runs).
 
 The queue of responses is only for deferred responses. If a response does not have to wait for the disk, the thread
-sends it at once. For example, responses to requests with acks=1 do not wait. In an experiment, these responses also
-waited in the queue. The client then got no response for a while and after that many responses at once, so client and
-broker often waited for each other. HMB's producer sent only 6,285 records/s instead of 16,001.
+sends it at once. For example, responses to requests with acks=1 do not wait. In an experiment, the thread also put
+these responses into the queue. The client then got many responses at once after a long wait, and client and broker
+often waited for each other. HMB's producer sent only 6,285 records/s instead of 16,001.
 
 A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`, which is part of the tour of a
 Fetch. Without gathering, the thread would send each response before it handles the next request.

@@ -20,7 +20,7 @@ The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, 
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
 
 A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
-polls (`watchers`). These Fetch requests end early, and their memory becomes free.
+polls (`watchers`). The broker then answers these Fetch requests early, and their memory becomes free.
 
 Kafka also has the setting `queued.max.request.bytes`. In Kafka, memory is not limited by default, and the limit counts
 only the bytes of frames.
@@ -121,7 +121,10 @@ class RequestMemory:
 
 
 class Account:
-    """Counts the bytes that one request has taken from the memory budget. Only the thread of the request uses it."""
+    """Counts the bytes that one request has taken from the memory budget.
+
+    Only the request's thread uses the account.
+    """
 
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 

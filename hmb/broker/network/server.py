@@ -69,7 +69,7 @@ class Server:
         return [listener for _, listener in self._bound]
 
     def clients(self) -> list[tuple[str, ConnectedClient]]:
-        """Return the address (`host:port`) and the facts about the client of each open connection."""
+        """Return, for each open connection, the address (`host:port`) of the client and its `ConnectedClient`."""
         with self._lock:
             return [(str(connection), connection.client) for connection in self._connections if connection.has_client]
 

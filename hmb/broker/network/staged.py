@@ -19,8 +19,8 @@ The stages follow three rules:
   each connection at most once.
 - *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
   handlers waited like this, no handler would be free for the other requests. Therefore the processor (the thread that
-  reads the requests) itself handles the requests that can wait (WAITING_APIS). Before that, the processor waits until
-  all earlier requests of its connection are answered.
+  reads the requests) itself handles the requests that can wait (WAITING_APIS). Before the processor handles such a
+  request, it waits until all earlier requests of its connection are answered.
 - *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
   the socket's buffer becomes full, and TCP slows the client down.
 """
@@ -175,9 +175,9 @@ class StagedConnection(AcceptedConnection):
         self._responses.put(parts)
 
     def _respond(self) -> None:
-        """Send the responses in the queue until `_serve` puts None into the queue at the end of the connection.
+        """Send the responses in the queue, until the queue contains None. Each call of `send` has a time limit.
 
-        Each call of `send` has a time limit.
+        `_serve` puts None into the queue when the connection ends.
         """
         while (parts := self._responses.get()) is not None:
             if parts:
@@ -193,8 +193,8 @@ class StagedConnection(AcceptedConnection):
     def _wait_below(self, requests: int) -> None:
         """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken.
 
-        The wait needs no time limit. Each request gets a response, because every wait of a handler has a limit. If the
-        connection is closed, `close` wakes this thread.
+        This wait needs no time limit of its own. Every wait of a handler has a time limit, so each request gets a
+        response. If the connection is closed, `close` wakes this thread.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._in_flight < requests or self._broken)

@@ -17,7 +17,7 @@ class OwnTopic(NamedTuple):
 
 
 def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
-    """Return the internal topics in which the coordinators store groups and transactions, by name."""
+    """Return the internal topics by name. The coordinators store groups and transactions in these topics."""
     return {
         OFFSETS_TOPIC: OwnTopic(
             config.offsets_partitions,

@@ -43,8 +43,8 @@ def finish_interrupted_changes(
     """Finish the changes that a crash interrupted. If another broker created topics, add them to `stored`.
 
     `stored` contains the topics that were read from `store`, the file `topics.json`. If this function changes `stored`,
-    it also writes the file. `own` contains the settings of each internal topic, and `default` the settings of all
-    others. Raises OSError.
+    it also writes the file. `own` contains the settings of each internal topic, and `default` contains the settings of
+    all other topics. Raises OSError.
     """
     before = dict(stored)
     left = _finish_deletions(logs, stored)

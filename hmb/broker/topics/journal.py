@@ -27,9 +27,9 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        The broker stores a group in the partition with the number: hash of the group's name, modulo the number of
-        partitions. Therefore the number of partitions must not change while the broker runs. If a client adds
-        partitions to the topic, the result contains the new partitions only after the next start of the broker.
+        The coordinator computes a group's partition: the hash of the group's name, modulo the number of partitions.
+        Therefore the number of partitions must not change while the broker runs. If a client adds partitions to the
+        topic, this method returns the new partitions only after the next start of the broker.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

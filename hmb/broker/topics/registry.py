@@ -76,7 +76,7 @@ class Topics:
 
     @property
     def events(self) -> EventLog:
-        """The events of the broker, which the log manager owns."""
+        """The broker's log of events, such as created and deleted topics. It belongs to the log manager."""
         return self._logs.events
 
     @property
@@ -125,8 +125,9 @@ class Topics:
     def create(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic.
 
-        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the name of the controller's
-        log), INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many partitions), KAFKA_STORAGE_ERROR.
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (for the name
+        `__cluster_metadata`, the log of a KRaft controller), INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too
+        many partitions), KAFKA_STORAGE_ERROR.
         """
         topic = self.check(name, partitions, configs or {})
         (outcome,) = self.create_all([NewPartitions(topic, partitions)])
@@ -145,7 +146,8 @@ class Topics:
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
         """Create several topics together. Each topic in `new` is a result of `check`.
 
-        Returns an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
+        Returns an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions),
+        KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""The table of topics: a topic by its name, by its id, and by its name in a metric.
+"""The table of topics: it finds a topic by its name, by its id, or by its name in metrics.
 
 Kafka's metrics replace `.` by `_` in a topic's name. Two topics whose names differ only in these characters would share
 their metrics, so the broker allows only one of them. For example, a client cannot create `orders.eu` while `orders_eu`
@@ -18,7 +18,7 @@ from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 
 
 class TopicTable:
-    """The topics of a broker. `Topics` changes the table under its lock. A thread that reads it takes no lock.
+    """The topics of a broker. `Topics` changes the table under its lock. A thread that reads the table takes no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
     - `_by_metric_name` contains one topic of `_by_name` for each metric name. If another broker has created two topics
@@ -65,7 +65,7 @@ class TopicTable:
         self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share this name.
 
     def check_is_there(self, topic: Topic) -> None:
-        """Raise UNKNOWN_TOPIC_OR_PARTITION if the topic has been deleted."""
+        """Raise UNKNOWN_TOPIC_OR_PARTITION if the topic is no longer in the table."""
         if self._by_id.get(topic.id) is not topic:  # A newer topic may have the same name.
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
 
