@@ -1,7 +1,7 @@
-"""Defaults, and the names that several modules offer as choices or look for.
+"""Default values, and names that users can choose from, for example the names of the compression codecs.
 
-This module is separate and small, so that `hmb --help` starts fast. The modules that contain the functions with these
-names import the names from here.
+This module is small and imports almost nothing, so that `hmb --help` starts fast. The modules that implement the
+codecs, partitioners and assignors import these names from here.
 """
 
 from typing import Literal, get_args

@@ -8,12 +8,12 @@ Kafka's settings are plain numbers. The unit is in the setting's name: `retentio
 
 `plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. The commands and the
 embedded broker call `plain_value` for each setting that a user passes to them. A request contains only the plain
-number. Therefore the units also work when a command sends settings to Apache Kafka. A value without a unit stays
+number. So a user can also write units when a command sends settings to Apache Kafka. A value without a unit stays
 unchanged. If the name of a setting shows no unit, its value stays unchanged, too.
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 
-Kafka's times are numbers of milliseconds since 1970. `now_ms` returns the present time in this form.
+Kafka's times are numbers of milliseconds since 1970. `now_ms` returns the current time in this form.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def now_ms() -> int:
 def plain_value(name: str, value: str) -> str:
     """Return a setting's value without a unit, as Kafka needs it.
 
-    Raises ValueError if the value is no whole number in the setting's unit: `30m` for a setting in hours.
+    Raises ValueError if the value is not a whole number in the setting's unit, for example `30m` for a setting in
+    hours.
     """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))

@@ -1,19 +1,19 @@
 """The allowance: limits the memory that the values of a decoded message take.
 
 A decoded message takes more memory than its bytes on the wire. For example, an array item of one byte becomes an object
-of some hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
+of several hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
 take several gigabytes of memory. To prevent this, a decoder reports the *cost* of a value, a number of bytes, before it
 allocates memory for the value. The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
 
-For example, before a decoder decodes an array of 5000 topics, it reports a cost of 5000 x 1024 bytes, some 5 MB.
+For example, before a decoder decodes an array of 5000 topics, it reports a cost of 5000 x 1024 bytes, about 5 MB.
 
 To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
 function `spend`. By default, this function does nothing, because a client trusts its broker. Before a thread of the
-broker decodes a request, the thread replaces its function. The new function may wait until memory is free, or raise
-ProtocolError.
+broker decodes a request, the thread replaces its function `spend`. The new function may wait until memory is free, or
+raise ProtocolError.
 
 ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """
@@ -30,7 +30,7 @@ Spend = Callable[[int], None]  # The argument is a number of bytes. The function
 
 
 def pay_nothing(size: int) -> None:
-    """Do nothing, so that a message can take any amount of memory."""
+    """Do nothing: in this thread, a message may take any amount of memory."""
 
 
 class _Allowance(threading.local):

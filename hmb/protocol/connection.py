@@ -99,7 +99,8 @@ class ServerConnection:
         """Return the frame of a response, as a list of parts.
 
         `header` is the header of the request. The response has the version of the request, unless the caller passes
-        another `version`. A response with the error UNSUPPORTED_VERSION has another version than its request.
+        `version`. For example, a response with the error UNSUPPORTED_VERSION has version 0, because the broker does not
+        know the version of the request.
         """
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)
@@ -109,8 +110,8 @@ class ServerConnection:
 class ClientConnection:
     """The client's end of a connection: encodes requests and decodes responses.
 
-    A broker responds to the requests of a connection in their order. So the client keeps a queue of the requests that
-    have no response yet. Each response belongs to the oldest request in the queue.
+    A broker sends the responses of a connection in the order of the requests. So the client keeps a queue of the
+    requests that have no response yet. Each response belongs to the oldest request in the queue.
     """
 
     def __init__(self, client_id: str | None, first_correlation_id: int = 0) -> None:

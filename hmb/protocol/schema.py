@@ -90,8 +90,8 @@ class Plan:
     def encode(self, out: p.Output, message: Struct) -> None:
         """Append the encoded `message` to `out`.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if this version does not have a field, and the field's value is not
-        its default. Raises ValueError if a value does not fit into its field.
+        Raises KafkaError with UNSUPPORTED_VERSION if a field has a value other than its default, but does not exist in
+        this version. Raises ValueError if a value does not fit into its field.
         """
         values = message.__dict__
         for name, default in self.required_defaults:
@@ -158,8 +158,8 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version.
 
-        The class of a message declares which versions are flexible. The class of a struct inside a message does not
-        declare this, so the message passes `flexible` to the struct.
+        The class of a message declares which versions are flexible, so a message needs no `flexible`. A struct inside a
+        message gets `flexible` from the message.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

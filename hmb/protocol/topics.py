@@ -38,7 +38,7 @@ class TopicPartition(NamedTuple):
 
 
 def java_hash(text: str) -> int:
-    """Return Java's `String.hashCode()`. With this hash, Kafka chooses a partition of an internal topic for an id.
+    """Return Java's `String.hashCode()`. This hash of a group id selects a partition of an internal topic, as in Kafka.
 
     The hash starts with 0. For each UTF-16 code unit of the text, the new hash is the lowest 32 bits of `31 * hash +
     unit`.

@@ -10,7 +10,7 @@ For example, a batch with the base offset 7 is shown as:
 The functions yield objects of the class `Line`, which `protocol.annotate` defines. The modules `batch`, `record` and
 `legacy.message` describe the formats. Compressed records appear twice: first as one line with all compressed bytes, and
 then as many lines with the decompressed bytes. The positions of decompressed bytes count from the first decompressed
-byte. With each line, the functions yield a bool, which is True for decompressed bytes.
+byte. The functions yield pairs of a line and a bool. The bool is True if the line shows decompressed bytes.
 
 If a field is malformed, the functions first yield the lines of all fields before it, and then raise KafkaError.
 """

@@ -72,7 +72,7 @@ class RecordBatch(NamedTuple):
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Decode the header of the batch at `position`. The buffer may end before the batch ends.
+        """Decode the header of the batch at `position`. The buffer must contain the header, but not the whole batch.
 
         Raises CORRUPT_MESSAGE if the buffer does not contain the complete header of a record batch.
         """
@@ -96,7 +96,10 @@ class RecordBatch(NamedTuple):
 
     @property
     def has_all_records(self) -> bool:
-        """True if compaction has removed no records from the batch. Record number n then has the offset delta n."""
+        """True if compaction has removed no records from the batch.
+
+        Records 0, 1, 2 then have the offset deltas 0, 1, 2.
+        """
         return self.records_count == self.last_offset_delta + 1
 
     @property
@@ -206,7 +209,7 @@ class RecordBatch(NamedTuple):
         """Return a copy of the batch with other records. All other fields of the header keep their values.
 
         `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
-        (ms), this time becomes the delete horizon: compaction may remove the tombstones after it.
+        (ms), this time becomes the delete horizon: after this time, compaction may remove the tombstones.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

@@ -2,8 +2,8 @@
 
 A producer could store records as Python objects, and encode them when it sends the batch. HMB's producer encodes each
 record immediately, for two reasons:
-- An encoded record takes a tenth of the memory of an object. The producer also knows how many bytes it has encoded, so
-  it can limit its memory.
+- An encoded record takes a tenth of the memory that a Python object for the record takes. The producer also knows the
+  number of encoded bytes, so it can limit its memory.
 - The threads of the application encode the records. If the sender thread encoded the records, it would need more time
   for each batch, and so delay all other batches.
 """
@@ -56,10 +56,10 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, or None.
+        """Return the records as uncompressed messages of magic 0 or 1, if this is possible without decoding.
 
-        This method can only convert records that `append_values` has encoded as runs (see `fast.value_runs`). If the
-        builder contains any other record, the method returns None.
+        The method can convert records from `append_values` whose values have the same length (a run, see
+        `fast.value_runs`). If the builder contains any other record, the method returns None.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

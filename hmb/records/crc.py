@@ -8,7 +8,7 @@ fields without computing a new checksum.
 The two kinds of checksums are:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.
 - Record batches (v2) use CRC-32C (Castagnoli, KIP-98), with one checksum for each batch. CRC-32C detects the same kinds
-  of errors as CRC-32, but is faster (some 10 GB/s), because processors have an instruction for it.
+  of errors as CRC-32, but is faster (about 10 GB/s), because processors have an instruction for it.
 
 The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, and do not copy these bytes.
 

@@ -121,7 +121,7 @@ def _with_parts(
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
-    """Return the greatest timestamp (ms) of the remaining records.
+    """Return the greatest timestamp (ms) among the remaining records.
 
     `newest_delta` is the greatest timestamp delta of these records.
     """

@@ -5,7 +5,7 @@ of a byte is set if another byte follows. In a negative 64-bit number, the highe
 take ten bytes. The *zigzag* rule therefore moves the sign to the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For
 example, 100 becomes 200 by the zigzag rule, and is then encoded as `c8 01`.
 
-The varints in records have the same encoding as those in requests (`hmb.protocol.primitives`), but speed is more
+The varints in records have the same encoding as the varints in requests (`hmb.protocol.primitives`), but speed is more
 important: a record has at least six varints, and a batch has thousands of records. This module is therefore faster: it
 reads only from `bytes`, and stores the encoded bytes of small numbers in a table.
 """

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class AlterPartitionReassignmentsRequest(
     Request, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """The brokers to which each partition moves. If the list of brokers is null, the move in progress is cancelled.
+    """For each partition, the brokers to which the partition moves. A null list cancels a move that is in progress.
 
     Version 1 adds `allow_replication_factor_change`. If this flag is false, the new list of brokers must be as long as
     the old list.

@@ -6,11 +6,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
-    """The resources whose settings the client asks for. If `configuration_keys` is null, these are all settings.
+    """The resources whose settings the client asks for.
 
-    From version 1 on, the client can ask for the synonyms of a setting: all places that define its value (KIP-226).
-    From version 3 on, the client can ask for the documentation of a setting (KIP-569). Version 4 uses the flexible
-    encoding (KIP-482). Version 2 has the same layout as version 1.
+    A null `configuration_keys` asks for all settings of the resource. From version 1 on, the client can ask for the
+    synonyms of a setting: all places that define its value (KIP-226). From version 3 on, the client can ask for the
+    documentation of a setting (KIP-569). Version 4 uses the flexible encoding (KIP-482). Version 2 has the same layout
+    as version 1.
     """
 
     class DescribeConfigsResource(Struct):
@@ -28,7 +29,7 @@ class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, version
 
     In version 0, the flag `is_default` shows whether a value is the default. Version 1 replaces this flag by the source
     of the value, and adds the synonyms of each setting. The synonyms are all places that define a value for the
-    setting. The value of the first synonym is valid. Version 3 adds the type and the documentation of each setting.
+    setting. The first synonym contains the value in use. Version 3 adds the type and the documentation of each setting.
     Version 4 uses the flexible encoding (KIP-482).
     """
 

@@ -1,7 +1,7 @@
 """OffsetCommit (8): store the position of a consumer group in each partition.
 
-A committed offset is the position at which another member of the group starts to read, if this member takes over the
-partition.
+The committed offset of a partition is the offset of the next record to read. If another member of the group takes over
+the partition, this member starts to read at the committed offset.
 """
 
 from typing import ClassVar

@@ -52,10 +52,10 @@ class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexibl
     """The offset of the first record in each partition, or an error code.
 
     Version 1 adds the throttle time, as the *last* field. Most other responses begin with this field. Version 2 adds
-    the log append time. It is -1 if the records keep the timestamps that the producer set. Version 5 adds the log start
-    offset. From version 8 on, the response lists the invalid records of a batch that the broker has rejected (KIP-467).
-    Version 9 uses the flexible encoding (KIP-482). From version 10 on, a response with the error NOT_LEADER_OR_FOLLOWER
-    contains the new leader (KIP-951). Version 13 replaces topic names by topic ids.
+    the log append time, which is -1 if the records keep the timestamps that the producer set. Version 5 adds the log
+    start offset. From version 8 on, the response lists the invalid records of a batch that the broker has rejected
+    (KIP-467). Version 9 uses the flexible encoding (KIP-482). From version 10 on, a response with the error
+    NOT_LEADER_OR_FOLLOWER contains the new leader (KIP-951). Version 13 replaces topic names by topic ids.
     """
 
     class TopicProduceResponse(Struct):

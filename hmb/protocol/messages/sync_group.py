@@ -1,4 +1,4 @@
-"""SyncGroup (14): send the assignments of all members (only the leader), and receive the member's own assignment."""
+"""SyncGroup (14): the leader sends the assignments of all members, and each member receives its own assignment."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

@@ -1,8 +1,9 @@
 """The codecs of records: functions that compress, and that decompress with a limit on memory.
 
 Before `decompress` allocates memory, it needs a *bound*: the decompressed data cannot be larger than the bound. The
-modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. The bytes of gzip
-data show no bound. So `decompress` decompresses gzip data piece by piece, and stops when it reaches the limit.
+modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. Gzip data does not
+show how large the decompressed data can become. So `decompress` decompresses gzip data piece by piece, and stops when
+it reaches the limit.
 """
 
 from __future__ import annotations
@@ -100,8 +101,9 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The buffer has only `limit` bytes, so it may be too small. Each codec reports this with a different class of
-        # error. So any error can mean that the data has more than `limit` bytes.
+        # The buffer has only `limit` bytes, so it may be too small for the decompressed data. For a buffer that is too
+        # small, each codec raises a different class of error. Any error can therefore mean that the data has more than
+        # `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error

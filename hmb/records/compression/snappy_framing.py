@@ -27,8 +27,9 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# The largest number of decompressed bytes for one byte of a block. One element of a block has 3 bytes and becomes at
-# most 64 bytes. So a block of n bytes that declares more than 64 * n decompressed bytes is invalid.
+# The largest number of decompressed bytes for one byte of a block. A block consists of elements, and an element that
+# copies earlier bytes yields at most 64 bytes. So a block of n bytes that declares more than 64 * n decompressed bytes
+# is invalid.
 MAX_RATIO = 64
 
 

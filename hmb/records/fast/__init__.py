@@ -3,7 +3,7 @@
 If you read HMB for the first time, skip this folder.
 
 The module `hmb.records.record` is written to be easy to read, and not to be fast. To decode one record, Python executes
-some 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
+about 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
 matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose, and skips the
 fields that this purpose does not need.
 

@@ -6,8 +6,8 @@ at which each value begins. The bytes of a batch already contain all values, wit
 this module only computes the positions of the values. The steps are:
 1. Find the position of each record from the lengths of the records. This is the only loop in Python. It takes 0.1 us
    for each record.
-2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
-   numpy decodes the same field of all records.
+2. Decode the varints inside the records with numpy: the timestamps, the offsets, and the lengths of keys and values.
+   One call of numpy decodes the same field of all records.
 3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
    values (a gap). This array shares the memory of the batch, so no values are copied. Then Arrow copies every second
    element, which is a value, to the new column:
@@ -76,8 +76,8 @@ def columns(
 ) -> pa.RecordBatch:
     """Return the records of batches as columns.
 
-    The columns contain the records from the offset `first` up to the offset `end`, without `end`. `names` contains the
-    names of the columns; the function copies no values of other columns. The caller must have checked the batches.
+    The columns contain the records at the offsets from `first` to `end` - 1. `names` contains the names of the columns;
+    the function copies no values of other columns. The caller must have checked the batches.
     """
     needed = names if "offset" in names else [*names, "offset"]
     try:
@@ -255,7 +255,8 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
     """Return a column with the values at these positions.
 
-    The function creates an array in which gaps and values alternate. It returns every second element, which is a value.
+    The function creates an array whose elements are, alternately, the bytes between two values and a value. The
+    returned column contains only the values.
     """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():

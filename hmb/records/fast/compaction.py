@@ -25,12 +25,13 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
 # The index of this table is the first byte of the varint with a key's length. The entry is the distance from this byte
-# to the end of the key. For a missing key or a key of more than 63 bytes, the table contains a very large number. The
-# decoder then computes an end after the end of the record, and so notices that the record is not plain.
+# to the end of the key. For a missing key or a key of more than 63 bytes, the table contains a very large number. With
+# this number, the decoder computes a key that ends after the end of the record, and so notices that the record is not
+# plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# _FIRST_BYTES contains the first byte of the varint for each offset delta. This byte contains the six lowest bits of
-# the offset delta. For an offset delta of 64 or more, the bit 0x80 of this byte is also set, because a second byte
+# The entry of _FIRST_BYTES at index n is the first byte of the varint for the offset delta n. This byte contains the
+# six lowest bits of n (_LOW_BITS). If n is 64 or more, the bit 0x80 of this byte is also set, because a second byte
 # follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
@@ -82,7 +83,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
 
 
 class Parts(NamedTuple):
-    """The records of a batch that compaction keeps, and the values that it writes into the new header."""
+    """The records of a batch that compaction keeps, and the values for the header of the new batch."""
 
     records: Sequence[bytes | memoryview]  # each element contains one or more records
     records_count: int

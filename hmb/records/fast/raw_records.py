@@ -1,4 +1,4 @@
-"""Finds the positions of the records in a batch and of their parts, without copying keys or values.
+"""Finds the positions of records and of their parts in a batch, without copying keys or values.
 
 When a broker decodes a record, it needs the offset, the timestamp and the key. The broker also needs to know whether
 the record has a value, but not the value itself, which may have 32 MB. So `raw_records` does not copy the value, and

@@ -144,8 +144,8 @@ class DownConversion:
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
         """Yield the bytes of the messages, in pieces. Together the pieces have `size` bytes.
 
-        A piece may end in the middle of a message. Raises KafkaError if a batch has been damaged or deleted after the
-        first pass.
+        A piece may end in the middle of a message. Raises KafkaError if a batch has been damaged or deleted since the
+        constructor computed `size`.
         """
         left, small, waiting = self.size, list[bytes | memoryview](), 0
         for run in self._runs():

@@ -70,8 +70,7 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # `RecordBatch` has the following fields, and a message does not have them. So each field gets the same value for
-    # all messages.
+    # These fields exist in `RecordBatch`, but not in a message. Each field has the same value for all messages.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1
