@@ -235,8 +235,8 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, so the second housekeeper
-        # only compacts logs. Otherwise a compaction would delay all other tasks.
+        # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, and would delay all other
+        # tasks. The second housekeeper therefore only compacts logs.
         self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),

@@ -22,7 +22,7 @@ then continues with full fetches.
 
 The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
 sessions together. If all slots are used, the broker can remove one old session to make room for a new session, as in
-Kafka. Two rules select the old session. They use the time T, which is the setting
+Kafka. Two rules select the old session. Both rules use the time T, which is the setting
 `min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if no client has used this session for more than T.
 - Otherwise the broker looks at all sessions that were created more than T ago, and takes the session with the fewest
@@ -192,7 +192,7 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # This lock guards the fields below and the sessions in them. A thread that holds it takes no other lock.
+    # This lock guards the fields below and the sessions in them. A thread that holds this lock takes no other lock.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -66,7 +66,10 @@ PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not re
 
 
 class ConvertedRecords:
-    """The records of one partition in a response for an old client. The broker converts them while it sends them."""
+    """The records of one partition in a response for an old client.
+
+    The broker converts them while sending the response.
+    """
 
     def __init__(self, conversion: DownConversion) -> None:
         self._conversion = conversion

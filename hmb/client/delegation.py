@@ -5,8 +5,7 @@ the few lines that matter. So each task has a module with functions, and `Admin`
     create_topics = delegated("_brokers", topics.create_topics)
 
 The call `admin.create_topics(["a"])` then means `topics.create_topics(admin._brokers, ["a"])`. The method has the
-signature and the docstring of the function, so nobody writes them a second time. A type checker also knows the
-signature.
+signature and the docstring of the function, so `Admin` does not repeat them. A type checker also knows the signature.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Output(bytearray):
     def parts(self) -> list[Part]:
         """Return the encoded message in parts.
 
-        Each `records` value is one part, and the bytes between them are the other parts.
+        Each `records` value is one part, and the bytes between two such values are one part.
         """
         parts: list[Part] = []
         start = 0

@@ -244,8 +244,8 @@ def encode_batch(
 ) -> bytes:
     """Encode one or more records as a batch.
 
-    If `keep_offsets` is true, each record keeps the offset that it already has. Otherwise the records get the offsets
-    base_offset, base_offset + 1, and so on.
+    If `keep_offsets` is true, each record keeps the offset that it already has. If `keep_offsets` is false, the records
+    get the offsets `base_offset`, `base_offset + 1`, and so on.
     """
     base_timestamp = records[0].timestamp
     if keep_offsets:

@@ -1,9 +1,9 @@
 """The two kinds of checksums (CRC) in Kafka's record formats.
 
 The producer computes a checksum of the bytes that the broker must not change, and writes the checksum into the batch.
-The broker compares the checksum with the bytes before it appends the batch, and the consumer compares them before it
-decodes the records. The checksum does not include the offset and the leader epoch, so the broker can change these two
-fields without computing a new checksum.
+The broker checks the checksum before it appends the batch, and the consumer checks the checksum before it decodes the
+records. The checksum does not include the offset and the leader epoch, so the broker can change these two fields
+without computing a new checksum.
 
 The two kinds of checksums are:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.

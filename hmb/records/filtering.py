@@ -7,8 +7,8 @@ remaining records.
 
 If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
 compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).
-This changes the base timestamp, so filtering cannot copy the bytes of the records. It encodes each record again, with
-another timestamp delta.
+This changes the base timestamp, so filtering cannot copy the bytes of the records. Filtering then encodes each record
+again, with another timestamp delta.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta

@@ -71,8 +71,8 @@ class Record:
 def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytearray:
     """Encode the records of a batch.
 
-    If `base_offset` is None, the records get the offset deltas 0, 1, 2 and so on. Otherwise an offset delta is the
-    record's offset minus `base_offset`.
+    If `base_offset` is None, the records get the offset deltas 0, 1, 2 and so on. If `base_offset` is a number, each
+    offset delta is the record's offset minus `base_offset`.
     """
     encoded = bytearray()
     for index, record in enumerate(records):

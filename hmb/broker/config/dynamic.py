@@ -17,8 +17,8 @@ One setting can have several names. For example, a time has names in several uni
 that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Then both values are
 synonyms of `log.retention.ms`, in this order. The first synonym is the current value. If a client requests the setting
 `log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. As in Kafka, the list in the
-response begins with the first synonym that has the requested name. The synonym `log.retention.ms=5000` comes before it,
-so the response leaves this synonym out.
+response begins with the first synonym that has the requested name. So the response leaves out the earlier synonym
+`log.retention.ms=5000`.
 """
 
 from __future__ import annotations

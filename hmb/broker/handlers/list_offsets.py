@@ -10,8 +10,8 @@ Version notes: version 0 returns a list of at most `max_num_offsets` offsets, th
     base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
     list contains the base offsets of all segments and the end of the log. A negative timestamp without a meaning in the
     version of the request gets UNSUPPORTED_VERSION.
-Left out: tiered storage. The special timestamps -5 and -6 concern tiered storage. HMB's response to them contains the
-    timestamp -1 and the offset -1. A Kafka broker without tiered storage returns the same.
+Left out: tiered storage. The special timestamps -5 and -6 concern tiered storage. HMB's response to these timestamps
+    contains the timestamp -1 and the offset -1. A Kafka broker without tiered storage returns the same.
 """
 
 from __future__ import annotations

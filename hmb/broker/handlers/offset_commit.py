@@ -6,10 +6,10 @@ Behavior: each partition has its own error code. The broker stores each offset a
     its generation. Without a generation, offsets can be committed only while the group has no members. A client can add
     a text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
     limits the length of this text.
-Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
-    versions, but does not check the member and the generation. From version 5 on, a request contains no retention time,
-    and the setting `offsets.retention.minutes` determines how long the broker keeps offsets (KIP-211). An unknown group
-    gets ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
+Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores these offsets like the offsets
+    of later versions, but does not check the member and the generation. From version 5 on, a request contains no
+    retention time, and the setting `offsets.retention.minutes` determines how long the broker keeps offsets (KIP-211).
+    An unknown group gets ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
 Left out: `offsets.commit.timeout.ms`. In Kafka this is the time to wait for replicas, and HMB has no replicas. A client
     loses nothing.
 """

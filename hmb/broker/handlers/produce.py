@@ -13,9 +13,9 @@ Version notes: the version determines the format of the records (`ProduceRequest
     3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends one.
     HMB refuses the request, because HMB makes some checks only from version 3 on.) If a request below version 7
     contains zstd, it gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong
-    to an open transaction (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and
-    TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to the transaction when the
-    partition receives its first batch of the transaction.
+    to an open transaction (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in
+    versions below 11, and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to
+    the transaction when the partition receives its first batch of the transaction.
 Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so a client loses nothing.
 """
 

@@ -8,7 +8,7 @@ Behavior: the broker stores the offsets at once. The offsets become the group's 
 Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
     clients that send these versions do not know COORDINATOR_LOAD_IN_PROGRESS. Version 3 adds the member id and the
     generation, so the broker checks them from version 3 on. In versions 0 to 4, the producer must first send
-    AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
+    AddOffsetsToTxn for the group. Without AddOffsetsToTxn, the error is INVALID_TXN_STATE in versions 0 to 3, and
     TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
 Left out: nothing. HMB supports the whole API.
 """

@@ -13,8 +13,8 @@ this request become free again.
 
 Two large requests could wait for each other forever: each request holds half of the memory budget and needs more.
 Therefore one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker
-disconnects a client that stops sending. Then another request is allowed to exceed the budget. If the budget is 16 MB
-and the largest request has 100 MB, all requests together use at most 116 MB.
+disconnects a client that stops sending. After this request, another request is allowed to exceed the budget. If the
+budget is 16 MB and the largest request has 100 MB, all requests together use at most 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.

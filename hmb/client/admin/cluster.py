@@ -17,7 +17,7 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-# An ApiVersions request must contain a name and a version of the client software. Otherwise the broker refuses it.
+# A broker refuses an ApiVersions request without the name and the version of the client software.
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 

@@ -1,6 +1,6 @@
 """The methods of `Admin` for groups: list, describe and delete groups, and remove members.
 
-A broker lists only the groups whose coordinator it is. To list all groups, the admin therefore sends a request to each
+Each broker lists only the groups that it coordinates. To list all groups, the admin therefore sends a request to each
 broker. To describe a group, the admin sends a request to the group's coordinator. Kafka has several types of groups:
 - In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes. If
   the members are consumers, this module decodes the bytes.

@@ -16,10 +16,10 @@ For example, `Consumer("localhost:9092", "weather", until="end")` reads all reco
 the consumer starts.
 
 The consumer returns the records of one partition in the order of the log. Between two of these records, the consumer
-may return records of other partitions. It returns each record once. If a partition has an error, `poll` first returns
-all records that are already fetched, and then raises the error. If the error is permanent, for example a damaged batch,
-each further `poll` raises the error again. The application can then seek to an offset after the damaged batch, or pause
-the partition.
+may return records of other partitions. The consumer returns each record once. If a partition has an error, `poll` first
+returns all records that are already fetched, and then raises the error. If the error is permanent, for example a
+damaged batch, each further `poll` raises the error again. The application can then seek to an offset after the damaged
+batch, or pause the partition.
 
 A consumer without a group finds its start offsets already in the constructor. With "latest", the application therefore
 receives each record that is written after the constructor has returned. If the very first request of a consumer fails,

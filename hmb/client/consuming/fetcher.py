@@ -19,8 +19,9 @@ waits in the socket. Even a consumer that reads from many leaders therefore has 
 If one partition in a response has an error, the module `partition_errors` decides what happens.
 
 Limits: the fetcher does not use fetch sessions (KIP-227). A consumer that reads thousands of partitions therefore lists
-all of them in each request. Each partition in a request costs about 15 us of work in the client, and about 15 us in the
-broker. The fetcher does not fetch from followers (KIP-392), and does not detect that a log was truncated (KIP-320).
+all these partitions in each request. Each partition in a request costs about 15 us of work in the client, and about 15
+us in the broker. The fetcher does not fetch from followers (KIP-392), and does not detect that a log was truncated
+(KIP-320).
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """

@@ -99,7 +99,7 @@ class GroupReading:
         return self.offsets.metadata if self._membership is None else self._membership.metadata
 
     def subscribe(self, topics: Collection[str], *, created: Collection[str] = ()) -> None:
-        """Subscribe to these topics. If the consumer is not a member of the group yet, join it.
+        """Subscribe to these topics. If the consumer is not a member of the group yet, join the group.
 
         `created` contains the topics that were created after the consumer had started. The consumer reads these topics
         from their first record.

@@ -1,8 +1,8 @@
 """A group's committed offsets: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
 
-A commit contains the consumer's member id and generation. With the consumer protocol (KIP-848), it contains the member
-epoch instead of the generation. The coordinator refuses a commit with an old generation or epoch, because the consumer
-may have lost its partitions.
+A commit contains the consumer's member id and generation. With the consumer protocol (KIP-848), a commit contains the
+member epoch instead of the generation. The coordinator refuses a commit with an old generation or epoch, because the
+consumer may have lost its partitions.
 
 A consumer that uses `assign` is not a member of the group, and commits without a member id. For this consumer, the
 group id is only a name for a set of offsets. The coordinator accepts commits without a member id if the group has no

@@ -1,7 +1,8 @@
 """The leader of a classic group: it assigns the partitions to all members.
 
-The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members. It
-looks up the numbers of partitions of all their topics, calls the assignor, and sends the assignments in SyncGroup.
+The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members.
+The leader looks up the number of partitions of each subscribed topic, calls the assignor, and sends the assignments in
+SyncGroup.
 
 The leader looks up the numbers of partitions again at regular intervals. If the number of partitions of a topic has
 changed, the leader starts a rebalance. While a topic does not exist yet, the leader looks up the numbers more often.

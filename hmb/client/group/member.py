@@ -70,7 +70,7 @@ class TopicLookupResult:
 
 
 class GroupMember(Protocol):
-    """One member of a group. Its methods never wait and raise no exceptions. They store a fatal error in `error`."""
+    """One member of a group. Its methods never wait and raise no exceptions. The field `error` stores a fatal error."""
 
     error: KafkaError | None
 

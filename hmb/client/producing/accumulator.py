@@ -5,8 +5,8 @@ collects records in batches. An application thread calls `append`, which adds th
 sender thread sends the first batches of the queues.
 
 A sender thread sends a batch in three cases. The batch is full, the batch has waited for `linger` seconds, or an
-application thread waits in `flush`, in `result` or for memory. The accumulator then *seals* the batch: it adds no
-further record.
+application thread waits in `flush`, in `result` or for memory. The accumulator then *seals* the batch: from now on, the
+batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
@@ -302,8 +302,9 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # Ctrl-C must not interrupt the next four lines. Otherwise a batch could be counted although it is in no queue.
-        # Python handles Ctrl-C only when a Python function is called or a loop repeats, and these lines do neither.
+        # Ctrl-C must not interrupt the next four lines. If Ctrl-C interrupted these lines, a batch could be counted
+        # although it is in no queue. Python handles Ctrl-C only when a Python function is called or a loop repeats, and
+        # these lines do neither.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

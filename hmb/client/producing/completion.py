@@ -4,7 +4,7 @@ After a *retriable* error, the batch stays in its queue. A retriable error is, f
 partition that has no leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then
 the leader's sender thread sends the batch again. After the delivery timeout, the producer gives the batch up.
 
-When a connection breaks, the broker may already have written a batch, and only its response is lost. The module
+When a connection breaks, the broker may already have written a batch, and only the response is lost. The module
 `idempotence` explains how the broker recognizes a batch that arrives a second time. The module also explains what
 happens to the batches that were sent after a failed batch.
 """

@@ -207,8 +207,9 @@ class Delivery:
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Call `callback` with this delivery when the record is delivered or has failed.
 
-        If the result is already known, this method calls `callback` itself. Otherwise a sender thread calls `callback`
-        later. The callback may send records, but must not wait for the results of these records.
+        If the result is already known, this method calls `callback` itself. If the result is not known yet, a sender
+        thread calls `callback` later. The callback may send records, but must not wait for the results of these
+        records.
         """
         self._result.add_callback(callback, self)
 
@@ -292,8 +293,8 @@ class Deliveries:
     def add_done_callback(self, callback: Callable[[Deliveries], object]) -> None:
         """Call `callback` with this object when each record is delivered or has failed.
 
-        If all results are already known, this method calls `callback` itself. Otherwise a sender thread calls
-        `callback` later.
+        If all results are already known, this method calls `callback` itself. If a result is not known yet, a sender
+        thread calls `callback` later.
         """
         left = len(self._slices)
         counting = threading.Lock()  # guards `left`, because several sender threads can complete batches at once

@@ -80,7 +80,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
 
 
 class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
-    """The records of each partition, and the offsets at which its log starts and ends.
+    """The records of each partition, and the offsets at which the partition's log starts and ends.
 
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
     the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds the

@@ -1,4 +1,4 @@
-"""Messages v0 and v1: the record formats of 2012 to 2017. Old clients still send them, and old logs contain them.
+"""Messages v0 and v1, the record formats of 2012 to 2017. Old clients send these messages, and old logs contain them.
 
 Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC and
 attributes. A *message set* is a sequence of messages, and has no header. To compress a message set, a producer writes

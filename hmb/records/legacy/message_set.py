@@ -6,8 +6,8 @@ compressed message set. `assign_offsets` distinguishes three cases:
 - Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. The loop changes
   only a copy of the set.
 - A v1 wrapper: the broker decompresses it to check its inner messages. If the inner messages have the offsets 0, 1, 2
-  and so on, as usual, the broker keeps the compressed bytes. It changes only the offset of the wrapper itself, which
-  the CRC does not include.
+  and so on, as usual, the broker keeps the compressed bytes. The broker changes only the offset of the wrapper itself,
+  which the CRC does not include.
 - A v0 wrapper: its inner messages must have absolute offsets. So the broker decompresses the wrapper, writes the
   offsets, and compresses the wrapper again.
 
@@ -96,8 +96,8 @@ def encode_message_set(
 ) -> bytes:
     """Encode records as a message set. If there is a codec, the result is one wrapper.
 
-    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, they get the offsets of the records.
-    Messages have no headers, so the headers of the records are lost.
+    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, the messages get the offsets of the
+    records instead. Messages have no headers, so the headers of the records are lost.
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
