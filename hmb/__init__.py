@@ -99,14 +99,14 @@ Fetch, a tour of at most 9 files:
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-Between steps 2 and 3, `_Fetch.collect` in the handler goes through the partitions. For each partition, it finds the log
-(`FetchedPartition.log`, from `broker/topics/registry.py`) and calls `Log.read`, which calls `Log._read`. If too few
-bytes exist, the handler waits with a `Watcher` (`storage/watchers.py`) and collects again. In step 6, `headers` reads
-the headers (`storage/batches/headers.py`).
+Between steps 2 and 3 of the Fetch tour, `_Fetch.collect` in the handler goes through the partitions. For each
+partition, it finds the log (`FetchedPartition.log`, from `broker/topics/registry.py`) and calls `Log.read`, which calls
+`Log._read`. If too few bytes exist, the handler waits with a `Watcher` (`storage/watchers.py`) and collects again. In
+step 6, `headers` reads the headers (`storage/batches/headers.py`).
 
-The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
-the response. The function `records` in `protocol/primitives.py` puts the object into the frame as one part, and step 11
-sends it. No function between these steps reads the bytes of the region.
+The region that step 5 of the Fetch tour returns is an object, a `FileRegion`. The handler stores this object in the
+field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the frame as
+one part, and step 11 sends it. No function between these steps reads the bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
@@ -133,12 +133,12 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-A state machine only queues responses and records. At the end of each step, `SharedGroup._carry_out_effects` passes the
-responses to the waiting threads, and adds the records to the queue of the journal. Three modules are between the steps.
-The state of the group, with these queues, is `coordinator/classic/state.py`. `coordinator/classic/members.py` elects
-the leader and selects the protocol. `coordinator/classic/initial_delay.py` sets the deadline of step 8. With the
-default settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
-`SharedGroup.wake`.
+The state machine of a group only queues responses and records. At the end of each step,
+`SharedGroup._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
+journal. Three modules are between the steps. The state of the group, with these queues, is
+`coordinator/classic/state.py`. `coordinator/classic/members.py` elects the leader and selects the protocol.
+`coordinator/classic/initial_delay.py` sets the deadline of step 8. With the default settings, a new group waits 3 s for
+further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
 
 Producer.send, a tour of at most 10 files:
 
@@ -156,9 +156,10 @@ Producer.send, a tour of at most 10 files:
 A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
 a thread waits: in `result` for this batch, in `flush`, or for memory.
 
-A new queue has no leader. When its first batch is due, the router seals the batch, looks up the leader in the metadata
-(`client/metadata.py`), and gives the queue to the leader's sender. From then on, this sender seals the batches. Before
-its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
+A new queue of batches has no leader. When the first batch in the queue is due, the router seals the batch, looks up the
+leader in the metadata (`client/metadata.py`), and gives the queue to the leader's sender. From then on, this sender
+seals the batches. Before its first batch, an idempotent producer requests a producer id
+(`client/producing/idempotence.py`).
 
 A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the
 number of batches whose responses have not arrived. Its field `window` is the largest allowed value of this number.

@@ -20,9 +20,9 @@ session. If a client uses a session that the broker has removed, the client gets
 again with a full fetch. If the cache has no room for a new session, the response contains the session id 0. The client
 then continues with full fetches.
 
-The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
-sessions together. If all slots are used, the broker can remove one old session to make room for a new session, as in
-Kafka. Two rules select the old session. Both rules use the time T, which is the setting
+The cache of fetch sessions has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS
+partitions in all sessions together. If all slots are used, the broker can remove one old session to make room for a new
+session, as in Kafka. Two rules select the old session. Both rules use the time T, which is the setting
 `min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if no client has used this session for more than T.
 - Otherwise the broker looks at all sessions that were created more than T ago, and takes the session with the fewest

@@ -103,7 +103,7 @@ def converted(
     """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 
     The function converts the records of `found`. If `found` contains only markers or empty batches, the function
-    converts later records of `log` instead.
+    converts the next records of `log` instead.
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
     log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,

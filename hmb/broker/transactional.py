@@ -34,16 +34,16 @@ from hmb.storage.log import Log
 
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 NEVER = 2**15  # no request has this version
-# For each API: the first version in which clients know the error PRODUCER_FENCED. In earlier versions, and in APIs that
-# are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
+# For each API: the first version in which clients know the error PRODUCER_FENCED. In versions before this version, and
+# in APIs that are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: InitProducerIdRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_OFFSETS_TO_TXN: AddOffsetsToTxnRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.END_TXN: EndTxnRequest.FIRST_VERSION_OF_FENCED,
 }
-# For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. In earlier versions, the broker
-# returns INVALID_TXN_STATE instead.
+# For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. In versions before this
+# version, the broker returns INVALID_TXN_STATE instead.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,

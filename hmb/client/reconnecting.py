@@ -11,8 +11,8 @@ second, so each client connects within one second after the broker runs again. T
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 
-If the caller tries to connect during a pause, the attempt fails immediately, with the error of the last failure. So the
-caller does not wait, and can connect to another broker.
+During the pause after a failed attempt, each further attempt to connect fails immediately, with the error of the last
+failure. So the caller does not wait, and can connect to another broker.
 
 Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (their defaults are 50 ms and 1 s);
 KIP-144, KIP-580.

@@ -1,4 +1,4 @@
-"""Shows the bytes of a message, and names the field to which each byte belongs.
+"""Shows the bytes of a message line by line, and names the field in each line.
 
 For example, a Metadata request for the topic `test` is shown as:
     000000  00 00 00 15                                      size = 21

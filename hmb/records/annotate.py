@@ -12,7 +12,8 @@ The functions yield objects of the class `Line`, which `protocol.annotate` defin
 then as many lines with the decompressed bytes. The positions of decompressed bytes count from the first decompressed
 byte. The functions yield pairs of a line and a bool. The bool is True if the line shows decompressed bytes.
 
-If a field is malformed, the functions first yield the lines of all fields before it, and then raise KafkaError.
+If a field is malformed, the functions of this module first yield the lines of all fields before it, and then raise
+KafkaError.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ partition. This module replaces that line by several lines, which `records.annot
 
 Every byte belongs to exactly one line, even if the frame is damaged. If bytes cannot be decoded, their line has the
 name `unreadable`. If more bytes follow after the end of the message, their line has the name `left`. For each problem,
-the functions add a text with its position to the list `problems`. If a batch has a wrong CRC or damaged records, the
-functions continue with the next batch.
+the functions of this module add a text with the position to the list `problems`. If a batch has a wrong CRC or damaged
+records, the functions continue with the next batch.
 """
 
 from __future__ import annotations

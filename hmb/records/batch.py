@@ -305,7 +305,7 @@ def _corrupt(why: str) -> KafkaError:
 def increment_sequence(sequence: int, increment: int) -> int:
     """Add `increment`, which may be negative, to a sequence number, and return the new sequence number.
 
-    Sequence numbers end at 2^31 - 1 and then begin at 0 again. `RecordBatch.last_sequence` contains the same
-    computation, because a call of this function would take longer.
+    Sequence numbers end at 2^31 - 1 and then begin at 0 again. `RecordBatch.last_sequence` repeats the computation
+    instead of calling this function, because a call takes time.
     """
     return (sequence + increment) & INT32_MAX

@@ -59,7 +59,7 @@ LOG_DEFAULTS = {
 # Kafka has several names for one time setting, in different units: log.retention.hours, log.retention.minutes and
 # log.retention.ms. If a user sets several of these names, the name in the finest unit applies: ms before minutes, and
 # minutes before hours. TIMES maps each other name to the name in ms, and to the length of its own unit in ms. In TIMES,
-# hours come before minutes, because the value of a later name replaces the value of an earlier name.
+# hours come before minutes, because the broker reads the names in this order, and the last value applies.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),

@@ -1,12 +1,12 @@
 """The file `configs.json`: the settings that clients have altered while the broker was running.
 
-The file is in the data directory. It contains settings of brokers and of groups. The settings for one broker are listed
-under the broker's id. The settings for all brokers are listed under the empty name "":
+The file `configs.json` is in the data directory. It contains settings of brokers and of groups. The settings for one
+broker are listed under the broker's id. The settings for all brokers are listed under the empty name "":
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
      "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
 
-The broker replaces the whole file in one step. After a crash, the directory contains either the old file or the
-complete new file. The settings of topics are in another file, `topics.json` (topics/store.py).
+The broker replaces the whole file `configs.json` in one step. After a crash, the directory contains either the old file
+or the complete new file. The settings of topics are in another file, `topics.json` (topics/store.py).
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Versions: 0-1; all use the flexible encoding (KIP-482).
 Behavior: the broker assigns partitions to the members (coordinator/modern/). The broker uses one of two assignors
     (algorithms), `uniform` or `range`. If the assignment of the member has changed, the heartbeat response contains the
     new assignment. The broker sends the response after the change is on disk. If a member subscribes with a regular
-    expression, the broker matches the expression against all topics during the same heartbeat. If a topic is created or
-    deleted later, the broker matches the expression again at the next heartbeat. (A Kafka broker matches it some
-    seconds later.)
+    expression, the broker matches the expression against all topics during the same heartbeat. After a topic was
+    created or deleted, the broker matches the expression again at the next heartbeat. (A Kafka broker can match the
+    expression some seconds after this heartbeat.)
 Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must choose its
     own id, and a heartbeat without an id gets INVALID_REQUEST.
 Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this

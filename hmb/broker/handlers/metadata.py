@@ -6,7 +6,7 @@ Behavior: this broker is the leader of all partitions. The response contains the
     it. Both the client and the setting `auto.create.topics.enable` can forbid this. The response already contains the
     new topic, so the client does not have to ask again. During one request, the broker creates at most about 100
     partitions (MOST_MADE), so that the request does not take too long. All other missing topics get
-    LEADER_NOT_AVAILABLE. When the client sends the request again, the broker creates more of these topics. If a request
+    LEADER_NOT_AVAILABLE. When the client sends the request again, the broker creates the next topics. If a request
     contains a topic twice, the response contains it once.
 Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
     field for the id of a topic, but if a request uses this field, all its topics get INVALID_REQUEST.

@@ -50,7 +50,8 @@ def committed(
 ) -> R | Deferred[R]:
     """Commit offsets. Return a deferred response, which is ready when the offsets are on disk.
 
-    `begin` adds the offsets to the journal's queue. `fail` writes an error into the response.
+    `begin` is a function that adds the offsets to the queue of records for `__consumer_offsets`. `fail` is a function
+    that writes an error into the response.
     """
 
     def result() -> R:

@@ -73,7 +73,7 @@ def handle(
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
-    """Append the offsets to the journal's queue, and keep the transaction open until they are in the queue.
+    """Append the offsets to the queue of records for `__consumer_offsets`, and keep the transaction open meanwhile.
 
     Raises KafkaError.
     """

@@ -36,7 +36,7 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MOST_GATHERED responses.
-    - All responses except the last one are deferred.
+    - All responses except the last one are deferred: they wait until records are on disk.
     - Only the method `send` sends responses of the connection.
     """
 

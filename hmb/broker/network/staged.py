@@ -9,11 +9,12 @@ channels (thesis, chapter 9.1, figure 9.2):
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-The stages were designed for two advantages: a slow disk does not delay the network, and N handlers use N cores. But in
-Python only one thread runs at a time, so N handlers use only one core. The stages also take time: each request passes
-from one thread to another twice. Each time, the next thread has to wake up and wait for the interpreter lock.
+The thesis divides the work into stages for two advantages: a slow disk does not delay the network, and N handlers use N
+cores. But in Python only one thread runs at a time, so N handlers use only one core. The stages also take time: each
+request passes from one thread to another twice. Each time, the next thread has to wake up and wait for the interpreter
+lock.
 
-The stages follow three rules:
+The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
   reason the request channel (the queue to the handlers) contains connections instead of requests. The channel contains
   each connection at most once.

@@ -1,6 +1,6 @@
 """The file `topics.json`: a list of topics, with the number of partitions and the settings of each topic.
 
-The file is in the data directory. For each topic, the file contains only the settings that a client has set:
+The file `topics.json` is in the data directory. For each topic, it contains only the settings that a client has set:
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
 A new topic of three partitions needs three directories. The broker can be killed before all three directories exist.
@@ -9,8 +9,8 @@ directory for each listed partition without a directory. To delete a topic, the 
 directories (storage/state/trash.py), and writes `topics.json` later. In this order, a deletion works even if the disk
 is full and has no space for a new file.
 
-If another broker created a topic in this data directory, the file does not contain the topic. HMB does not know the
-topic's settings. Therefore it adds the topic to the file with the settings ADOPTED, which delete no records. The
+If another broker created a topic in this data directory, `topics.json` does not contain the topic. HMB does not know
+the topic's settings. Therefore HMB adds the topic to the file with the settings ADOPTED, which delete no records. The
 settings ADOPTED apply until a client sets other settings.
 """
 

@@ -113,7 +113,7 @@ class Fetcher:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
         The caller must store each item before it asks for the next one. Ctrl-C can interrupt the method between two
-        items. The batches in the first item are then not fetched again.
+        items, and the fetcher never fetches the batches in the first item again.
         """
         self.post()
         leader = self._wait(timeout)

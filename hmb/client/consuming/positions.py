@@ -1,6 +1,6 @@
 """The position of a consumer in each partition. A position contains two offsets, and the last error.
 
-The two offsets are:
+A consumer's position in a partition contains two offsets:
     consumed   the offset of the next record that `poll` returns; a commit saves this offset
     fetched    the offset of the next record that the consumer fetches from the leader
 

@@ -185,10 +185,10 @@ class ClassicGroupMember:
         return max(due, self._backoff.retry_at)
 
     def response_timeout(self, request: Request) -> float | None:
-        """Return the timeout (seconds) for a response. JoinGroup and SyncGroup have a longer timeout.
+        """Return the timeout (seconds) for a response. Responses to JoinGroup and SyncGroup have a longer timeout.
 
         The coordinator responds to JoinGroup and SyncGroup only after all members have joined. The slowest member may
-        need `max_poll_interval` to join.
+        need up to `max_poll_interval` seconds to join.
         """
         waits = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None

@@ -183,9 +183,9 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds; None stands for `request_timeout`. If the error is a lost connection,
-        the retries end after `reconnect_for` seconds if this is earlier. `attempt` receives the number of remaining
-        seconds, but at least `shortest`.
+        The retries end after `timeout` seconds; None stands for `request_timeout`. If the connection is lost, the
+        retries end after `reconnect_for` seconds at the latest. `attempt` receives the number of remaining seconds, but
+        at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

@@ -5,7 +5,8 @@ The leader looks up the number of partitions of each subscribed topic, calls the
 SyncGroup.
 
 The leader looks up the numbers of partitions again at regular intervals. If the number of partitions of a topic has
-changed, the leader starts a rebalance. While a topic does not exist yet, the leader looks up the numbers more often.
+changed, the leader starts a rebalance. While a topic does not exist yet, the leader looks up the numbers every
+`heartbeat_interval` seconds.
 """
 
 from __future__ import annotations

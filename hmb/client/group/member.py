@@ -9,7 +9,7 @@ its steps:
     membership thread    next_request, send the request, response_received or request_failed
     consumer's thread    next_call, call the rebalance listener, call_finished, fetch records
 
-All requests go to the group's coordinator, except a `TopicLookup`, which can go to any broker.
+A member's requests go to the group's coordinator. Only a `TopicLookup` can go to any broker.
 """
 
 from __future__ import annotations

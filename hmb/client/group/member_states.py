@@ -1,8 +1,8 @@
 """The states of a group member: one table for each of the two group protocols.
 
-Each table contains the next state of the member for each pair of a state and an event. The module `classic_member` uses
-one table, and `consumer_member` uses the second table. The tables differ, because only a member of a classic group must
-wait until all members have joined.
+A state table contains the next state of the member for each pair of a state and an event. The module `classic_member`
+uses one table, and `consumer_member` uses another table. The two tables differ, because only a member of a classic
+group must wait until all members have joined.
 """
 
 from __future__ import annotations

@@ -130,7 +130,8 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # Call the rebalance listener if this is necessary now, but do not wait for other members any more.
+                # The time for waiting is over. Call the rebalance listener if this is necessary, but do not wait for
+                # other members.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

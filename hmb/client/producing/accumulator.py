@@ -180,7 +180,10 @@ class Accumulator:
                 sender_queues.wakes_at = -math.inf
 
     def encoded(self, batch: ProducerBatch, data: bytes) -> None:
-        """Store the encoded bytes of a batch instead of its records. Compressed bytes take less memory."""
+        """Store the encoded bytes of a batch instead of its records.
+
+        A compressed batch takes less memory than its records.
+        """
         with self._lock:
             if not batch.completed:
                 self._memory.release(batch.size - len(data))

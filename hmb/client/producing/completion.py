@@ -162,7 +162,10 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return the batches that may be sent. If the transaction must be aborted, give up all batches."""
+        """Return the batches that may be sent.
+
+        If the transaction must be aborted, give up all batches and return none.
+        """
         reason = self.guarantee.abort_reason
         if reason is None:
             return list(batches)

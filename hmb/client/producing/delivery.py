@@ -170,7 +170,7 @@ def _call(callback: Callable[[T], object], argument: T, caught: type[BaseExcepti
 
 
 class Delivery:
-    """The result of one `send`, which is known later. The application can wait for it or add a callback."""
+    """The future result of one `send`. The application can wait for the result or add a callback."""
 
     __slots__ = ("_index", "_result", "_timestamp")
 
@@ -241,7 +241,7 @@ class BatchSlice(NamedTuple):
 
 
 class Deliveries:
-    """The result of one call of `send_many`, which is known later. The application can wait for it."""
+    """The future results of one call of `send_many`. The application can wait for these results."""
 
     __slots__ = ("_slices",)
 

@@ -1,7 +1,7 @@
 """Checks of a record's key, value, headers and timestamp.
 
-`send` makes these checks before it adds the record to a batch. So if a record is invalid, `send` itself raises the
-error, in the application's thread.
+`send` checks a record with the functions of this module before it adds the record to a batch. So if a record is
+invalid, `send` itself raises the error, in the application's thread.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Sender(threading.Thread):
         self.connection.close()
 
     def _send(self) -> None:
-        """Encode the batches in `_taken`, and send them to the leader."""
+        """Encode the batches that the thread has taken from its queues (`_taken`), and send them to the leader."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
         has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
         identity = self._completion.guarantee.identity(self.connection) if has_batches else None
@@ -213,7 +213,10 @@ class Sender(threading.Thread):
             self._completion.resolve(queue, self._failed.pop(queue))
 
     def _fail_all(self, error: Exception) -> None:
-        """Close the connection. Treat all batches in flight and all batches in `_taken` as failed."""
+        """Close the connection.
+
+        All batches in flight have failed, and all batches that were not sent yet (`_taken`).
+        """
         self.connection.close()
         for batch in [*self._in_flight(), *self._taken]:
             batch.queue.in_flight = 0

@@ -57,7 +57,7 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
 def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, add: AddRecord) -> int:
     """Decode records, and call `add` with each record. Return the position after the last record.
 
-    Raises NotPlainError if a record is unusual or damaged.
+    Raises NotPlainError if a record is damaged, or contains a number that this decoder does not support.
     """
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None

@@ -113,9 +113,9 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of the messages in a run to `size`, until the next message does not fit into `room` bytes.
+        """Add the sizes of a run's messages to `size`, until the next message does not fit into `room` bytes.
 
-        Return the bytes of `room` that remain, or -1 if a message does not fit.
+        Return how many bytes of `room` remain, or -1 if a message did not fit.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):

@@ -200,7 +200,7 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check the messages from `position` on, and write their offsets. Stop at a wrapper.
+    """Check the messages from `position` on, and write their offsets. Stop at a wrapper (a compressed message set).
 
     Return the position of the wrapper, or the end of the set. The broker runs this loop for every Produce request of an
     old client. So the loop must be fast: it creates no objects and calls only C functions.
