@@ -6,8 +6,9 @@ This example is broken into two lines:
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
-One MB in this line is 1,048,576 bytes. The latency of a record is the time from `send` until the record is
-acknowledged. If a producer sends as fast as it can, a record spends most of this time in the producer's buffer.
+In the line that a producer prints, one MB is 1,048,576 bytes. The latency of a record is the time from `send` until the
+record is acknowledged. If a producer sends as fast as it can, a record spends most of this time in the producer's
+buffer.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
 
 
 def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Mapping[str, Distribution]]) -> None:
-    """Draw the dots of one panel. The contestants of a cell are drawn one below the other.
+    """Draw the dots of one panel. Contestants that did the same task are drawn one below the other.
 
-    `cells` contains one mapping for each cell: name of a contestant -> values of this contestant.
+    `cells` contains one mapping for each task: name of a contestant -> values of this contestant.
     """
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)

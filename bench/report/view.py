@@ -114,7 +114,7 @@ class SampleView:
         return dict(zip(names, drawn, strict=True))
 
     def runs(self, samples: Sequence[Sample]) -> Cells:
-        """Group the samples by their cells, and the samples of each cell by their contestants."""
+        """Group the samples by their task (cell), and the samples of each task by their contestants."""
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
@@ -130,7 +130,10 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Return the ratios of a contestant to the reference in one cell. Return None for the reference itself."""
+        """Return the ratios of a contestant to the reference in one task (cell).
+
+        Return None for the reference itself.
+        """
         if name == reference:
             return None
         return ratios(contestants.get(name, []), contestants.get(reference, []), column.value)
@@ -156,7 +159,7 @@ class SampleView:
         return Table(title, rows)
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return a table that summarizes the ratios of all cells, or no table if nothing is compared.
+        """Return a table that summarizes the ratios in all tasks (cells), or no table if nothing is compared.
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table also names two groups of cells. In the first group, a
         contestant was better than the reference in every round. In the second group, the contestant was worse in every
@@ -184,9 +187,9 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return the cells in which a contestant beat the reference in every round, and the cells in which it lost.
+    """Return the tasks in which a contestant beat the reference in every round, and the tasks in which it lost.
 
-    Each result is a text with the names of cells. A contestant that lost was worse in every round.
+    Each result is a text with the names of tasks (cells). A contestant that lost was worse in every round.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

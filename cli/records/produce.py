@@ -214,7 +214,7 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 
 
 def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -> Batches:
-    """Divide chunks into parts. The producer sends each part with one call.
+    """Divide chunks (lists of records) into parts. The producer sends each part with one call.
 
     Each part has a partition, or None if the key of each record selects its partition. A chunk with a large value is
     divided into single records. If `count` is not None, stop after `count` records.

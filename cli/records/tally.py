@@ -98,7 +98,7 @@ class Tally:
             self._on_error()
 
     def wait(self) -> None:
-        """Wait until all chunks are delivered, or until a record is lost.
+        """Wait until the broker has acknowledged all records, or until a record is lost.
 
         The wait needs no limit: when the delivery timeout of a record is over, the producer reports it as lost.
         """
@@ -106,7 +106,7 @@ class Tally:
             self._changed.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Wait until the result of each chunk is known.
+        """Wait until it is known for each chunk of records whether it is delivered.
 
         Give up if no chunk ends for `patience` seconds, and in any case after `at_most` seconds.
         """

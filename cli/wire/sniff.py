@@ -4,10 +4,10 @@
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
-The columns of a line are the time, the number of the connection, the direction (-> is a request), the API and its
-version, the correlation id, and the size. The next column of a request is the client id. The next column of a response
-is the time since its request. The rest of the line shows the fields of the message (`frames.brief`). A line that is
-wider than the terminal is cut.
+In the output of `hmb sniff`, the columns of a line are the time, the number of the connection, the direction (-> is a
+request), the API and its version, the correlation id, and the size. The next column of a request is the client id. The
+next column of a response is the time since its request. The rest of the line shows the fields of the message
+(`frames.brief`). A line that is wider than the terminal is cut.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class GroupTimer:
                 self._changed.notify_all()
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) of the next wake-up, or None if no wake-up is scheduled."""
+        """Return the time (ms) at which the timer wakes the next group, or None if it has no group to wake."""
         with self._changed:
             return self._heap[0][0] if self._heap else None
 
@@ -95,7 +95,7 @@ class GroupTimer:
                 LOGGER.exception("the deadlines of a group could not be checked")
 
     def _next(self) -> TimedGroup | None:
-        """Wait for the next wake-up and return its group. Return None after `stop`."""
+        """Wait until the time has come to wake a group, and return this group. Return None after `stop`."""
         with self._changed:
             self._is_waking = False
             self._changed.notify_all()

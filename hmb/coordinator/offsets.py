@@ -69,7 +69,7 @@ class GroupOffsets:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         # Pending offsets by group id and producer id. The value None means that the group has committed a newer offset
-        # outside the transaction, so the transaction must not replace it.
+        # outside the transaction, so the transaction's offset must not replace the newer offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

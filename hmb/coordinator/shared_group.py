@@ -152,9 +152,10 @@ class SharedGroup:
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """Apply deadlines, wake waiting threads and schedule the next wake-up. The caller must hold the group's lock.
+        """Apply deadlines, wake waiting threads, and schedule when the timer wakes the group next.
 
-        Return the writes of this step, each with its queued records, or with the error that prevented the write.
+        The caller must hold the group's lock. Return the writes of this step, each with its queued records, or with the
+        error that prevented the write.
         """
         self.machine.tick(self._clock())
         for call, response in self.machine.responses:

@@ -30,8 +30,8 @@ returned, and uses them for later queries of this DataFrame. In this program, th
     records.where("offset = 7").count()
     records.count()
 
-With `pushFilters=true`, each query must therefore call `load()` itself. Each part of a union or a join must also call
-`load()` itself.
+With the option `pushFilters=true`, each query must call `load()` itself, because Spark would use the ranges of an
+earlier query again. Each part of a union or a join must also call `load()` itself.
 
 A filter on the key does not help, because the reader does not know which partitioner the producers used.
 """
@@ -74,7 +74,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Bounds(NamedTuple):
-    """The numbers from `first` (inclusive) to `end` (exclusive) that a column must have."""
+    """The numbers that filters allow in a column: from `first` (inclusive) to `end` (exclusive)."""
 
     first: int = -INT64_MAX
     end: int = INT64_MAX
@@ -132,7 +132,7 @@ def _allows(filters: Iterable[Filter], column: str, value: object) -> bool:
 
 
 def _bounds(filters: Iterable[Filter], column: str, number: Callable[[Any], int | None]) -> Bounds:
-    """Return the bounds that all filters together set for this column.
+    """Return the numbers that all filters together allow in this column.
 
     `number` converts a value of a filter to a number. For a value of another type, `number` returns None, and the
     filter sets no bound.

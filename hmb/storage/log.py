@@ -252,10 +252,10 @@ class Log:
     def _append_messages(
         self, messages: AssignedMessages, config: LogConfig, append_time: int, now: int
     ) -> AppendResult:
-        """Append messages v0 or v1. The preparation has already written offsets into them.
+        """Append messages v0 or v1, into which `prepare` has already written offsets.
 
-        Another append may have used these offsets. If the messages cannot get new offsets, append them as a record
-        batch.
+        Another append may have used these offsets since. If the messages cannot get new offsets, append them as a
+        record batch.
         """
         while True:
             with self.lock:

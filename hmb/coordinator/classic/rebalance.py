@@ -194,7 +194,7 @@ class Rebalance:
     # -- deadlines
 
     def next_deadline(self) -> int | None:
-        """Return the earlier of the join deadline and the sync deadline (ms), or None if neither exists."""
+        """Return the earlier of the two deadlines (ms), for JoinGroup and for SyncGroup, or None if neither exists."""
         limits = (self._join_deadline, self._sync_deadline)
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -216,5 +216,5 @@ class Rebalance:
         self.prepare(f"{missing} did not send SyncGroup in time", now)
 
     def cancel(self) -> None:
-        """Remove the join deadline and the sync deadline, because the group is unloaded."""
+        """Remove the deadlines for JoinGroup and for SyncGroup, because the group is unloaded."""
         self._join_deadline = self._sync_deadline = None

@@ -13,10 +13,9 @@ The coordinator's response to a request depends on the state of the group:
     CompletingRebalance   restarts (*)        waits for the leader     succeeds                REBALANCE_IN_PROGRESS
     Stable                restarts (*)        the assignment           succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
-
-In the table of responses, (*) means: a JoinGroup request restarts the rebalance if the member is new or its metadata
-has changed. In a Stable group, each JoinGroup request of the leader restarts the rebalance. In all other cases, the
-response contains the current generation.
+    (*) A JoinGroup request restarts the rebalance if the member is new or its metadata has changed. In a Stable group,
+        each JoinGroup request of the leader restarts the rebalance. In all other cases, the response contains the
+        current generation.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
 to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back

@@ -38,7 +38,7 @@ class MemberDeadlines:
         self._sessions[member_id] = deadline
 
     def watch_revocation(self, member: ConsumerMember, now: int) -> None:
-        """If the member must give up partitions, start its revocation deadline. Otherwise remove this deadline."""
+        """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
         else:

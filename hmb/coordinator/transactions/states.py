@@ -12,10 +12,8 @@ The coordinator's response to a request depends on the state of the transactiona
     Ongoing          adds partitions           decides                      aborts, CONCURRENT_TRANSACTIONS
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      the earlier response (*)     a new epoch
-
-In the table of responses, (*) means: a producer with transaction version 2 (KIP-890) can also abort in the states
-Empty, CompleteCommit and CompleteAbort. After an error, such a producer does not know whether the broker has received
-any of its records.
+    (*) A producer with transaction version 2 (KIP-890) can also abort in the states Empty, CompleteCommit and
+        CompleteAbort. After an error, such a producer does not know whether the broker has received any of its records.
 
 When a newer producer starts, or the transaction exceeds its timeout, the coordinator itself aborts the transaction. The
 transactional id then passes through the state PrepareEpochFence. The coordinator first increases the epoch, so the

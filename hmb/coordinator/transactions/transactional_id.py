@@ -64,8 +64,8 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The epoch before the current epoch, if the producer itself has requested the current epoch. The journal does not
-    # store this field.
+    # The previous epoch, if a request of the producer itself has led to the current epoch. The journal does not store
+    # this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

@@ -19,10 +19,10 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". It therefore
 writes none of its rows.
 
-After init_transactions, no earlier run of the task can commit any more. The note that the task fetches afterwards is
-therefore final. The transaction commits both the rows and the note, or aborts both. Spark stores the query id in the
-checkpoint, so a query that is started again uses the same names. The note is the offset of partition 0 of the first
-topic to which the task writes.
+After init_transactions, no earlier run of the task can commit any more. The note that the task fetches afterwards
+(which batch is written) is therefore final. The transaction commits both the rows and the note, or aborts both. Spark
+stores the query id in the checkpoint, so a query that is started again uses the same names. The note is the offset of
+partition 0 of the first topic to which the task writes.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. In a query that has not changed, each task gets
@@ -161,7 +161,7 @@ def _write(
     batches: Iterator[pa.RecordBatch],
     before: BatchNote | None = None,
 ) -> None:
-    """Write the rows and their note in one transaction.
+    """Write the rows and a note in one transaction. The note says which batch is written.
 
     `before` is the note of the first run. If the new note is equal, the topic already contains the same rows: abort the
     transaction and raise _SameRowsError.
@@ -178,7 +178,7 @@ def _write(
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the note from the task's newest committed transaction, or None if there is no such transaction."""
+    """Return the note (which batch is written) from the task's newest committed transaction, or None without a note."""
     with Admin(options.bootstrap_servers) as admin:
         noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None

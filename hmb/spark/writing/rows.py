@@ -7,7 +7,7 @@ The columns and the error messages are the same as in Spark's Kafka connector:
     topic      string; required if the option `topic` is not set. The option takes precedence over the column
     partition  int; if it is null or missing, the partitioner chooses the partition
 
-The sink ignores columns with other names than these five.
+The sink ignores columns with names other than value, key, headers, topic and partition.
 
 Spark passes the rows in Arrow batches. `Producer.send_many` sends whole columns to one topic. This module therefore
 groups the rows of a batch by topic and partition. For example, a batch of 1,000 rows for two topics becomes two groups.

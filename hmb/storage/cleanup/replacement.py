@@ -5,7 +5,8 @@ into the log, and removes the old segments. A crash at any step neither loses no
 (compaction/swap.py).
 
 For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment. The copy contains an
-empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread reads again.
+empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread that has found the damage
+reads again.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """

@@ -283,7 +283,10 @@ class _Failure(NamedTuple):
 
 
 class Cleaner:
-    """Compacts the logs of a data directory. The log with the greatest dirty ratio is compacted first."""
+    """Compacts the logs of a data directory.
+
+    It begins with the log that has the greatest share of bytes that are not compacted yet.
+    """
 
     def __init__(
         self,
@@ -361,7 +364,10 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs, so that the broker closes their files. A new log may get the name of a deleted log."""
+        """Forget deleted logs, so that the broker can close their files.
+
+        A new log can have the name of a deleted log, and must not be mistaken for the deleted log.
+        """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}
         gone = [name for name, log in seen.items() if self._seen.get(name) is not log]

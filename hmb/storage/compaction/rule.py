@@ -54,7 +54,7 @@ ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own byte
 
 
 class OffsetMap:
-    """The keys of dirty (not yet compacted) records, and the last offset of each key.
+    """A map from the keys of dirty (not yet compacted) records to the last offset of each key.
 
     The records have offsets from `begin_offset` up to `end_offset`. The map uses at most `max_bytes` of memory. The
     caller adds the batches from the last batch to the first batch. The records of a batch may have at most `limit`

@@ -65,7 +65,7 @@ class DiskReserve:
             LOGGER.info("%s: %d bytes of the disk are reserved", self._path.parent, size)
 
     def _allocated(self) -> int:
-        """Return how many bytes of the disk the file of the reserve occupies."""
+        """Return how many bytes of the disk the reserve file occupies."""
         return self._path.stat().st_blocks * 512 if self._path.exists() else 0
 
     def _allocate(self, size: int) -> None:
@@ -77,7 +77,10 @@ class DiskReserve:
                 file.write(bytes(size))
 
     def use(self, error: OSError) -> bool:
-        """If `error` means that the disk is full, remove the file of the reserve. Return whether the disk is full."""
+        """If `error` means that the disk is full, remove the reserve file to free its space.
+
+        Return whether the disk is full.
+        """
         if not is_disk_full(error):
             return False
         with self._lock:
@@ -88,7 +91,7 @@ class DiskReserve:
         return True
 
     def write(self, write: Callable[[], T]) -> T:
-        """Call `write`. If the disk is full, remove the file of the reserve and call `write` again.
+        """Call `write`. If the disk is full, remove the reserve file to free its space, and call `write` again.
 
         Raises the errors that `write` raises.
         """

@@ -181,7 +181,10 @@ class IndexFile:
         return 0, None
 
     def _block(self, number: int) -> Block:
-        """Return a block. If the last search has read the same block, it is still in memory."""
+        """Return the block with this number: 512 entries.
+
+        If the last search has read the same block, it is still in memory.
+        """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:
             data = self._read(number * BLOCK, count)

@@ -14,8 +14,8 @@ broker replaces the damaged batch by an empty batch, and readers can continue wi
 recovery point may never have been on disk. If bytes after the recovery point are damaged, the log ends at the damage,
 because later records may depend on the lost records.
 
-For example, the recovery point is 220. If the batch at offset 210 is damaged, an empty batch replaces it. If the batch
-at offset 230 is damaged, the log ends at offset 230.
+For example, the recovery point is 220: all records below offset 220 were on disk. If the batch at offset 210 is
+damaged, an empty batch replaces it. If the batch at offset 230 is damaged, the log ends at offset 230.
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

@@ -131,7 +131,7 @@ class ProducerBatches:
         self._open: set[int] = set()
 
     def add_batch(self, position: int, producer_id: int, attributes: int) -> None:
-        """Add one batch. The caller passes all batches of the segment that have a producer id, in their order."""
+        """Add one batch. The caller passes all batches of the segment that have a producer id, in log order."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)
             self._of_transactions.append(position)
@@ -193,7 +193,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the position at which the zeros at the end of the file begin (see `preallocate`)."""
+    """Return the position at which the zeros at the end of a preallocated file begin."""
     end = windows.end
     while end - len(ZEROS) >= position:
         view, index = windows.at(end - len(ZEROS), len(ZEROS))

@@ -22,9 +22,9 @@ segment. But a gap may also mean that a segment file is lost. To distinguish the
 segment the base offset of the next segment. For example, the manifest stores 200 as the next base offset, but the next
 file is segment 300. So segment 200 is lost.
 
-Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220. The process is
-killed. Damage at offset 50 or 210 is below the recovery point, so the broker repairs it. Damage at offset 230 is above
-the recovery point, so the log ends at 230.
+Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
+offset 220 were on disk. The process is killed. Damage at offset 50 or 210 is below the recovery point, so the broker
+repairs it. Damage at offset 230 is above the recovery point, so the log ends at 230.
 
 The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
 then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know which
@@ -231,7 +231,10 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Check that `following`, the next segment's base offset, matches the segment's end offset. Fill a gap."""
+        """Check that `following`, the next segment's base offset, matches the segment's end offset.
+
+        If offsets between them are lost, add an empty batch.
+        """
         segment = self.segments[number]
         if end_offset > following:
             LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)

@@ -6,7 +6,7 @@ The broker replaces the bytes of a hole, as in this example:
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker tries three replacements in this order, and takes the first that is possible:
+The broker tries three replacements of the damaged bytes (the hole) in this order, and takes the first that is possible:
 1. *The batch itself.* The CRC does not cover the offset, the length and the magic of a batch. The batches before and
    after the hole show the correct values of these fields. If the CRC matches after the broker has written the correct
    values, the batch is restored, and no record is lost.
@@ -15,11 +15,11 @@ The broker tries three replacements in this order, and takes the first that is p
    If no flip succeeds, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
 
-If the hole is at the end of the file, the broker cuts the hole off and appends the replacement. If the hole is in the
-middle of a file, a replacement changes the positions of all later batches. So the broker writes a new segment, and the
-new segment replaces the old segment in a swap, as in compaction (swap.py). The broker copies the damaged bytes to a
-`.cut` file in the same directory. After the repair the segment has no damage any more, so the broker logs the damage
-only once.
+If the hole (the damaged bytes) is at the end of the file, the broker cuts the hole off and appends the replacement. If
+the hole is in the middle of a file, a replacement changes the positions of all later batches. So the broker writes a
+new segment, and the new segment replaces the old segment in a swap, as in compaction (swap.py). The broker copies the
+damaged bytes to a `.cut` file in the same directory. After the repair the segment has no damage any more, so the broker
+logs the damage only once.
 """
 
 from __future__ import annotations
