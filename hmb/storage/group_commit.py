@@ -113,7 +113,7 @@ class GroupCommit:
             release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
-        """Call `flush` in a thread if the active segment has grown by SYNC_AHEAD bytes since the last `flush`.
+        """Call `flush` in a new thread if the active segment has grown by SYNC_AHEAD bytes since the last `flush`.
 
         `size` is the size (bytes) of the active segment. When the log rolls, producers must wait for a sync of the
         whole segment. This wait is short if a thread has already synced most of the bytes. Only one such thread runs

@@ -92,11 +92,12 @@ class Log:
         """Open the log of a partition. An empty directory contains an empty log.
 
         If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
-        `manifest` is None, the method accepts all files. The method then checks each segment that ends after
-        `recovery_point`, or all segments if `recovery_point` is None. If the method finds damaged bytes, the recovery
-        point decides whether it cuts or replaces them (recovery/loading.py). Records below `start_offset` were deleted,
-        even if their segment still exists. If the disk is full, the log uses `reserve` and refuses batches of
-        producers. Raises OSError, and Stopped if `stop` is set.
+        `manifest` is None, no list of the log's files exists, so the method accepts all files. It then checks each
+        segment that ends after `recovery_point`, or all segments if `recovery_point` is None. If the method finds
+        damaged bytes, the recovery point decides whether the method cuts off or replaces these bytes
+        (recovery/loading.py). Records below `start_offset` were deleted, even if their segment still exists. If the
+        disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and Stopped if `stop` is
+        set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()

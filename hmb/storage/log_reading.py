@@ -46,8 +46,8 @@ def read(
     """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
     `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
-    (bytes) of the active segment. `offsets` is a result without records that contains the offsets of the log. If the
-    log has no records at or after `offset`, the function returns `offsets`.
+    (bytes) of the active segment. `offsets` contains the offsets of the log, but no records. If the log has no records
+    at or after `offset`, the function returns `offsets`.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
@@ -97,7 +97,7 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`, in marker order.
+    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`, in the order of their markers.
 
     `segments` begin with the segment that contains `offset`. Raises OSError.
     """

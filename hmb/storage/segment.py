@@ -99,7 +99,7 @@ class Segment:
             sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
-        """Return whether the log must start a new segment before it appends `size` bytes up to `last_offset`."""
+        """Return whether the log must start a new segment before it appends `size` bytes that end at `last_offset`."""
         if not self.size:
             return False
         max_age = self.config.max_segment_ms - self._jitter_ms
@@ -269,7 +269,7 @@ class Segment:
         self.transaction_index.file.sync_if_written()
 
     def seal(self) -> None:
-        """Complete the segment's files after the last append. Raises OSError.
+        """Prepare the files of a segment to which nothing more will be appended. Raises OSError.
 
         The time index gets an entry for the greatest timestamp of the segment.
         """
@@ -287,6 +287,6 @@ class Segment:
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """Complete the segment's files after the last append, and close them. Raises OSError."""
+        """Prepare the segment's files for the end of its appends (see `seal`), and close them. Raises OSError."""
         self.seal()
         release(self.files)

@@ -32,7 +32,7 @@ def requests_member_id(call: Call) -> bool:
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
     """Complete the JoinGroup response for a restarted static member, so that the member assigns no partitions.
 
-    The member can be the leader of the group, but the group already has an assignment.
+    Even the leader of the group must not assign partitions now, because the group already has an assignment.
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)

@@ -45,8 +45,9 @@ JOIN_AGAIN = "the group rebalances; join it again"
 class Rebalance:
     """Moves a classic group from one generation to the next.
 
-    - Only the state PreparingRebalance has a join deadline. A sync deadline exists while the group waits for SyncGroup
-      from a member of the current generation. The sync deadline ends when a new rebalance starts.
+    - The deadline for JoinGroup (join deadline) exists only in the state PreparingRebalance. The deadline for SyncGroup
+      (sync deadline) exists while the group waits for SyncGroup from a member of the current generation. The sync
+      deadline ends when a new rebalance starts.
     - A member stores its waiting JoinGroup request in `joining`, and its waiting SyncGroup request in `syncing`.
     """
 

@@ -164,10 +164,9 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Move partitions of one topic from the member with the most partitions to the member with the fewest.
+        """Assign each partition of the topic that has no owner to the member that owns the fewest partitions.
 
-        Only members that read the topic take part. The moves end when the partition counts of these two members differ
-        by at most one. Return whether a partition has moved.
+        Only members that read the topic take part.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

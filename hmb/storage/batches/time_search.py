@@ -32,7 +32,7 @@ def search(
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
 
     If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` is a function that returns the
-    log's segments. If damage in a segment hides later batches, the search calls `repair` with this damage and begins
+    log's segments. If the search cannot read past damage in a segment, it calls `repair` with this damage and begins
     again. Raises KafkaError.
     """
     for _ in segments():
@@ -54,8 +54,8 @@ def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if no such record exists.
 
-    Raises DamagedSegment if damage in a segment hides later batches. Raises MESSAGE_TOO_LARGE if a compressed message
-    (v0, v1) is larger than the limit.
+    Raises DamagedSegment if the search cannot read past damage in a segment. Raises MESSAGE_TOO_LARGE if a compressed
+    message (v0, v1) is larger than the limit.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -81,7 +81,7 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
-    """Return an offset below which all records of the segment are older than `timestamp` (ms).
+    """Return an offset. All records of the segment at lower offsets are older than `timestamp` (ms).
 
     The search begins at this offset, which comes from an entry of the time index. A damaged entry could contain an
     offset that is too great, and the search would miss records. So the function first compares the entry with the log.
@@ -101,7 +101,7 @@ def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of the batch that is not older than `timestamp` (ms), at or after `first_offset`."""
+    """Return the batch's first record at or after `first_offset` whose timestamp is `timestamp` (ms) or greater."""
     try:
         check_readable(batch)
         with SEARCHING:

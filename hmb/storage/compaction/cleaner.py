@@ -138,7 +138,7 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
     """Return a map from each key of the dirty records (not compacted yet) to the key's last offset.
 
     `segments` are all segments of the log. If the keys of all dirty records need more than `max_memory` bytes, the map
-    contains only the keys of the oldest dirty records. Another round then compacts the remaining dirty records.
+    contains only the keys of the oldest dirty records. A later compaction compacts the other dirty records.
     """
     end = work.end
     while True:
@@ -203,7 +203,7 @@ def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transact
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
-    """Return groups of neighboring segments. Each group is small enough to become one segment."""
+    """Divide neighboring segments into groups. The cleaner can merge each group into one segment."""
     config, groups = log.config, [[segments[0]]]
     for segment in segments[1:]:
         group = [*groups[-1], segment]
@@ -273,7 +273,7 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the pause before it (seconds).
+    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the pause before this attempt (seconds).
 
     The pause after the next failure is twice as long.
     """

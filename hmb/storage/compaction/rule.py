@@ -96,13 +96,13 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return, in ascending order, the offset of each record in `batch` that is the last record with its key."""
+        """Return the offset of each record in `batch` that is the last record with its key, in ascending order."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Return whether the record at `offset` is the last one with its key.
+        """Return whether the record at `offset` is the last record with its key.
 
         The caller has already added the record's batch.
         """

@@ -164,7 +164,10 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """Yield the fields of equally long entries, from `position` on. Return the position after the last entry."""
+    """Yield the fields of entries that have the same length, from `position` on.
+
+    Return the position after the last entry.
+    """
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)
     number = 0

@@ -28,7 +28,7 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, its distance from the previous entry, and an error message (None: no error)."""
+    """An entry of an index, its distance from the previous entry, and a problem (None: the entry matches the log)."""
 
     number: int
     key: int  # offset in an offset index, timestamp (ms) in a time index
@@ -48,7 +48,7 @@ class Summary:
     greatest: int = 0
 
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
-        """Return a summary with one more entry.
+        """Return a summary that also includes `entry`.
 
         `covered` is the sum of all distances up to this entry (bytes or offsets).
         """
@@ -126,7 +126,7 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a binary search: a comparison of the wanted key with the entry in the middle of `low` to `high`."""
+    """One step of a binary search: a comparison of the wanted key with the entry halfway between `low` and `high`."""
 
     low: int
     high: int

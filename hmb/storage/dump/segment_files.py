@@ -51,7 +51,7 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The bytes after the last entry of an index: only zeros, or an error."""
+    """The bytes after the last entry of an index: the number of zeros, and a problem if other bytes follow."""
 
     position: int
     padding: int  # number of zero bytes after the last entry

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 
 class Keys(Protocol):
-    """The keys of the entries of a block, for `bisect`."""
+    """A sequence of keys, which `bisect` searches."""
 
     def __len__(self) -> int: ...
 

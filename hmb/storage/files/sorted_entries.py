@@ -107,7 +107,7 @@ class IndexFile:
     def make(self) -> None:
         """Create the file if it does not exist.
 
-        If the file were missing at the next start, the broker would report a loss.
+        If the file were missing at the next start, the broker would report that the index is lost.
         """
         if not self.file.exists:
             self.file.open()
