@@ -93,7 +93,7 @@ class FrameClient:
 
 
 def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
-    """Start a broker, and send both kinds of fetches. Return the cost of full fetches, and of fetches in a session."""
+    """Start a broker, and send full fetches and fetches in a session. Return the cost of each kind."""
     with peers.Hmb() as broker:
         client = FrameClient(broker.port)
         request = full_request(client, partitions)

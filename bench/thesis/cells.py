@@ -19,7 +19,7 @@ from ..report.samples import Sample
 
 @dataclass(frozen=True)
 class Cell(Workload):
-    """A workload that takes about 5 to 8 s. `thesis` contains the thesis's rates (MB/s) in its scenarios 1 to 4."""
+    """A workload that takes about 5 to 8 s. `thesis` contains the rates (MB/s) of the thesis in scenarios 1 to 4."""
 
     thesis: tuple[int, int, int, int]
 

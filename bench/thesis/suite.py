@@ -9,8 +9,9 @@ These commands are examples:
 The thesis has four scenarios, each with a producer and a broker. The scenarios 1 to 3 use a program of Kafka. They run
 once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the series that the thesis used. Scenario 4 uses
 only HMB. So there are seven pairs of a producer and a broker. The brokers start before the first run and serve all
-runs. Each run has its own topic. In each round of a cell, all seven pairs run one after another, so that other programs
-on the machine slow them down equally. A run counts only if all records that the producer reports are in the log.
+runs. Each run has its own topic. In each round of a cell (a message size and a batch size), all seven pairs run one
+after another, so that other programs on the machine slow them down equally. A run counts only if all records that the
+producer reports are in the log.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -
 
 
 def _by_partition(chunk: Chunk) -> Batches:
-    """Divide a chunk into one part for each partition. A line of JSON can name the partition of its record."""
+    """Divide a list of records into one part for each partition. A line of JSON can name its record's partition."""
     records, lines = chunk.records, chunk.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield chunk, None

@@ -241,9 +241,10 @@ def _has_request_header(frame: WireFrame) -> bool:
 
 
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
-    """Raise CliError if the bytes can only be a response, because a response does not contain its API and version.
+    """Raise CliError if the bytes can only be a response.
 
-    The message lists the APIs and versions whose responses match the bytes.
+    A response does not contain its API and its version, so the command cannot decode it without further options. The
+    message of the error lists the APIs and versions whose responses match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

@@ -75,9 +75,9 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def wait_until_idle(self) -> None:
-        """Wait until no group has a due wake-up. A test calls this method after it moves the clock forward.
+        """Wait until the timer has woken all groups that are due.
 
-        This wait always ends, because the code that the timer runs for a group never waits without a time limit. The
+        A test calls this method after it moves the clock forward. This wait always ends, because the code that the timer runs for a group never waits without a time limit. The
         method `stop` also ends this wait.
         """
         with self._changed:

@@ -65,7 +65,8 @@ LOGGER = logging.getLogger(__name__)
 class GroupCoordinator:
     """The coordinator of all groups of the broker.
 
-    The coordinator handles the requests of members, and its `offsets` handles the requests for offsets. Thread-safe.
+    The coordinator handles the requests of members, and `offsets` is the object that handles the requests for
+    offsets. Thread-safe.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ def cached_by_name(
 ) -> Callable[[Callable[Concatenate[str, P], R]], Callable[Concatenate[str, P], R]]:
     """Return a decorator that caches the results of a function for short names.
 
-    The name is the first argument of the function. The cache keeps the results for `entries` names, the last used
-    names. A name is short if it has at most `LONGEST_NAME` characters.
+    The name is the first argument of the function. The cache keeps the results for the last
+    `entries` names. A name is short if it has at most `LONGEST_NAME` characters.
     """
 
     def decorate(function: Callable[Concatenate[str, P], R]) -> Callable[Concatenate[str, P], R]:

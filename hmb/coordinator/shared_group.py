@@ -44,8 +44,8 @@ Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error t
 class WaitingCall(Call):
     """A JoinGroup or SyncGroup request. The thread of its connection waits for the response.
 
-    If the step that adds this request raises no error, the state machine answers the request exactly once, even if the
-    client has disconnected.
+    If the group accepts this request without an error, the state machine answers it exactly once, even if the client
+    has disconnected.
     """
 
     is_client_gone: Callable[[], bool] = lambda: False

@@ -21,10 +21,11 @@ Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest en
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
 deletes `_tmp-00000002` and starts at offset 1000 again.
 
-If the process dies before the rename, readers see nothing of its run. If the process dies after the rename, the run is
-committed. No third case exists, because the file system renames a folder in one step. All runs together therefore
-contain each record exactly once. When a load fails, it deletes nothing. The next load deletes the folders that were not
-committed. It makes no difference whether an exception or a power failure has ended the load before.
+If the process dies before the rename of a run's folder, readers see nothing of this run. If the process dies after the
+rename, the run is committed. No third case exists, because the file system renames a folder in one step. The committed
+runs together therefore contain each record exactly once. When a load fails, it deletes nothing. The next load deletes
+the folders that were not committed. It makes no difference whether an exception or a power failure has ended the
+earlier load.
 
 A program that reads the files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a
 column `run`. All three ignore files and folders whose names start with `_`. For example, this line reads all runs:

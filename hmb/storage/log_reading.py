@@ -97,9 +97,9 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`, in the order of their markers.
+    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`.
 
-    `segments` begin with the segment that contains `offset`. Raises OSError.
+    The result has the order of the markers. `segments` begin with the segment that contains `offset`. Raises OSError.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):

@@ -153,7 +153,10 @@ class _Balance:
         return heap
 
     def _give_away(self, topic: UUID) -> None:
-        """Assign each free partition of the topic to the reader of the topic that owns the fewest partitions."""
+        """Assign each partition of the topic that has no owner to the member that owns the fewest partitions.
+
+        Only members that read the topic take part.
+        """
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
         heap = self._heap(topic, 1)
@@ -164,9 +167,10 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Assign each partition of the topic that has no owner to the member that owns the fewest partitions.
+        """Move partitions of one topic from the member with the most partitions to the member with the fewest.
 
-        Only members that read the topic take part.
+        Only members that read the topic take part. The moves end when the partition counts of these two members differ
+        by at most one. Return whether a partition has moved.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

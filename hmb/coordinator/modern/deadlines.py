@@ -53,7 +53,7 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[ConsumerMember], session_timeout: int, now: int) -> None:
-        """Start the sessions and revocation deadlines of members that were restored from the journal.
+        """Start the deadlines of members that were restored from the journal: sessions and revocations.
 
         A session that is already running keeps its deadline.
         """

@@ -273,9 +273,9 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A failed compaction of a log: the time of the next attempt (`time.monotonic`), and the pause before this attempt (seconds).
+    """A failed compaction of a log: the time of the next attempt, and the pause before this attempt.
 
-    The pause after the next failure is twice as long.
+    The time comes from `time.monotonic`, and the pause is in seconds. The pause doubles with each further failure.
     """
 
     next_try: float

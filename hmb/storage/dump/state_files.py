@@ -32,7 +32,7 @@ MAX_LINE = 4096  # greatest size of a line, in bytes; a topic's name has at most
 
 @dataclass(frozen=True, slots=True)
 class PropertyEntry(Entry):
-    """A line with a name and its value."""
+    """A line of a properties file: a name and its value."""
 
     kind: ClassVar[str] = "property"
     name: str

@@ -1,7 +1,7 @@
 r"""Reading Java's properties files. `server.properties` and `meta.properties` have this format.
 
 A line is `name=value`, `name: value` or `name value`. If a line contains only a name, its value is empty. Example:
-    # a comment                            # or ! at the beginning of a line begins a comment
+    ! a comment                            a line that begins with # or ! is a comment
     listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
               SSL://:2
     a\=b\ c = \u00e9\t                     the name is `a=b c`: after a backslash, =, : and blanks belong to
