@@ -77,8 +77,8 @@ class GroupTimer:
     def wait_until_idle(self) -> None:
         """Wait until the timer has woken all groups that are due.
 
-        A test calls this method after it moves the clock forward. This wait always ends, because the code that the timer runs for a group never waits without a time limit. The
-        method `stop` also ends this wait.
+        A test calls this method after the test has moved the clock forward. This wait always ends, because the code
+        that the timer runs for a group never waits without a time limit. The method `stop` also ends this wait.
         """
         with self._changed:
             self._changed.notify_all()
