@@ -72,7 +72,7 @@ Produce, a tour of at most 9 files:
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
 - Step 1: `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends
-  the responses, and several of them together if `may_wait` is true (`broker/network/gathering.py`).
+  the responses, and several of them together if `may_wait` returns True (`broker/network/gathering.py`).
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`). `Plan.decode`
   decodes each field (`protocol/schema.py`).
 - Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). `Topics.find` returns the

@@ -97,7 +97,8 @@ def keep_offsets(
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
     """Return the records for which `keep` returns True, as parts of `data`. Adjacent records are in one part."""
-    view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -INT64_MAX, False
+    view, count, newest, has_tombstones = memoryview(data), 0, -INT64_MAX, False
+    parts: list[memoryview] = []
     start = end = 0  # positions of adjacent records that are not in `parts` yet
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):

@@ -18,9 +18,10 @@ from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
 from hmb.broker.network.connection import AcceptedConnection
-from hmb.broker.network.gathering import MOST_GATHERED
+from hmb.broker.network.gathering import MOST_DEFERRED
 from hmb.broker.network.request_memory import Account, RequestMemory
 from hmb.broker.network.requests import Requests
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -84,7 +85,7 @@ def wire(connect: Callable[[], Wire]) -> Wire:
 
 
 def test_pipelined_commits_are_answered_in_order_and_the_last_one_counts(wire: Wire) -> None:
-    count = 3 * MOST_GATHERED + 5
+    count = 3 * MOST_DEFERRED + 5
     *answers, fetched = pipeline(wire, [*(commit(offset) for offset in range(count)), fetch()])
     assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0] * count  # type: ignore[attr-defined]
     assert fetched.groups[0].topics[0].partitions[0].committed_offset == count - 1  # type: ignore[attr-defined]
@@ -125,13 +126,13 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
     assert len(answers) == 20 and len(writes) == 1
 
 
-@pytest.mark.parametrize(("acks", "syncs", "sends"), [(1, 0, 5), (-1, 1, 1)])
-def test_pipelined_produces_share_a_sync_and_a_system_call_only_with_acks_all(
+@pytest.mark.parametrize(("acks", "syncs", "sends"), [(1, 0, 2), (-1, 1, 1)])
+def test_pipelined_produces_share_a_sync_and_a_system_call(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int, sends: int
 ) -> None:
-    """With acks=1, the broker sends each response alone.
+    """With acks=1, one system call sends four of the five responses, and another one sends the fifth response.
 
-    Before a bug was fixed, it collected these responses, too. The client and the broker then waited for each other.
+    If the broker gathered more responses, the client and the broker would wait for each other.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))
@@ -151,6 +152,28 @@ def test_pipelined_produces_share_a_sync_and_a_system_call_only_with_acks_all(
     answers = [ask.client.receive(memoryview(stream.read(int.from_bytes(stream.read(4)))))[1] for _ in requests]
     offsets = [answer.responses[0].partition_responses[0].base_offset for answer in answers]  # type: ignore[attr-defined]
     assert (offsets, len(synced), len(sent)) == ([1, 2, 3, 4, 5], syncs, sends)
+
+
+@pytest.mark.parametrize(("api_key", "sends"), [(ApiKey.PRODUCE, 1), (ApiKey.FETCH, 3)])
+def test_a_ready_response_waits_only_if_the_next_request_is_a_produce(
+    monkeypatch: pytest.MonkeyPatch, api_key: ApiKey, sends: int
+) -> None:
+    """A Fetch request can wait for records, so the responses before it are sent first."""
+
+    class Ready:
+        def begin(self, frame: memoryview, memory: Account) -> EncodedResponse:
+            return [b"one"]
+
+    sent: list[int] = []
+    monkeypatch.setattr(gathering, "send", lambda *args, send=gathering.send: sent.append(1) or send(*args))
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
+        ours, _ = server.accept()
+        theirs.sendall(3 * (b"\0\0\0\2" + api_key.to_bytes(2)))
+        theirs.shutdown(socket.SHUT_WR)
+        served = connection_of(ours, cast(Dispatcher, Ready()))
+        served.thread.start()
+        served.thread.join(30)
+        assert (len(sent), theirs.recv(100)) == (sends, b"oneoneone")
 
 
 def test_an_internal_error_while_waiting_is_logged_with_its_client(

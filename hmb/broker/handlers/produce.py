@@ -45,7 +45,8 @@ WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, Err
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Deferred[ProduceResponse] | None:
-    response, appended = ProduceResponse(), list[tuple[Log, PartitionResponse]]()
+    response = ProduceResponse()
+    appended: list[tuple[Log, PartitionResponse]] = []
     appends = _Appends(request, context)
     for topic in request.topic_data:
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)

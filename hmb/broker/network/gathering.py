@@ -11,10 +11,12 @@ Measured with acks=all and one record in each batch: HMB's producer sends 4,418 
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The queue of responses is only for deferred responses. If a response does not have to wait for the disk, the thread
-sends it at once. For example, responses to requests with acks=1 do not wait. In an experiment, the thread also put
-these responses into the queue. The client then got many responses at once after a long wait, and client and broker
-often waited for each other. HMB's producer sent only 6,285 records/s instead of 16,001.
+The response to a Produce request with acks=1 is ready at once. The thread gathers at most MOST_READY = 4 such
+responses. So the broker needs a quarter of the system calls, and each system call that it saves also saves a switch
+between the threads of client and broker. A higher limit would be too high: in an experiment with 64 responses, the
+client got many responses at once after a long wait, and client and broker often waited for each other. HMB's producer
+sent only 6,285 records/s instead of 16,001. The thread does not gather ready responses of other APIs, because the
+handling of the next request can take long: a Fetch can wait 500 ms for new records.
 
 A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`, which is part of the tour of a
 Fetch. Without gathering, the thread would send each response before it handles the next request.
@@ -27,16 +29,18 @@ import socket
 from hmb.broker.deferred import Deferred, final
 from hmb.broker.dispatch import EncodedResponse
 from hmb.broker.network.sending import send
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-MOST_GATHERED = 64  # limit for the responses in the queue of one connection
+MOST_DEFERRED = 64  # limit for the responses in the queue of one connection, if the last one is deferred
+MOST_READY = 4  # limit for the responses in the queue of one connection, if the last one is ready
 
 
 class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
-    - The queue has at most MOST_GATHERED responses.
-    - All responses except the last one are deferred: they wait until records are on disk.
+    - The queue has at most MOST_DEFERRED responses.
+    - All responses of other APIs than Produce are deferred, except the last response.
     - Only the method `send` sends responses of the connection.
     """
 
@@ -48,10 +52,14 @@ class ResponseQueue:
         """Append one response. The caller adds the responses in the order of the requests."""
         self._responses.append(response)
 
-    @property
-    def may_wait(self) -> bool:
-        """Whether the connection may handle one more request before it sends the responses in this queue."""
-        return isinstance(self._responses[-1], Deferred) and len(self._responses) < MOST_GATHERED
+    def may_wait(self, api_key: int) -> bool:
+        """Return whether the connection may handle one more request before it sends the responses in this queue.
+
+        `api_key` is the API of the last response and of the next request.
+        """
+        if isinstance(self._responses[-1], Deferred):
+            return len(self._responses) < MOST_DEFERRED
+        return api_key == ApiKey.PRODUCE and len(self._responses) < MOST_READY
 
     def send(self) -> None:
         """Wait for all deferred responses in the queue, and send all responses.

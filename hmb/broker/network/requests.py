@@ -67,6 +67,11 @@ class Requests:
         self._api_key = bytes(frame[:API_KEY_SIZE])
         return frame
 
+    @property
+    def api_key(self) -> int:
+        """The API of the frame that `next` returned last."""
+        return int.from_bytes(self._api_key)
+
     def _admit(self, chunk: int) -> None:
         """Prepare to read the next `chunk` bytes of a frame: set `deadline`, and take memory if the frame is large."""
         if self.account.frame_size > READ_BUFFER:

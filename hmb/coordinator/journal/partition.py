@@ -2,7 +2,7 @@
 
 The queue of a partition has no limit of its own, because each thread has a limit. After a thread has added entries, it
 must call `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds
-entries for at most 64 requests (`MOST_GATHERED` in hmb/broker/network/gathering.py). With 100 connections, the queue
+entries for at most 64 requests (`MOST_DEFERRED` in hmb/broker/network/gathering.py). With 100 connections, the queue
 has at most 6,400 entries of commits. An entry contains the records of one request, so it is at most as large as a
 request (`socket.request.max.bytes`).
 

@@ -147,7 +147,8 @@ class DownConversion:
         A piece may end in the middle of a message. Raises KafkaError if a batch has been damaged or deleted since the
         constructor computed `size`.
         """
-        left, small, waiting = self.size, list[bytes | memoryview](), 0
+        left, waiting = self.size, 0
+        small: list[bytes | memoryview] = []
         for run in self._runs():
             for piece in self._messages(run, left):
                 left -= len(piece)
@@ -171,7 +172,8 @@ class DownConversion:
         """
         if run.is_old:
             return [run.view[:size]]
-        parts, done = list[bytes | memoryview](), 0
+        done = 0
+        parts: list[bytes | memoryview] = []
         for offset, timestamp, attributes, key, value, _ in self._opened(run):
             parts += message_parts(offset, self._magic, attributes, timestamp, key, value)
             done += MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")

@@ -176,7 +176,8 @@ def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
     """Check the first MOST_RECORDS records. Return error messages by record index, and the error code for the batch."""
-    code, errors = ErrorCode.INVALID_RECORD, dict[int, str]()
+    code = ErrorCode.INVALID_RECORD
+    errors: dict[int, str] = {}
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     records = (record for batch in batches for record in partial_records(batch, config.max_decompressed))
     for index, (offset, timestamp, has_key) in enumerate(islice(records, MOST_RECORDS)):
