@@ -53,9 +53,9 @@ class BrokerServer:
     """A broker that runs in this process. It can be started once and stopped once.
 
     The command `hmb broker` starts one BrokerServer. `Broker` (hmb/testing/embedded.py) creates a new BrokerServer for
-    each restart. `config` contains settings with the names of `server.properties`. `host` and `port` set the setting
-    `listeners`, and `data_dir` sets `log.dirs`. If `data_dir` is None, the broker stores its data in a temporary
-    directory. The broker removes this directory when it stops.
+    each restart. `config` contains settings with the names of `server.properties`. `host` and `port` determine the
+    setting `listeners`, and `data_dir` determines `log.dirs`. If `data_dir` is None, the broker stores its data in a
+    temporary directory. The broker removes this directory when it stops.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class BrokerServer:
 
     @property
     def connected_clients(self) -> list[str]:
-        """The address of the client of each open connection."""
+        """The address of each connected client."""
         return [address for address, _ in self.clients()]
 
     def kill(self) -> None:

@@ -269,7 +269,8 @@ class FetchSessions:
     def _evict(self, size: int, now: int) -> bool:
         """Remove one session, to make room for a new session of `size` partitions.
 
-        If the rules allow no removal, return False.
+        The docstring of the module explains which session the broker may remove. If the broker may remove no session,
+        return False.
         """
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:

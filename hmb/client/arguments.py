@@ -19,7 +19,7 @@ T = TypeVar("T")
 def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
     """Return the items of an argument as a list.
 
-    Raises TypeError if an item has none of the types in `kinds`. `example` is a correct argument for the error message.
+    Raises TypeError if an item has none of the types in `kinds`. The error message shows `example`, a correct argument.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
@@ -52,7 +52,7 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
     """Convert an argument to a dict. Raises TypeError if a key is not a `TopicPartition`.
 
-    The error message shows a correct dict, and `value` is the text of its value.
+    The error message shows a correct dict, which has `value` as its only value.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

@@ -49,7 +49,7 @@ class AddressFailures:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return the error of the last attempt to connect, if the address is in a pause.
+        """Return the error of the last attempt to connect, while the pause after this attempt lasts.
 
         Return None if the client may connect to this address now.
         """
@@ -66,7 +66,7 @@ class AddressFailures:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Record that an open connection broke. No pause starts, but the client tries this address after all others."""
+        """Record that an open connection broke. No pause starts, but the client tries all other addresses first."""
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 

@@ -133,8 +133,8 @@ def declarations(settings: type) -> dict[str, Declared]:
 def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
     """Return all settings of a client: the values in `given`, and the default of each other setting.
 
-    Raises TypeError for an unknown keyword. The error message suggests a known keyword with a similar name. `client` is
-    the client's name for the message.
+    Raises TypeError for an unknown keyword. The error message suggests a known keyword with a similar name. In the
+    message, `client` is the name of the client.
     """
     declared = declarations(settings)
     for keyword in given:

@@ -77,7 +77,10 @@ class ServerConnection:
     """The broker's end of a connection: decodes requests and encodes responses."""
 
     def __init__(self, offered: Mapping[ApiKey, range] | None = None) -> None:
-        """Accept only the APIs and versions in `offered`. If `offered` is None, accept all that HMB knows."""
+        """Accept only the APIs and versions in `offered`.
+
+        If `offered` is None, accept all APIs and versions that HMB supports.
+        """
         self._offered = offered
 
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:

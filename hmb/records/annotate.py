@@ -77,7 +77,7 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield lines for the start of a batch whose header is incomplete, because the buffer ends.
+    """Yield lines for an incomplete header of a batch at the end of the buffer.
 
     The function shows the offset and the length. All formats begin with these two fields.
     """

@@ -55,9 +55,8 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting. The value comes from the first of these sources that has one:
-      clients have altered the setting for this broker, clients have altered the setting for all brokers, the broker's
-      start.
+    - `current` contains one value of each setting. Settings that clients have altered for this broker come first, then
+      settings that clients have altered for all brokers. All other settings have the value from the broker's start.
     - When no thread holds the lock, every function in `_listeners` was last called with `current`.
     """
 

@@ -165,7 +165,7 @@ class Topics:
         """Add partitions to several topics together.
 
         Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
-        many), KAFKA_STORAGE_ERROR.
+        many partitions), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])

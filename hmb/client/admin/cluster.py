@@ -105,7 +105,7 @@ def describe_versions(brokers: Brokers) -> dict[Node, BrokerVersions]:
 def describe_log_dirs(
     all_brokers: Brokers, brokers: Iterable[int] | None = None
 ) -> dict[int, tuple[LogDirDescription, ...]]:
-    """Return the data directories of brokers by broker id. None means all brokers. Needs Kafka 1.0."""
+    """Return the data directories of brokers by broker id. `brokers=None` means all brokers. Needs Kafka 1.0."""
     wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
     all_brokers.nodes()
     described = {}

@@ -246,7 +246,7 @@ class RecordBuffer:
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:
-        """Decode batches until a record for the application is found. Return whether one was found."""
+        """Decode batches until a record for the application is found. Return whether a record was found."""
         while self._next == len(self._records):
             while self._fetched and not self._fetched[0].batches:
                 self._fetched.popleft()

@@ -190,7 +190,10 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
-    """An assignor. `is_cooperative` is True if members may keep their partitions while they join the group."""
+    """An assignor: the function `assign` assigns partitions to members.
+
+    If `is_cooperative` is True, members may keep their partitions while they join the group.
+    """
 
     assign: Callable[[Members, Counts], Assignment]
     is_cooperative: bool = False

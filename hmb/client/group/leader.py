@@ -32,7 +32,7 @@ class GroupLeader:
         self.assignments: dict[str, bytes] = {}  # member id -> assignment; empty until `assign` is called
 
     def lookup(self) -> TopicLookup:
-        """Return the request for the numbers of partitions."""
+        """Return the request for the numbers of partitions of all subscribed topics."""
         return TopicLookup(names=self._topics)
 
     def looked_up(self, counts: Mapping[str, int], now: float) -> bool:
@@ -46,6 +46,6 @@ class GroupLeader:
     def assign(self) -> None:
         """Let the assignor divide the partitions among the members.
 
-        `looked_up` has stored the numbers of partitions.
+        The caller must call `looked_up` first, with the numbers of partitions.
         """
         self.assignments = member_metadata.assign(self._assignor, self._members, self._counts or {})

@@ -222,7 +222,7 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the sealed batches of a queue whose first record was added at or before `moment`."""
+        """Return each sealed batch of a queue, if the first record of the batch was added at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 

@@ -319,7 +319,7 @@ def _wait(result: BatchResult, timeout: float | None) -> None:
 
 
 def _ranges(piece: BatchSlice) -> list[Range]:
-    """Return the offsets at which the broker has written the records of a slice.
+    """Return the offsets at which the broker has written the records of a slice (`BatchSlice`).
 
     Usually, the result is one range. If the batch was split, the records can be in several ranges.
     """
@@ -335,7 +335,7 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield each failure of a slice, together with the index of the first record in the failed part.
+    """Yield each failure of a slice (`BatchSlice`), together with the index of the first record in the failed part.
 
     A slice has more than one failure only if its batch was split, and several parts of the batch have failed.
     """

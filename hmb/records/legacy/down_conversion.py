@@ -166,7 +166,7 @@ class DownConversion:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run, which have at most `size` bytes together.
+        """Return the first messages of a run (`_Run`), at most `size` bytes together.
 
         A very large message becomes several memoryviews.
         """
@@ -182,7 +182,7 @@ class DownConversion:
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield all runs in the region. Stop before an incomplete batch."""
+        """Yield all runs (`_Run`) in the region. Stop before an incomplete batch."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -216,7 +216,10 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs in `view`, whose first byte is at `position` of the file. Stop before an incomplete batch."""
+    """Yield the runs (`_Run`) in `view`, whose first byte is at `position` of the file.
+
+    Stop before an incomplete batch.
+    """
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
         if view[end + MAGIC_POSITION] > magic:

@@ -82,9 +82,10 @@ class Message(_Header):
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Decode the header of the message at `position`. The buffer may end before the message ends.
+        """Decode the header of the message at `position`.
 
-        Raises CORRUPT_MESSAGE if the buffer does not contain the complete header of a message.
+        The buffer must contain the header, but not the whole message. Raises CORRUPT_MESSAGE if the buffer does not
+        contain the complete header of a message.
         """
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
