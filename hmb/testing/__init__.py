@@ -35,7 +35,8 @@ Read in this order:
 16. `errors.py`     the exceptions
 """
 
-# Type checkers treat any name TYPE_CHECKING as true. The standard constant is in `typing`, whose import takes 3 ms.
+# Type checkers treat any name TYPE_CHECKING as true. This module does not import the standard constant from `typing`,
+# because the import takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock

@@ -56,7 +56,7 @@ MS = timedelta(milliseconds=1)
 
 
 class _TaskRun(NamedTuple):
-    """The next run of a periodic task during an advance."""
+    """The next run of a periodic task while `advance` moves the clock."""
 
     at: int  # the time of the run, in ms after the start of the advance
     number: int  # If two tasks run at the same time, the task with the lower number runs first.
@@ -155,7 +155,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return the first run of each periodic task in an advance by `length` ms, as a heap that is sorted by time."""
+        """Return the first run of each periodic task while the clock moves by `length` ms, as a heap sorted by time."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:

@@ -191,7 +191,8 @@ def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> l
     """Return the topics of a request. If the request means all topics, return all topics of the broker.
 
     A list that is null means all topics. In Metadata 0, an empty list also means all topics. ConsumerGroupHeartbeat
-    (KIP-848) is an exception: null means "unchanged", so return an empty list. Its topics have an id but no name.
+    (KIP-848) is an exception: null means "unchanged", so return an empty list. The function recognizes this request by
+    its topics, which have no name.
     """
     struct = _item_struct(field)
     is_empty_metadata = context.header.api_key == ApiKey.METADATA and context.version == 0 and not items

@@ -42,7 +42,7 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Run `work`. Return how much smaller `measure(log)` is afterwards, for each log whose measure has changed."""
+    """Run `work`. For each log whose `measure(log)` has changed, return by how much it is smaller afterwards."""
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()
     differences = {name: size - measure(log) for name, (log, size) in before.items()}

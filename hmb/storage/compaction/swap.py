@@ -8,12 +8,12 @@ A swap has four steps:
 4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
 
 If the broker crashes during a swap, it finds these files at its next start:
-- If `.cleaned` or `.swap` files exist, but no `.log.swap` file: the crash has interrupted step 1 or 2. The broker
-  removes these files, and the log keeps the old segments.
-- If a `.log.swap` file exists: the crash has interrupted step 3 or 4. The broker removes the old segments, and removes
-  the suffix `.swap` from the names of the new files. The manifest contains the range of offsets that the new segment
-  replaces. The old segments are the segments whose base offset is in this range. If the manifest does not contain this
-  range, the range ends at the end of the new segment.
+- If `.cleaned` or `.swap` files exist, but no `.log.swap` file: the crash has interrupted step 1 or 2, before the new
+  segment was complete. The broker removes these files, and the log keeps the old segments.
+- If a `.log.swap` file exists: the crash has interrupted step 3 or 4, when the new segment was already complete. The
+  broker removes the old segments, and removes the suffix `.swap` from the names of the new files. The manifest contains
+  the range of offsets that the new segment replaces. The old segments are the segments whose base offset is in this
+  range. If the manifest does not contain this range, the range ends at the end of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

@@ -1,10 +1,10 @@
 """Opening a log: when the broker starts, it finds the log's segments, its end, and the state of its producers.
 
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
-manifest shows whether another process has changed a file after the stop (manifest.py). After a kill or a power cut, the
-broker also checks all batches of the active segment (checking.py) and rebuilds its indexes, because the manifest does
-not contain the final size of this segment. If Kafka wrote the directory, it has no manifest. In this case, the broker
-checks each segment that ends after the recovery point.
+manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py). After a
+kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its indexes,
+because the manifest does not contain the final size of this segment. If Kafka wrote the directory, it has no manifest.
+In this case, the broker checks each segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
@@ -14,13 +14,13 @@ If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. After a power
   cut, any unsynced pages may be missing, so intact batches may follow the damaged bytes. But a log must not contain a
   later record without the earlier records, because the later record may depend on the earlier records. So the log ends
-  at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to
-  `<base offset>.log.<position>.cut`.
+  at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to `<base
+  offset>.log.<position>.cut`.
 
 The offsets of two neighboring segments may have a gap, because compaction has removed the last records of the first
-segment. But a gap may also mean that a segment file is lost. To distinguish these cases, the manifest stores for each
-segment the base offset of the next segment. For example, the manifest stores 200 as the next base offset, but the next
-file is segment 300. So segment 200 is lost.
+segment. But a gap may also mean that a segment file is lost. To distinguish these cases, the manifest (a list of all
+segments) stores for each segment the base offset of the next segment. For example, the manifest stores 200 as the next
+base offset, but the next file is segment 300. So segment 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
 offset 220 were on disk. The process is killed. Damage at offset 50 or 210 is below the recovery point, so the broker
