@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any
     ) -> Any:
-        """Run the command with these arguments. In standalone mode, end the process with the exit code."""
+        """Run the command with these arguments. In click's standalone mode, end the process with the exit code."""
         prepare_streams()
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **options)

@@ -1,8 +1,8 @@
 """`hmb lab`: exercises that teach how a broker works.
 
 `hmb lab start 4` creates the folder lab-04 in the current folder. After that, other commands such as `hmb lab check 4`
-work in three places: in the same current folder, inside lab-04, and inside the folder of another lab, for example
-lab-05. Each lab has a second exercise, which the option `--second` selects.
+work in three places: in the folder that contains lab-04, inside lab-04, and inside the folder of another lab, for
+example lab-05. Each lab has a second exercise, which the option `--second` selects.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def failed_call(error: BaseException) -> str:
 
 
 def value_of(argument: ast.expr, frame: FrameType) -> str:
-    """Return the value of an argument in a call of the check, shortened if it is long."""
+    """Return the value of an argument of a call in the check. A long value is shortened."""
     source = ast.unparse(argument)
     try:
         starred = isinstance(argument, ast.Starred)

@@ -32,7 +32,10 @@ TEXTS = {"key.separator": b"\t", "line.separator": b"\n", "headers.separator": b
 
 
 def is_true(name: str, text: str) -> bool:
-    """Return whether the value of a property is `true`. Raises click.UsageError if it is not true or false."""
+    """Return whether the value of a property is `true`.
+
+    Raises click.UsageError if the value is neither `true` nor `false`.
+    """
     if text.lower() not in ("true", "false"):
         raise click.UsageError(f"--property {name}={text}: must be true or false")
     return text.lower() == "true"

@@ -10,8 +10,8 @@ These options of kcat and properties of Kafka say how a line is divided into a k
             ignore.error    a line without its separators is a value; without ignore.error it is an error
 
 A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
-needs a parser, `hmb produce` sends each whole line as the value of a record. In this case, the function
-`kcat_line` returns None in place of a parser. The module `record_json` contains the parser for JSON.
+needs a parser, `hmb produce` sends each whole line as the value of a record. In this case, the function `kcat_line`
+returns None instead of a parser. The module `record_json` contains the parser for JSON.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ Names = Callable[["Admin", click.Context], Iterable[str]]
 
 
 def _from_broker(names: Names) -> Completion:
-    """Return a function for `shell_complete=`. It returns the broker's names that begin with the incomplete word."""
+    """Return a function for `shell_complete=`.
+
+    The returned function lists the broker's names that begin with a word.
+    """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from hmb.client import Admin

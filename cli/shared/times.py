@@ -38,7 +38,7 @@ def moment(text: str) -> int:
 
 
 def parse_time(text: str, base: int) -> int:
-    """Return the time in a text that matches TIME, in ms since 1970. Raises ValueError.
+    """Convert a text that matches TIME to a time in ms since 1970. Raises ValueError.
 
     If the text is a duration, the result is the time `base` (ms since 1970) plus this duration.
     """

@@ -230,7 +230,7 @@ def _response_to(request: WireFrame, wire: memoryview) -> WireFrame:
 
 
 def _has_request_header(frame: WireFrame) -> bool:
-    """Return whether the bytes begin with a request header. Its client id must be printable text."""
+    """Return whether the bytes begin with a request header. The client id in the header must be printable text."""
     from hmb.protocol.errors import ProtocolError
 
     try:

@@ -144,7 +144,7 @@ def isolation_level(options: SourceOptions) -> int:
 
 
 def cluster_of(options: SourceOptions) -> Cluster:
-    """Open a connection to the brokers of a query. The caller closes it."""
+    """Open a connection to the brokers of a query. The caller must close the connection."""
     settings = options.consumer
     return Cluster(
         options.bootstrap_servers, settings.get("client_id", "hmb-spark"), settings.get("request_timeout", 30.0)

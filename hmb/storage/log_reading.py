@@ -72,7 +72,7 @@ def _aborted_in(
 ) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions in `region`, a part of the first of `segments`.
 
-    All records of the region are at offsets from `offset` up to `next_offset`, without `next_offset`.
+    All records of the region are at offsets from `offset` up to `next_offset` - 1.
     """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()

@@ -202,7 +202,8 @@ class Rebalance:
     def tick(self, now: int) -> None:
         """Act on each deadline that has passed.
 
-        At the join deadline, start the next generation. At the sync deadline, start the next rebalance.
+        If the deadline for JoinGroup has passed, start the next generation. If the deadline for SyncGroup has passed,
+        start the next rebalance.
         """
         if self._join_deadline is not None and self._join_deadline <= now:
             self._on_join_deadline(now)

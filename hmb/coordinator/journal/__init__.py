@@ -7,7 +7,8 @@ the same data directory.
 A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
 for each commit would be slow, so commits that arrive at the same time share one batch and one sync. This technique is
 called *group commit*. The journal has two methods for it:
-    enqueue   adds records to the queue of the partition, without I/O, so a caller can hold the lock of a group.
+    enqueue   adds records to the queue of the partition. It does no I/O, so a thread can call it while the thread
+              holds the lock of a group.
     write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
               one batch, syncs, and calls `apply` of each entry in the order of the queue. If this thread has written
               the records of other threads, these threads then return without I/O.

@@ -21,7 +21,7 @@ never jumps. The function `clock` returns the time in ms since 1970.
 Invariants:
 - A partition is in `assigned` or `revoking` of at most one member.
 - The epoch of a member is at most the assignment epoch.
-- If the coordinator restores a group from its stored records, the result is equal to the group that wrote the records.
+- If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
 Two features are not implemented: members that use the classic protocol in a KIP-848 group (online migration), and
 assignments that use the racks of the members.

@@ -14,8 +14,8 @@ The rows of a task pass through these modules, from left to right:
                                                           once: the same, in one transaction
 
 Example: a task has 100 rows for the topic "weather". Its worker dies when 60 rows are written, and Spark runs the task
-again. If the query writes at least once, the topic then contains 160 records. If it writes exactly once, a consumer
-that skips aborted transactions (`read_committed`) reads 100 records.
+again. If the query writes at least once, the topic then contains 160 records. If the query writes exactly once, a
+consumer that skips aborted transactions (`read_committed`) reads 100 records.
 
 Read in this order:
     sink     the writers that Spark calls

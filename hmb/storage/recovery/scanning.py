@@ -57,8 +57,8 @@ def checked_batches(
     All records below the offset `upper_limit` are on disk. `upper_limit` is the base offset of the next segment. For
     the last segment, it is the recovery point. If `upper_limit` is None, the limit is unknown. The check begins at
     `start`, which is the position and the offset of a batch. If `start` is None, the check begins at the file's first
-    batch. If `may_go_on` is False, a batch after a gap is damaged if it contains offsets at or above `upper_limit`.
-    Raises OSError.
+    batch. If `may_go_on` is False, a batch after a gap must end below `upper_limit`; otherwise it is damaged. Raises
+    OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_go_on or upper_limit is None else upper_limit
