@@ -4,11 +4,21 @@ A user's mistake, a lost record and an internal error have different exception c
 differently to each of them:
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
 - `UserCodeError`: a function of the user raised an exception. The function would raise again, so the topology stops.
+  An exception of a sink can also have a temporary cause, such as a database that restarts (`can_pass`). The runner
+  then starts the sink again.
 - `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
 - `StaleEpochError`: a processor of an older epoch tried to write. The store refuses the write, and the processor ends.
 """
 
 from __future__ import annotations
+
+import sqlite3
+
+from hmb.client import KafkaError
+
+# The errors of PEP 249 with a cause outside of the program. Each database module has its own classes with these names.
+DATABASE_OUTAGES = {"OperationalError", "InterfaceError"}
+PRIMARY_CODE = 0xFF  # the bits of an SQLite error code that contain the primary code
 
 
 class HailstormError(Exception):
@@ -40,3 +50,17 @@ class StaleEpochError(HailstormError):
 
 class CodecError(HailstormError):
     """A value cannot be encoded, or bytes cannot be decoded."""
+
+
+def can_pass(error: BaseException) -> bool:
+    """Return whether a call that raised `error` may succeed later, although the program does not change.
+
+    An operating system, a broker or a database raises such an error, for example while it restarts. SQLite also raises
+    OperationalError for mistakes in a statement ("no such table"). These errors have the code SQLITE_ERROR, and do not
+    pass.
+    """
+    if isinstance(error, OSError | KafkaError):
+        return True
+    if getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_ERROR:
+        return False
+    return not DATABASE_OUTAGES.isdisjoint(each.__name__ for each in type(error).__mro__)

@@ -18,6 +18,12 @@ a crash, the bolts do not send outputs below the clock of the snapshot again.
 A `TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` has targets for SQLite, for any DB-API
 connection, and for a topic.
 
+**Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception can end.
+Hailstorm supposes this of OSError, KafkaError, and the exceptions OperationalError and InterfaceError of a database.
+The runner then starts the sink again, and the sink repeats the outputs above the last snapshot. Every other exception
+ends the topology, and so does an SQL statement with a mistake. If `write` uses a library with other exceptions for
+outages, let `write` catch them and raise OSError.
+
 Source: Hailstorm, chapter 3.5, "Sinks".
 """
 
@@ -37,16 +43,17 @@ HeldTuple = tuple[TopicPartition, int, Any]  # an output that is not written yet
 class Target(Protocol):
     """An outside system that stores outputs and a clock in one transaction. Only one thread may use it."""
 
-    def open(self, sink: str, epoch: int) -> Clock | None:
-        """Prevent writes of older epochs of this sink instance, and return the clock of the last transaction.
+    def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
+        """Prevent writes of earlier starts of this sink instance, and return the clock of the last transaction.
 
-        Return None if no transaction has committed.
+        Return None if no transaction has committed. `topology` and `sink` are the names of the topology and of the sink
+        instance. `start` is the clock at which the sink starts now.
         """
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
         """Commit the outputs and the clock in one transaction.
 
-        Raises StaleEpochError if a newer epoch has opened the target.
+        Raises StaleEpochError if a later start of the sink instance has opened the target.
         """
 
     def close(self) -> None:

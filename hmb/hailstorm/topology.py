@@ -230,6 +230,11 @@ class Processor:
         """
         return not isinstance(self.node.runs, Spout) or self.node.runs.event_time is not None
 
+    @property
+    def holds_outputs(self) -> bool:
+        """Whether this processor is a sink that writes its outputs only when a snapshot is complete."""
+        return isinstance(self.node.runs, HeldBackSink | TransactionalSink)
+
 
 class Processors:
     """All processors of a topology, for the partitions that exist.

@@ -9,14 +9,19 @@ target already contains the outputs at or below K, and three cases exist:
     K below C     the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
     K equal to C  nothing is missing
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
+
+The sink compares clocks, not epochs. An epoch is a number of one snapshot store, so a new store begins with epoch 1
+again. With an empty store, a sink can therefore continue if its target contains no outputs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hmb.hailstorm.clock import Clock
-from hmb.hailstorm.errors import SnapshotError
+from hmb.hailstorm.errors import HailstormError, SnapshotError, UserCodeError, can_pass
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.bolts import SaveRequest
@@ -42,7 +47,7 @@ class SinkMachine:
         self.marks = LowWaterMarks(processors.upstreams[processor.name], start)
         self.held = HeldOutputs()
         self.received = self.refused = self.written = 0  # numbers of tuples
-        self._start = start
+        self._topology, self._start = processors.topology.name, start
         self._target: Target | None = None
         self._completed: Clock | None = None
         self._desired: Clock | None = None
@@ -55,12 +60,13 @@ class SinkMachine:
     def open(self, snapshot: Clock | None) -> None:
         """Open the target, and write the restored outputs. `snapshot` is the clock of the restored snapshot, or None.
 
-        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts. `open` does not
-        catch the exceptions of the target.
+        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts, UserCodeError if
+        the target raises an exception that cannot pass.
         """
         if isinstance(self.sink, TransactionalSink):
-            self._target = self.sink.target()
-            reached = self._target.open(self.name, self.epoch)
+            with self._named_errors("target", lambda: "the start of the sink"):
+                self._target = self.sink.target()
+                reached = self._target.open(self._topology, self.name, self._start)
             if reached is not None:
                 self._check_not_ahead(reached)
                 self.held = self.held.after(reached)
@@ -81,20 +87,15 @@ class SinkMachine:
     def receive(self, payloads: Payloads) -> None:
         """Write the tuples of an upstream processor, or hold them back.
 
-        An exception of the user's function is raised unchanged.
+        Raises UserCodeError if `write` raises an exception that cannot pass. An exception that can pass is raised
+        unchanged.
         """
         if payloads.epoch != self.epoch:
             self.refused += len(payloads)
             return
         self.received += len(payloads)
-        if isinstance(self.sink, Sink):
-            for item in payloads.tuples:
-                self.sink.write(item)
-            self.written += len(payloads)
-        elif isinstance(self.sink, IdempotentSink):
-            for name, item in zip(payloads.ids(), payloads.tuples, strict=True):
-                self.sink.write(name, item)
-            self.written += len(payloads)
+        if isinstance(self.sink, Sink | IdempotentSink):
+            self._write_at_once(payloads)
         else:
             self.held.add(payloads)
         self.marks.advance(payloads)
@@ -114,6 +115,23 @@ class SinkMachine:
         if self._target is not None:
             self._target.close()
             self._target = None
+
+    def _write_at_once(self, payloads: Payloads) -> None:
+        begin = self.written
+
+        def origin() -> str:
+            row = self.written - begin
+            return f"{payloads.tuples[row]!r:.100} from {payloads.partition} at offset {payloads.offsets[row]}"
+
+        with self._named_errors("write", origin):
+            if isinstance(self.sink, Sink):
+                for item in payloads.tuples:
+                    self.sink.write(item)
+                    self.written += 1
+            elif isinstance(self.sink, IdempotentSink):
+                for name, item in zip(payloads.ids(), payloads.tuples, strict=True):
+                    self.sink.write(name, item)
+                    self.written += 1
 
     def _save_if_eligible(self) -> None:
         """Request a save of the outputs that the sink holds back, up to the clock of the requested snapshot.
@@ -135,10 +153,11 @@ class SinkMachine:
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return
         outputs = self.held.up_to(clock)
-        if self._target is not None:
-            self._target.write(outputs.tuples, clock)
-        elif len(outputs) and isinstance(self.sink, HeldBackSink):
-            self.sink.write(outputs.tuples, clock)
+        with self._named_errors("write", lambda: f"{len(outputs)} outputs up to {clock}"):
+            if self._target is not None:
+                self._target.write(outputs.tuples, clock)
+            elif len(outputs) and isinstance(self.sink, HeldBackSink):
+                self.sink.write(outputs.tuples, clock)
         self.written += len(outputs)
         self.held = self.held.after(clock)
         self._completed = clock
@@ -149,5 +168,16 @@ class SinkMachine:
             raise SnapshotError(
                 f"{self.name}: the target has outputs up to {reached}, the snapshots only up to {self._start}: "
                 "the snapshot store was lost or exchanged. Restore it. To compute everything again, delete the outputs "
-                "in the target and its clock: in a database the sink's row of the table hailstorm_clock"
+                f"in the target and its clock: in a database the row {self._topology}/{self.name} of the table "
+                f"hailstorm_clock, for a topic the group hailstorm-{self._topology}-{self.name}"
             )
+
+    @contextmanager
+    def _named_errors(self, function: str, origin: Callable[[], str]) -> Iterator[None]:
+        """If the user's code raises an exception that cannot pass, raise UserCodeError with the name of this sink."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, HailstormError) or can_pass(error):
+                raise
+            raise UserCodeError(self.name, function, origin(), error) from error

@@ -3,10 +3,11 @@
 The program reads one line of JSON from its standard input. The line names the processors that the worker process has to
 run:
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
-     "store": "/path/of/snapshots", "settings": {...}}
+     "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 
-When the topology has ended, the program ends with exit code 0. If a processor crashes, the program prints the reason on
-one line and ends with exit code 1. The parent process then starts the program again. When the parent process ends, the
+When the topology has ended, the program ends with exit code 0. If a processor crashes, the program writes the reason to
+the pipe with the file descriptor `reason`, and ends with exit code 1. The parent process then starts the program again.
+The standard output belongs to the user's code, for example to a sink that prints. When the parent process ends, the
 standard input of the program is closed, and the program ends, too. No worker process therefore survives its parent.
 """
 
@@ -19,10 +20,10 @@ import signal
 import sys
 import threading
 
-from hmb.hailstorm.errors import HailstormError
+from hmb.hailstorm.errors import HailstormError, can_pass
 from hmb.hailstorm.reference import load_topology
 from hmb.hailstorm.registry import RemoteRegistry
-from hmb.hailstorm.runners.processes import ENDED_BY_PARENT
+from hmb.hailstorm.runners.processes import ENDED_BY_PARENT, MAX_REASON
 from hmb.hailstorm.runners.single import serve
 from hmb.hailstorm.runners.worker import decoded_settings
 from hmb.hailstorm.snapshots import open_store
@@ -39,6 +40,11 @@ def end_with_the_parent() -> None:
     threading.Thread(target=wait, name="hailstorm-parent", daemon=True).start()
 
 
+def report(pipe: int, reason: str) -> None:
+    """Send the parent the reason why this process ends. A longer reason than the pipe can hold is cut off."""
+    os.write(pipe, reason.encode(errors="replace")[:MAX_REASON])
+
+
 def main() -> int:
     """Run the processors that standard input names, and return the exit code."""
     # Ctrl-C sends SIGINT to the parent and to all workers, and a service manager can send SIGTERM to all of them. The
@@ -52,12 +58,14 @@ def main() -> int:
     try:
         topology, store = load_topology(request["topology"]), open_store(request["store"])
         serve(topology, request["processors"], decoded_settings(request["settings"]), store, registry)
-    except (HailstormError, OSError) as error:
-        print(f"{type(error).__name__}: {error}", flush=True)
+    except HailstormError as error:
+        report(request["reason"], str(error))
         return 1
     except Exception as error:
-        print(f"{type(error).__name__}: {error}", flush=True)
-        raise
+        report(request["reason"], f"{type(error).__name__}: {error}")
+        if not can_pass(error):
+            raise
+        return 1
     finally:
         registry.close()
     return 0

@@ -154,8 +154,12 @@ class Runner:
     def _are_processors_running(self) -> bool:
         raise NotImplementedError
 
-    def _processor_error(self) -> Exception | None:
-        """Return the exception of a processor that crashed and was not started again, or None."""
+    def _processor_error(self) -> HailstormError | None:
+        """Return the error of a processor that crashed and was not started again, or None."""
+        raise NotImplementedError
+
+    def _unfinished(self) -> list[str]:
+        """Return the names of the processors that did not end by themselves, so that the runner had to end them."""
         raise NotImplementedError
 
     def _replace_silent(self, names: list[str]) -> None:
@@ -188,6 +192,10 @@ class Runner:
             raise HailstormError(master.error)
         if error is not None:
             raise error
+        holding = [name for name in self._unfinished() if self.processors.by_name[name].holds_outputs]
+        if holding and master.completed is not None:
+            what = f"{', '.join(holding)} did not end in time, so the last outputs may be missing"
+            raise HailstormError(f"{what}. The topology writes them at its next start")
         states = saved_states(self.processors, self.store)
         late = late_tuples(self.processors, self.store)
         return RunResult(master.completed, states, self.snapshots, master.epoch, late)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -32,19 +33,27 @@ from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Topology
 
 LOGGER = logging.getLogger(__name__)
+MAX_REASON = 1 << 16  # bytes; the capacity of a pipe
 ENDED_BY_PARENT = 3  # the exit code of a worker whose standard input was closed
 END_TIMEOUT = 10.0  # seconds in which a worker must end before the parent process kills it
 
 
 class WorkerProcess:
-    """A worker process. When one of its processors crashes, the worker prints the reason on one line, and ends."""
+    """A worker process. When one of its processors crashes, the worker writes the reason into a pipe, and ends.
+
+    The worker uses the standard output of this process, because a sink may print its tuples.
+    """
 
     def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:
         self.names, self._request = names, request
+        self._reason: str | None = None  # what the worker wrote into the pipe; None until this process has read it
+        self._pipe, writing_end = os.pipe()
+        os.set_blocking(self._pipe, False)
         command = [sys.executable, "-m", "hmb.hailstorm.runners"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing_end])
+        os.close(writing_end)
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.write(json.dumps({**request, "reason": writing_end}).encode() + b"\n")
         self.process.stdin.flush()  # The worker ends when this pipe is closed, so the pipe stays open.
 
     @property
@@ -53,11 +62,15 @@ class WorkerProcess:
         return self.process.poll()
 
     def why(self) -> str:
-        """Return the reason why the worker ended: its last printed line, the signal, or the exit code."""
-        assert self.process.stdout is not None
-        printed = "" if self.process.stdout.closed else self.process.stdout.read().decode(errors="replace").strip()
+        """Return the reason why the worker ended: the reason that it wrote, the signal, or the exit code."""
+        if self._reason is None:
+            try:
+                self._reason = os.read(self._pipe, MAX_REASON).decode(errors="replace")
+            except BlockingIOError:  # A process that the user's code has started still has the pipe open.
+                self._reason = ""
+            os.close(self._pipe)
         code = self.process.returncode
-        return printed.splitlines()[-1] if printed else f"signal {-code}" if code < 0 else f"exit code {code}"
+        return self._reason or (f"signal {-code}" if code < 0 else f"exit code {code}")
 
     def successor(self) -> WorkerProcess:
         """Start a new worker with the same processors."""
@@ -65,7 +78,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         """End the worker, and close the pipes to it."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
         if self.process.stdin.closed:
             return
         self.process.stdin.close()
@@ -74,7 +87,7 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.process.stdout.close()
+        self.why()  # This call closes the pipe.
 
 
 class ProcessRunner(Runner):
@@ -126,6 +139,9 @@ class ProcessRunner(Runner):
     def _are_processors_running(self) -> bool:
         return any(worker.exit_code is None for worker in self.workers)
 
-    def _processor_error(self) -> Exception | None:
+    def _processor_error(self) -> HailstormError | None:
         failed = (worker for worker in self.workers if worker.exit_code not in (0, ENDED_BY_PARENT))
-        return next((HailstormError(f"a worker failed at the end: {worker.why()}") for worker in failed), None)
+        return next((HailstormError(worker.why()) for worker in failed), None)
+
+    def _unfinished(self) -> list[str]:
+        return [name for worker in self.workers if worker.exit_code == ENDED_BY_PARENT for name in worker.names]

@@ -10,6 +10,10 @@ If the user's code raises an exception, the processor publishes it as the `failu
 the same with every other error that a restart does not repair. The negotiator then ends the topology. Any other
 exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator begins
 a new epoch, and the runner starts the processor again.
+
+At the end of the topology, no restart follows. A sink that holds outputs back writes the last ones only when the
+topology has ended. If this write fails, the exception ends the thread, and the runner reports it as the error of the
+run.
 """
 
 from __future__ import annotations
@@ -36,13 +40,11 @@ from hmb.hailstorm.runners.settings import RunSettings
 from hmb.hailstorm.runners.transport.mailbox import SaveNotice
 from hmb.hailstorm.runners.transport.partition_reader import PartitionReader
 from hmb.hailstorm.runners.transport.post import BrokenChannelError, Post
-from hmb.hailstorm.sink import HeldBackSink, TransactionalSink
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processor, Processors
 
 LOGGER = logging.getLogger(__name__)
-HOLDING = (HeldBackSink, TransactionalSink)  # sinks that write when a snapshot is complete
 FIGURES_INTERVAL = 0.5  # seconds between two reports of figures
 IDLE_TIMEOUT = 0.25  # seconds that a processor waits for work before it checks its session
 NODE_TIMEOUT = 30.0  # seconds that a restarted processor waits until the node of its previous thread disappears
@@ -106,9 +108,9 @@ class ProcessorThread(threading.Thread):
         except StaleEpochError:
             raise
         except HailstormError as error:
-            if isinstance(error, SessionExpiredError):
+            if isinstance(error, SessionExpiredError) or self.has_ended:
                 raise
-            LOGGER.error("%s", error)
+            LOGGER.debug("%s", error)  # The runner reports the error to the user.
             self._failure = str(error)
         self._flush()
 
@@ -135,6 +137,9 @@ class ProcessorThread(threading.Thread):
             work()
 
     def _observe(self, master: MasterState) -> None:
+        if master.phase is MasterPhase.ENDED:
+            self._observe_end(master)
+            return
         if self._failure is None:
             self._participant.observe(master)
         machine = self._participant.machine
@@ -145,13 +150,23 @@ class ProcessorThread(threading.Thread):
                 self._reader.seek(machine.position, is_first_start=not has_snapshot)
         if master.phase is MasterPhase.INITIALIZE:
             self._failure = None
-        if master.phase is MasterPhase.ENDED:
-            self.has_ended = True
-            if master.error is None and machine is None and isinstance(self._processor.node.runs, HOLDING):
-                self.error = HailstormError(
-                    f"{self._processor.name} crashed after the last snapshot: "
-                    "the topology writes the last outputs at its next start"
-                )
+
+    def _observe_end(self, master: MasterState) -> None:
+        """Let a sink write its last outputs.
+
+        Raises HailstormError if the processor has failed, or if the sink does not write its last outputs.
+        """
+        self.has_ended = True
+        name, next_start = self._processor.name, "The topology writes the last outputs at its next start"
+        if self._failure is not None:
+            raise HailstormError(self._failure)
+        if self._participant.machine is None and master.completed is not None and self._processor.holds_outputs:
+            raise HailstormError(f"{name} crashed after the last snapshot. {next_start}")
+        try:
+            self._participant.observe(master)
+        except Exception as error:
+            why = error if isinstance(error, HailstormError) else f"{name}: {type(error).__name__}: {error}"
+            raise HailstormError(f"the last outputs are not written: {why}. {next_start}") from error
 
     def _receive(self, payloads: Payloads) -> None:
         machine = self._participant.machine

@@ -4,9 +4,14 @@ Some crashes have a temporary cause, for example a broker that restarts. The cra
 epoch, and the topology makes progress. Other crashes repeat at the same record, and the topology makes no progress. A
 topology makes progress when its newest complete clock changes. The runner therefore counts only the restarts after the
 last change of this clock.
+
+The crash of one processor can make another processor crash, for example because its snapshot belongs to an epoch that
+has ended. The error message therefore contains the most frequent reason, not the last one.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.master import MasterState
@@ -22,8 +27,13 @@ class RestartLimit:
     def __init__(self, limit: int | None) -> None:
         self.problem: str | None = None
         self._limit = limit
-        self._count = 0
+        self._reasons: Counter[str] = Counter()  # reason -> number of restarts
         self._completed: Clock | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of restarts since the last complete snapshot."""
+        return self._reasons.total()
 
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
@@ -31,7 +41,9 @@ class RestartLimit:
         # A negotiator that has just started knows no complete clock yet, so `completed` is None. The value None is no
         # progress, so the count continues.
         if completed is not None and completed != self._completed:
-            self._completed, self._count = completed, 0
-        self._count += 1
-        if self._limit is not None and self._count > self._limit:
-            self.problem = f"{self._count} restarts without progress; the last because {why}"
+            self._completed = completed
+            self._reasons.clear()
+        self._reasons[why] += 1
+        if self._limit is not None and self.count > self._limit:
+            ((reason, _),) = self._reasons.most_common(1)
+            self.problem = f"{self.count} restarts without progress, most often because {reason}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
+from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.runners.base import Runner
 from hmb.hailstorm.runners.processor_thread import ProcessorThread
 from hmb.hailstorm.runners.settings import RunSettings
@@ -43,8 +44,15 @@ class ThreadRunner(Runner):
     def _are_processors_running(self) -> bool:
         return any(thread.is_alive() for thread in self.threads.values())
 
-    def _processor_error(self) -> Exception | None:
-        return next((thread.error for thread in self.threads.values() if thread.error is not None), None)
+    def _processor_error(self) -> HailstormError | None:
+        for name, thread in self.threads.items():
+            if thread.error is not None:
+                crash = HailstormError(f"{name} crashed while the topology ended: {thread.error!r}")
+                return thread.error if isinstance(thread.error, HailstormError) else crash
+        return None
+
+    def _unfinished(self) -> list[str]:
+        return [name for name, thread in self.threads.items() if thread.is_alive() or not thread.has_ended]
 
     def _start(self, processor: Processor) -> ProcessorThread:
         thread = self.processor_thread(

@@ -48,11 +48,15 @@ class Worker:
             thread.start()
 
     def wait(self) -> None:
-        """Wait until the topology has ended. If a processor crashes, raise its exception."""
+        """Wait until the topology has ended. If a processor crashes, raise its exception.
+
+        If a processor fails while the topology ends, raise its exception after the other processors have ended,
+        because they may still write their last outputs.
+        """
         while any(thread.is_alive() for thread in self.threads):
-            self._raise_crash()
+            self._raise_crash(thread for thread in self.threads if not thread.has_ended)
             time.sleep(LOOK_INTERVAL)
-        self._raise_crash()
+        self._raise_crash(self.threads)
 
     def close(self) -> None:
         """End all threads of this worker, without a last snapshot."""
@@ -69,8 +73,9 @@ class Worker:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _raise_crash(self) -> None:
-        for thread in self.threads:
+    @staticmethod
+    def _raise_crash(threads: Iterable[ProcessorThread]) -> None:
+        for thread in threads:
             if not thread.is_alive() and thread.error is not None:
                 raise thread.error
 

@@ -12,7 +12,7 @@ Three targets exist:
                       and a transaction joins them; consumers read with isolation level read_committed
 
 When a new instance of a sink starts, the previous instance may still run. The target prevents writes of the previous
-instance. A database target compares the epoch in its table, and a topic target uses the producer's transactional id.
+instance. A database target counts the starts in its table, and a topic target uses the producer's transactional id.
 
 Source: the transactions of KIP-98 and KIP-447. The Hailstorm paper has no exactly-once outputs (chapter 3.5, "Sinks").
 """

@@ -1,11 +1,19 @@
 """Databases as targets: one transaction of a DB-API connection (PEP 249) writes the outputs and the clock.
 
-Besides the user's tables, the database contains the table `hailstorm_clock`, with one row for each sink:
+Besides the user's tables, the database contains the table `hailstorm_clock`, with one row for each sink instance:
     sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
+    trending/out-0             3                 [["words", 0, 1200]]
 
-When a sink starts, `open` writes the epoch of this start to the row of the sink. If the row still has the epoch of this
-start, `write` later updates the clock in this row, in the same transaction as the outputs. If a newer start has
-replaced the epoch, the older sink rolls its transaction back and ends.
+The key contains the name of the topology and the name of the sink instance, so several topologies can share a database.
+The column `epoch` counts the starts of the sink instance. It is not the epoch of the topology, which begins at 1 again
+in a new snapshot store.
+
+When a sink starts, `open` adds 1 to the epoch in its row. If the row still has this epoch, `write` later updates the
+clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the earlier sink
+instance rolls its transaction back and ends.
+
+In early development versions, the key was only the name of the sink instance, for example `out-0`. `open` gives such a
+row its new key, but only if the clock of the row names topics that this sink receives.
 """
 
 from __future__ import annotations
@@ -44,15 +52,18 @@ class DatabaseTarget:
         self._insert, self._marker = insert, MARKERS[paramstyle]
         self._sink, self._epoch = "", 0
 
-    def open(self, sink: str, epoch: int) -> Clock | None:
-        self._sink, self._epoch = sink, epoch
+    def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
+        self._sink = f"{topology}/{sink}"
         try:
-            row = self._claim()
+            cursor = self._connection.cursor()
+            cursor.execute(CREATE)
+            clock = self._claim(cursor) or self._adopt(cursor, sink, start)
+            cursor.close()
         except BaseException:
             self._connection.rollback()
             raise
         self._connection.commit()
-        return _clock(row)
+        return clock
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
         try:
@@ -63,8 +74,7 @@ class DatabaseTarget:
                 (json.dumps(clock.to_value()), self._sink, self._epoch),
             )
             if changed != 1:
-                what = f"{self._sink}: outputs of epoch {self._epoch} are refused"
-                raise StaleEpochError(f"{what}: a newer epoch has begun")
+                raise StaleEpochError(f"{self._sink}: the outputs are refused: a later start has opened the target")
             if tuples:
                 self._insert(cursor, tuples)
             cursor.close()
@@ -76,21 +86,34 @@ class DatabaseTarget:
     def close(self) -> None:
         self._connection.close()
 
-    def _claim(self) -> str | None:
-        """Write the epoch of this start to the sink's row, and return the clock in this row as JSON, or None."""
-        cursor = self._connection.cursor()
-        cursor.execute(CREATE)
-        self._execute(cursor, "SELECT epoch, clock FROM hailstorm_clock WHERE sink = ?", (self._sink,))
+    def _claim(self, cursor: Any) -> Clock | None:
+        """Begin a new epoch in the row of this sink instance, and return the clock in this row.
+
+        Add the row if it does not exist. The update comes first, because it locks the row until the end of the
+        transaction.
+        """
+        row = (self._sink,)
+        if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):
+            self._execute(cursor, "INSERT INTO hailstorm_clock VALUES (?, 1, NULL)", row)
+        self._execute(cursor, "SELECT epoch, clock FROM hailstorm_clock WHERE sink = ?", row)
+        self._epoch, clock = cursor.fetchone()
+        return _clock(clock)
+
+    def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
+        """Return the clock of a row whose key is only the name of the sink instance, and give the row its new key.
+
+        Return None if no such row exists, or if its clock contains topics that this sink does not receive. If the clock
+        is above `start`, the sink refuses to start, so the row keeps its key.
+        """
+        self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()
-        if found is None:
-            self._execute(cursor, "INSERT INTO hailstorm_clock VALUES (?, ?, NULL)", (self._sink, self._epoch))
+        clock = _clock(found[0]) if found is not None else None
+        if clock is None or not {each.topic for each in clock} <= {each.topic for each in start}:
             return None
-        newest, noted = found
-        if newest > self._epoch:
-            raise StaleEpochError(f"{self._sink}: epoch {self._epoch} is refused: epoch {newest} has begun")
-        self._execute(cursor, "UPDATE hailstorm_clock SET epoch = ? WHERE sink = ?", (self._epoch, self._sink))
-        cursor.close()
-        return str(noted) if noted is not None else None
+        if all(offset <= start.get(partition, 0) for partition, offset in clock.items()):
+            self._execute(cursor, "UPDATE hailstorm_clock SET clock = ? WHERE sink = ?", (found[0], self._sink))
+            self._execute(cursor, "DELETE FROM hailstorm_clock WHERE sink = ?", (sink,))
+        return clock
 
     def _execute(self, cursor: Any, statement: str, values: tuple[Any, ...]) -> int:
         """Run a statement, and return the number of rows that it changed."""

@@ -30,17 +30,16 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 class TopicTarget:
     """A target that writes the outputs to a topic, and commits the clock in the same transaction.
 
-    name      the name of the topology; the clock is committed as offsets of the group `hailstorm-<name>-<sink>`
-    encode    takes an output; returns the key and the value of its record
+    `encode` takes an output, and returns the key and the value of its record, as bytes or None.
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, name: str, encode: Encode) -> None:
-        self._servers, self._topic, self._name, self._encode = bootstrap_servers, topic, name, encode
+    def __init__(self, bootstrap_servers: str, topic: str, encode: Encode) -> None:
+        self._servers, self._topic, self._encode = bootstrap_servers, topic, encode
         self._producer: Producer | None = None
         self._group = ""
 
-    def open(self, sink: str, epoch: int) -> Clock | None:
-        self._group = f"hailstorm-{self._name}-{sink}"
+    def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
+        self._group = f"hailstorm-{topology}-{sink}"
         self._producer = Producer(self._servers, client_id="hailstorm", transactional_id=self._group)
         self._producer.init_transactions()
         with Admin(self._servers) as admin:

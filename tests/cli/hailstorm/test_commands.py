@@ -69,6 +69,17 @@ def test_worker_processes_find_a_topology_that_is_named_by_its_file(
     assert json.loads(result.stdout)["state_sizes"]["count"] == 4
 
 
+def test_a_sink_in_a_worker_process_can_print_more_than_a_pipe_holds(
+    run: Hmb, servers: str, program: Path, tmp_path: Path
+) -> None:
+    """Before a bug was fixed, the texts of such a sink were lost, and the worker stopped when a pipe was full."""
+    program.write_text(program.read_text().replace("lambda count: None", "lambda count: print(count[0] * 40_000)"))
+    options = "--until-end", "--workers", "2", "--store", str(tmp_path / "store")
+    result = run("hailstorm", "run", f"{program}:topology", "-b", servers, *options)
+    printed = [line[:3] for line in result.stdout.splitlines()]
+    assert sorted(printed) == ["beb", "beb", "not", "oro", "tot", "tot"]
+
+
 def test_check_finds_nothing_wrong_with_word_count(run: Hmb, servers: str, program: Path) -> None:
     result = run("hailstorm", "check", f"{program}:topology", "-b", servers, "--json")
     assert json.loads(result.stdout) == {"topology": "words", "records": 4, "problems": []}

@@ -150,7 +150,7 @@ def test_a_worker_that_crashes_each_time_ends_the_run_with_its_reason(
     options = settings(servers, max_restarts=1)
     with (
         ProcessRunner(topology, options, DirectorySnapshotStore(tmp_path / "s"), 2) as runner,
-        pytest.raises(HailstormError, match=r"2 restarts without progress; the last because worker \d .*Operational"),
+        pytest.raises(HailstormError, match=r"2 restarts without progress, most often because worker \d .*Operational"),
     ):
         runner.wait(100)
 

@@ -20,8 +20,8 @@ def test_the_first_complete_snapshot_is_progress() -> None:
     for completed in (None, None, 10, 10):
         limit.note(flowing(completed), "a crash")
         assert limit.problem is None
-    limit.note(flowing(10), "the last crash")
-    assert limit.problem == "3 restarts without progress; the last because the last crash"
+    limit.note(flowing(10), "another crash")
+    assert limit.problem == "3 restarts without progress, most often because a crash"
 
 
 def test_each_newer_complete_snapshot_is_progress() -> None:

@@ -14,12 +14,16 @@ import pytest
 
 import hmb
 from hmb.client import NewTopic, TopicPartition
+from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import HailstormError, StaleEpochError
 from hmb.hailstorm.runners.threads import ThreadRunner
 from hmb.hailstorm.sink import Target, TransactionalSink
 from hmb.hailstorm.snapshots import MemorySnapshotStore
+from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.targets import DatabaseTarget, SqliteTarget, TopicTarget
+from hmb.hailstorm.topology import Topology
+from tests.hailstorm.conftest import produce
 from tests.hailstorm.runners.test_threads import crashing, run, settings, trending, words
 
 P0 = TopicPartition("words", 0)
@@ -44,7 +48,9 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, servers: str) -> Iter
         with hmb.Admin(servers) as admin:
             # A broker stores committed offsets only for an existing topic.
             admin.create_topics([NewTopic(topic, 2), NewTopic("words", 1)])
-        yield lambda: TopicTarget(servers, topic, topic, encode_pair), lambda: read_topic(servers, topic)
+        yield lambda: TopicTarget(servers, topic, encode_pair), lambda: read_topic(servers, topic)
+        with hmb.Admin(servers) as admin:  # The next test has a topology of the same name, but with other topics.
+            admin.delete_groups([each.group_id for each in admin.list_groups()])
         return
     if request.param == "sqlite":
         yield lambda: SqliteTarget(path, INSERT, CREATE), lambda: read_rows(path)
@@ -78,13 +84,14 @@ def read_rows(path: Path) -> list[tuple[str, int]]:
 def test_outputs_and_clock_are_found_by_the_next_start(target: tuple[Reopen, Written]) -> None:
     reopen, written = target
     first = reopen()
-    assert first.open("out-0", 1) is None
+    assert first.open("topology", "out-0", C1) is None
     first.write([("sun", 1), ("fog", 2)], C1)
     first.write([], C2)
     first.close()
     second = reopen()
-    assert second.open("out-0", 2) == C2
-    assert second.open("out-1", 2) is None if isinstance(second, DatabaseTarget) else True
+    assert second.open("topology", "out-0", C2) == C2
+    assert second.open("topology", "out-1", C2) is None
+    assert second.open("another", "out-0", C2) is None
     second.close()
     assert sorted(written()) == [("fog", 2), ("sun", 1)]
 
@@ -92,9 +99,9 @@ def test_outputs_and_clock_are_found_by_the_next_start(target: tuple[Reopen, Wri
 def test_a_hung_sink_writes_nothing_after_a_new_start(target: tuple[Reopen, Written]) -> None:
     reopen, written = target
     old, new = reopen(), reopen()
-    old.open("out-0", 1)
+    old.open("topology", "out-0", C1)
     old.write([("sun", 1)], C1)
-    assert new.open("out-0", 2) == C1
+    assert new.open("topology", "out-0", C1) == C1
     with pytest.raises(StaleEpochError):
         old.write([("sun", 1), ("late", 9)], C2)
     new.write([("fog", 2)], C2)
@@ -105,7 +112,7 @@ def test_a_hung_sink_writes_nothing_after_a_new_start(target: tuple[Reopen, Writ
 def test_a_transaction_that_fails_leaves_nothing(target: tuple[Reopen, Written]) -> None:
     reopen, written = target
     first = reopen()
-    first.open("out-0", 1)
+    first.open("topology", "out-0", C1)
     with pytest.raises(Exception):  # noqa: B017  # each target has its own for a tuple that it cannot write
         first.write([("sun", 1), ("one value",)], C1)
     first.write([("sun", 1)], C1)
@@ -113,12 +120,73 @@ def test_a_transaction_that_fails_leaves_nothing(target: tuple[Reopen, Written])
     assert written() == [("sun", 1)]
 
 
-def test_an_older_epoch_cannot_open_a_database_again(tmp_path: Path) -> None:
-    new, old = (SqliteTarget(tmp_path / "out.db", INSERT, CREATE) for _ in range(2))
-    new.open("out-0", 2)
-    with pytest.raises(StaleEpochError, match="epoch 1 is refused: epoch 2 has begun"):
-        old.open("out-0", 1)
-    new.write([("sun", 1)], C1)
+def crashes(runner: ThreadRunner) -> int:
+    return runner.restarts.count
+
+
+@pytest.mark.parametrize("has_outputs", [False, True], ids=["unused", "used"])
+def test_an_empty_store_needs_a_target_without_outputs(
+    servers: str, make_topic: Callable[..., str], tmp_path: Path, has_outputs: bool
+) -> None:
+    """A topology that has crashed several times gets an empty snapshot store, whose epochs begin at 1 again.
+
+    If the target contains no outputs, the topology runs without a crash. Otherwise it ends at once with one error.
+    """
+    topic = make_topic([[b"sun"]])
+    sink = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
+    for _ in range(4):  # Each start of the sink adds 1 to the epoch in its row.
+        SqliteTarget(tmp_path / "out.db", INSERT, CREATE).open("trending", "sink0-0", Clock())
+    if has_outputs:
+        run(trending(topic, sink), servers)
+    with ThreadRunner(trending(topic, sink), settings(servers), MemorySnapshotStore()) as runner:
+        if has_outputs:
+            with pytest.raises(HailstormError, match=r"outputs up to .*row trending/sink0-0 of the table"):
+                runner.wait(60)
+        else:
+            runner.wait(60)
+        assert crashes(runner) == 0
+    assert read_rows(tmp_path / "out.db") == [("sun", 1)]
+
+
+def test_two_topologies_share_a_database(servers: str, make_topic: Callable[..., str], tmp_path: Path) -> None:
+    """Two topologies have sinks of the same name. Each sink finds its own clock in the common database."""
+    stores, topics = (MemorySnapshotStore(), MemorySnapshotStore()), (make_topic([[b"sun"]]), make_topic([[b"fog"]]))
+    for _ in range(2):
+        for store, topic, name in zip(stores, topics, ("first", "second"), strict=True):
+            topology = Topology(name)
+            topology.spout("words", Spout(topic))
+            target = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
+            topology.bolt("pair", Bolt.stateless(lambda word: [(word, 1)]), after="words")
+            topology.sink("out", target, after="pair")
+            run(topology, servers, store)
+            produce(servers, topic, [[b"rain"]])
+    assert sorted(read_rows(tmp_path / "out.db")) == [("fog", 1), ("rain", 1), ("rain", 1), ("sun", 1)]
+
+
+def clock_rows(path: Path) -> list[tuple[str, str]]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute("SELECT sink, clock FROM hailstorm_clock WHERE clock IS NOT NULL").fetchall()
+
+
+def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> None:
+    """Early versions used only the name of the sink as the key. Only a sink with the same topics takes the row over."""
+    path = tmp_path / "out.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE hailstorm_clock (sink VARCHAR(200) PRIMARY KEY, epoch INTEGER, clock TEXT)")
+        connection.execute("""INSERT INTO hailstorm_clock VALUES ('out-0', 7, '[["words", 0, 10]]')""")
+
+    def opened(topology: str, start: Clock) -> Clock | None:
+        target = SqliteTarget(path, INSERT, CREATE)
+        clock = target.open(topology, "out-0", start)
+        target.close()
+        return clock
+
+    assert opened("another", Clock({TopicPartition("lines", 0): 10})) is None
+    assert opened("topology", Clock({P0: 9})) == C1, "the sink refuses to start, so the row keeps its key"
+    assert clock_rows(path) == [("out-0", '[["words", 0, 10]]')]
+    assert opened("topology", C1) == C1
+    assert clock_rows(path) == [("topology/out-0", '[["words", 0, 10]]')]
+    assert opened("topology", C1) == C1
 
 
 def test_a_target_ahead_of_the_snapshots_is_refused(
@@ -151,7 +219,7 @@ def test_crashes_at_random_turns_write_each_output_once(
     assert last == result.states["count"]
 
 
-class Outage(Exception):
+class Outage(OSError):
     """Raised by a target that is not available."""
 
 
