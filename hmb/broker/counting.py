@@ -98,7 +98,8 @@ MEASURES: Mapping[ApiKey, Measure] = {
 # -- error codes
 
 # Where a struct contains error codes. The first value is True if the struct itself has the field `error_code`. The list
-# contains each array field whose items contain error codes, with the same description of these items.
+# contains a pair for each array field whose items contain error codes: the name of the field, and the `ErrorFields` of
+# its items.
 ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]
 
 

@@ -25,8 +25,9 @@ partitions in all sessions together. If all slots are used, the broker can remov
 session, as in Kafka. Two rules select the old session. Both rules use the time T, which is the setting
 `min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if no client has used this session for more than T.
-- Otherwise the broker looks at all sessions that were created more than T ago, and takes the session with the fewest
-  partitions. The broker removes this session if it has fewer partitions than the new session.
+- If clients have used all sessions within T, the broker looks at all sessions that were created more than T ago, and
+  takes the session with the fewest partitions. The broker removes this session if it has fewer partitions than the new
+  session.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """

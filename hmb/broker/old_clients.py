@@ -3,9 +3,9 @@
 The module records/legacy/down_conversion.py converts one batch. The result can be empty: some batches contain only
 transaction markers, and compaction has removed all records of other batches. An old client continues at the offset
 after the last message that it has received. After an empty response, the client would therefore fetch the same offset
-again and again. Therefore the broker continues to read the log until it finds a message, or until the log ends. (If no
-message is left, Kafka up to version 3 returns the beginning of a message that does not exist. Kafka's consumer then
-stops with an error, because it assumes that this message is larger than its fetch size.)
+again and again. To prevent this, the broker continues to read the log until it finds a message, or until the log ends.
+(If no message is left, Kafka up to version 3 returns the beginning of a message that does not exist. Kafka's consumer
+then stops with an error, because it assumes that this message is larger than its fetch size.)
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the

@@ -16,7 +16,7 @@ the metadata of all outdated topics at once.
 
 Brokers learn about a new leader at different times, so a broker may send older metadata than the client has stored. If
 two brokers name different leaders, the leader with the higher *leader epoch* is correct. Since Kafka 2.8, each topic
-has an id, and newer requests contain this id instead of the name.
+has an id. Some requests contain this id instead of the topic's name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
 `Cluster` connects to another broker. The `Cluster` tries all known brokers and all bootstrap servers. Addresses that

@@ -2,7 +2,7 @@
 
 System calls are slow in Python: a thread releases the interpreter lock before each call, and must wait for the lock
 after the call. The stream therefore makes few system calls. The stream first tries to receive from its non-blocking
-socket. Only if no bytes have arrived, the stream makes a second system call, which waits for bytes. If several small
+socket. If no bytes have arrived, the stream makes a second system call, which waits for bytes. If several small
 responses arrive together, the stream receives all of them with one call.
 """
 

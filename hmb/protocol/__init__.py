@@ -8,8 +8,8 @@ broker must know the layout of each version:
     header    | int16 API key | int16 version | int32 correlation id | client id |      (of a request)
     body      | the fields of this version, one after the other |
 
-For example, a client with the id "ab" requests the metadata of the topic "a". The frame has a size of 19 bytes (13 in
-hexadecimal), then the header (API key 3, version 1, correlation id 7), and then an array with one topic name:
+For example, a client with the id "ab" requests the metadata of the topic "a". The frame contains the size 19 (13 in
+hexadecimal), the header (API key 3, version 1, correlation id 7, client id), and an array with one topic name:
     00 00 00 13 | 00 03 00 01 00 00 00 07 00 02 61 62 | 00 00 00 01 00 01 61
 
 In HMB, one class declares all versions of a message. For each version, the class has a *plan*, which lists the fields

@@ -82,8 +82,8 @@ class ConfigResource(NamedTuple):
 class ConfigSynonym(NamedTuple):
     """A value of a setting, with the place where the value is stored.
 
-    `source` is this place, for example a topic. `name` is the name of the setting in this place: a topic's
-    `retention.ms` is a broker's `log.retention.ms`.
+    `source` is this place, for example a topic. `name` is the name of the setting in this place. For example, the same
+    setting is `retention.ms` for a topic and `log.retention.ms` for a broker.
     """
 
     name: str

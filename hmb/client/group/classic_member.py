@@ -14,8 +14,8 @@ member passes through these states:
     STABLE      The consumer reads its partitions.
 
 A member leaves the states UNJOINED and APPLYING only after the consumer's thread has called the rebalance listener. The
-consumer's thread calls the listener when the consumer polls. Until then, the membership thread continues to send
-heartbeats, so that a slow consumer stays a member. In JOINING and SYNCING, a request of the member waits at the
+consumer's thread calls the listener when the consumer polls. Until the consumer polls, the membership thread continues
+to send heartbeats, so that a slow consumer stays a member. In JOINING and SYNCING, a request of the member waits at the
 coordinator. This request already shows that the member is alive, so the member sends no heartbeats.
 
 A member joins again in three cases. First, the coordinator responds to a heartbeat with REBALANCE_IN_PROGRESS. Second,

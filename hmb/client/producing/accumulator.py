@@ -5,8 +5,8 @@ collects records in batches. An application thread calls `append`, which adds th
 sender thread sends the first batches of the queues.
 
 A sender thread sends a batch in three cases. The batch is full, the batch has waited for `linger` seconds, or an
-application thread waits in `flush`, in `result` or for memory. The accumulator then *seals* the batch: from now on, the
-batch gets no further record.
+application thread waits in `flush`, in `result` or for memory. In each case, the accumulator first *seals* the batch:
+after that, the batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).

@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all settings of a resource.
 
-AlterConfigs resets every setting that the request does not contain to its default value.
+If the request does not contain a setting, the broker resets this setting to its default value.
 """
 
 from hmb.protocol import fields as t

@@ -2,7 +2,7 @@
 
 The broker responds only after all members have sent JoinGroup. So the new generation begins at the same time for all
 members. The broker chooses one member as the leader, and sends the metadata of all members to the leader. The leader
-assigns the partitions. Each member then gets its assignment with a SyncGroup request.
+assigns the partitions. Then each member gets its assignment in the response to a SyncGroup request.
 """
 
 from typing import ClassVar

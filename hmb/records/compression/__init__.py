@@ -15,7 +15,7 @@ Read in this order:
 - `codecs`          the functions `compress` and `decompress`, for all codecs
 - `snappy_framing`  the format of the library snappy-java, which Kafka's clients use
 - `lz4_frame`       the LZ4 frame format, with the wrong checksum of old clients
-- `zstd_frame`      computes the bound for zstd
+- `zstd_frame`      computes the largest possible size of decompressed zstd data
 
 If you read HMB for the first time, read only `codecs`. The other modules describe details of the formats.
 """

@@ -2,8 +2,8 @@
 
 Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. This module decodes
 only *plain* batches. Nearly all batches are plain, which means:
-- The batch has at most 8192 records, and compaction has not removed any of them. So record number n has the offset
-  delta n.
+- The batch has at most 8192 records, and compaction has not removed any of them. So the records have the offset deltas
+  0, 1, 2 and so on.
 - Each record has at most 8 KB, and a key of at most 63 bytes.
 - The timestamp of a record differs from the timestamp of the first record by a few months or less.
 

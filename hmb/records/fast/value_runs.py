@@ -10,7 +10,7 @@ describes the layout. For example, this template is for values of 3 bytes:
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
 batches, so the producer must convert the records to messages. For each run, the producer stores the position at which
-the run begins. So the producer later finds the values without decoding each record.
+the run begins. With this position, the producer finds the values without decoding each record.
 """
 
 from __future__ import annotations
