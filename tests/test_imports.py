@@ -20,10 +20,11 @@ ROOT = Path(hmb.__file__).parent
 MAY_IMPORT = {
     "protocol": set(),
     "records": {"protocol"},
+    "security": {"protocol"},
     "storage": {"protocol", "records"},
     "coordinator": {"protocol", "records", "storage"},
-    "broker": {"protocol", "records", "storage", "coordinator"},
-    "client": {"protocol", "records"},
+    "broker": {"protocol", "records", "security", "storage", "coordinator"},
+    "client": {"protocol", "records", "security"},
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
     "monitoring": {"protocol", "records", "storage", "coordinator", "broker"},

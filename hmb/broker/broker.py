@@ -29,6 +29,7 @@ from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
+from hmb.broker.security.settings import listener_security, unopened_listeners
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -85,7 +86,9 @@ class BrokerServer:
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
         self._config = BrokerConfig.from_properties(properties)
-        self._listeners = parse_listeners(self._config)
+        self._listeners = parse_listeners(self._config, unopened_listeners(properties))
+        protocols = {listener.name: listener.protocol for listener in self._listeners}
+        self._security = listener_security(properties, protocols)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
         if data_dir == "":  # Path("") would be the current directory.
@@ -161,7 +164,8 @@ class BrokerServer:
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
-        self._server = Server(self._listeners, memory, descriptors.for_connections(limit), self._handlers)
+        most = descriptors.for_connections(limit)
+        self._server = Server(self._listeners, memory, most, self._handlers, self._security)
         try:
             self._open(self._server)
         except BaseException:

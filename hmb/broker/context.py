@@ -14,6 +14,7 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.request_counters import RequestCounters
+from hmb.broker.security.principals import ANONYMOUS
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -79,6 +80,7 @@ class ConnectedClient:
     is_gone: Callable[[], bool] = lambda: False  # A handler that waits calls this function periodically.
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received
+    principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
 
 

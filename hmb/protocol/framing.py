@@ -26,6 +26,8 @@ from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
 LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
+TLS_HANDSHAKE = b"\x16\x03"  # the first bytes of a connection with TLS
+TLS_HINT = "; it looks like a TLS handshake, but this listener has no TLS: connect without TLS, or to another port"
 CHUNK = 1 << 20  # bytes; a larger frame is read in chunks of this size
 Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 
@@ -67,7 +69,8 @@ def read_size(stream: Stream, max_size: int) -> int | None:
         raise ProtocolError(f"stream ends inside a frame's length, after {len(prefix)} of {_SIZE.size} bytes")
     size: int = _SIZE.unpack(prefix)[0]
     if not 0 <= size <= max_size:
-        raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size})")
+        hint = TLS_HINT if prefix.startswith(TLS_HANDSHAKE) else ""
+        raise ProtocolError(f"frame of {size} bytes (allowed are 0 to {max_size}){hint}")
     return size
 
 

@@ -31,6 +31,7 @@ from typing import Any, Self
 from hmb.broker.broker import BrokerServer
 from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
+from hmb.broker.config.names import LISTENER_PREFIX
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
 from hmb.broker.network.listeners import Listener
@@ -91,7 +92,7 @@ class Broker:
         """
         config = config or {}
         for name in config:
-            if name not in BROKER_CONFIGS:
+            if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX):
                 raise ConfigError(f"unknown setting {name!r}{nearest(name, BROKER_CONFIGS)}")
         self._config = {name: setting_text(name, value) for name, value in {**EMBEDDED_DEFAULTS, **config}.items()}
         self._address = host, port

@@ -57,7 +57,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:
-            yield ConfigDescription(key, broker.value(name), source, synonyms, read_only=not key.dynamic)
+            yield _described(key, broker.value(name), source, synonyms)
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
@@ -67,7 +67,17 @@ def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]
         if (key := BROKER_CONFIGS.get(name)) is None:
             yield _unknown(name, synonyms)
         else:
-            yield ConfigDescription(key, value, synonyms[0].source, synonyms, read_only=not key.dynamic)
+            yield _described(key, value, synonyms[0].source, synonyms)
+
+
+def _described(
+    key: ConfigKey, value: str | None, source: ConfigSource, synonyms: Sequence[Synonym]
+) -> ConfigDescription:
+    """Return the description of a broker's setting. Hide the value of a secret."""
+    if key.type is not ConfigType.PASSWORD:
+        return ConfigDescription(key, value, source, synonyms, read_only=not key.dynamic)
+    hidden = [synonym._replace(value=None) for synonym in synonyms]
+    return ConfigDescription(key, None, source, hidden, read_only=not key.dynamic, is_sensitive=True)
 
 
 def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigDescription:

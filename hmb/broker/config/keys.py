@@ -63,6 +63,8 @@ class ConfigKey:
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """Convert a text to the value of this setting. Raises ConfigError; the message contains `name`."""
         name = name or self.name
+        if self.type is ConfigType.PASSWORD:
+            return text  # An error message would contain the secret.
         check_length(text, name)
         if self.type is ConfigType.LIST:
             return self._parse_list(text, name)

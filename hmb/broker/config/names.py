@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import nearest
 
+LISTENER_PREFIX = "listener.name."  # settings for one listener (security/settings.py)
 CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
@@ -16,7 +17,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
     return [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
-        if name not in BROKER_CONFIGS
+        if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX)
     ]
 
 

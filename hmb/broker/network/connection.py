@@ -19,8 +19,10 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.gathering import ResponseQueue
 from hmb.broker.network.request_memory import RequestMemory
-from hmb.broker.network.requests import Requests
+from hmb.broker.network.requests import FIRST_REQUEST_TIMEOUT, Requests
 from hmb.broker.network.sending import STALL
+from hmb.broker.security.settings import PLAIN, ListenerSecurity
+from hmb.broker.security.tls import TlsFile, TlsSocket, certified_principal, shake_hands
 from hmb.protocol.errors import ProtocolError
 
 LOGGER = logging.getLogger(__name__)
@@ -31,8 +33,9 @@ class AcceptedConnection:
 
     Each wait has a time limit. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue
     for STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python
-    socket would cost one more system call, poll(), before each read. In addition, the server closes a connection whose
-    `deadline` has passed.
+    socket would cost one more system call, poll(), before each read. A connection with TLS has such a
+    timeout, because OpenSSL makes its system calls. In addition, the server closes a connection whose `deadline` has
+    passed.
     """
 
     def __init__(
@@ -46,17 +49,23 @@ class AcceptedConnection:
         max_request: int,
         memory: RequestMemory,
         on_close: Callable[[AcceptedConnection], None],
+        security: ListenerSecurity = PLAIN,
     ) -> None:
         self._socket = client
         self._peer = peer
         self.client = facts
         self._dispatcher = dispatcher
-        self._requests = Requests(client.fileno(), max_request, memory)
+        self._security = security
+        source = TlsFile(client, idle) if isinstance(client, TlsSocket) else client.fileno()
+        self._requests = Requests(source, max_request, memory)
         self._on_close = on_close
         self._stopping = False
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))
+        if isinstance(client, TlsSocket):
+            client.settimeout(STALL)  # TlsFile repeats this wait until the client has been idle for `idle` seconds.
+        else:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))
         self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
 
     def __str__(self) -> str:
@@ -98,6 +107,9 @@ class AcceptedConnection:
     def _run(self) -> None:
         LOGGER.info("%s connected", self._peer)
         try:
+            if isinstance(self._socket, TlsSocket):
+                shake_hands(self._socket, FIRST_REQUEST_TIMEOUT)
+                self.client.principal = certified_principal(self._socket, self._security.rules)
             self._serve()
         except (CloseConnection, ProtocolError) as error:
             LOGGER.warning("closing %s: %s", self._peer, error)

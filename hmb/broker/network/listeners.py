@@ -7,9 +7,8 @@ the listener. The broker then advertises this port.
 
 Each listener has a name and a protocol. The setting `listener.security.protocol.map` maps names to protocols. If the
 map does not contain the name of a listener, there are two cases. A name that is itself a protocol, such as SSL, has
-this protocol. Every other name has the protocol PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another
-protocol, such as SSL, its user expects encrypted connections. HMB cannot provide encrypted connections, so the broker
-refuses to start.
+this protocol. Every other name has the protocol PLAINTEXT. The module `hmb.security.protocols` describes the four
+protocols.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ import errno
 import logging
 import re
 import socket
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.keys import ConfigError
 from hmb.protocol.errors import HmbError
+from hmb.security.protocols import SecurityProtocol
 
 LOGGER = logging.getLogger(__name__)
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
@@ -33,8 +34,6 @@ ADVICE = {
     errno.EACCES: "choose a port from 1024 on with --port",
 }
 WILDCARDS = ("", "0.0.0.0", "::")
-PLAINTEXT = "PLAINTEXT"
-PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Listener:
     port: int
     advertised_host: str
     advertised_port: int
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
 
     def __str__(self) -> str:
         return f"{_bracketed(self.host)}:{self.port}"
@@ -59,17 +59,20 @@ class BindError(HmbError):
     """The error for an address on which the broker cannot accept connections. The message contains the reason."""
 
 
-def parse_listeners(config: BrokerConfig) -> list[Listener]:
-    """Return the listeners that `listeners` and `advertised.listeners` describe. Raises ConfigError."""
+def parse_listeners(config: BrokerConfig, unopened: Collection[str] = ()) -> list[Listener]:
+    """Return the listeners that `listeners` and `advertised.listeners` describe, except those in `unopened`.
+
+    Raises ConfigError.
+    """
     advertised = {
         name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
     }
     protocols = _parse_protocols(config.listener_protocols)
     listeners = []
     for name, host, port in _parse("listeners", config.listeners):
-        if (protocol := protocols.get(name, PLAINTEXT)) != PLAINTEXT:
-            problem = f"listener {name} has the protocol {protocol}, but HMB supports only PLAINTEXT"
-            raise ConfigError(problem, "listeners", config.listeners)
+        if name in unopened:
+            advertised.pop(name, None)
+            continue
         default_host = host
         if host in WILDCARDS and name not in advertised:
             default_host = socket.gethostname()
@@ -78,7 +81,8 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
                 *(default_host, name),
             )
         told_host, told_port = advertised.pop(name, (default_host, port))
-        listeners.append(Listener(name, host, port, told_host, told_port))
+        protocol = protocols.get(name, SecurityProtocol.PLAINTEXT)
+        listeners.append(Listener(name, host, port, told_host, told_port, protocol))
     if not listeners:
         raise ConfigError("name a listener, such as PLAINTEXT://127.0.0.1:9092", "listeners", config.listeners)
     if advertised:
@@ -105,9 +109,7 @@ def bind(listener: Listener) -> tuple[socket.socket, Listener]:
         advice = ADVICE.get(error.errno or 0, "choose another address with --host and --port")
         raise BindError(f"cannot listen on {listener}: {error.strerror}; {advice}") from error
     port = bound.getsockname()[1]
-    return bound, Listener(
-        listener.name, listener.host, port, listener.advertised_host, listener.advertised_port or port
-    )
+    return bound, replace(listener, port=port, advertised_port=listener.advertised_port or port)
 
 
 def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
@@ -120,18 +122,18 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
     return addresses
 
 
-def _parse_protocols(text: str) -> dict[str, str]:
+def _parse_protocols(text: str) -> dict[str, SecurityProtocol]:
     """Return a mapping from listener names to protocols, in capitals.
 
     Each protocol is also the name of a listener, so the mapping contains SSL -> SSL.
     """
-    protocols = {name: name for name in PROTOCOLS}
+    protocols = {str(each): each for each in SecurityProtocol}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):
         name, _, protocol = part.partition(":")
-        if protocol not in PROTOCOLS:
-            problem = f"{part!r} is not NAME:PROTOCOL, with one of the protocols {', '.join(PROTOCOLS)}"
+        if protocol not in SecurityProtocol.__members__:
+            problem = f"{part!r} is not NAME:PROTOCOL, with one of the protocols {', '.join(SecurityProtocol)}"
             raise ConfigError(problem, "listener.security.protocol.map", text)
-        protocols[name] = protocol
+        protocols[name] = SecurityProtocol(protocol)
     return protocols
 
 

@@ -17,6 +17,7 @@ from io import BufferedReader, FileIO
 from typing import Any, Self
 
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
+from hmb.broker.security.tls import TlsFile
 from hmb.protocol.framing import LENGTH_SIZE, read_body, read_size
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
@@ -33,10 +34,11 @@ class Requests:
     client must send the rest before `deadline`. In all other cases `deadline` is None.
     """
 
-    def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:
+    def __init__(self, source: int | TlsFile, max_request: int, memory: RequestMemory) -> None:
+        """Read from `source`: the descriptor of a socket, or the decrypted bytes of a connection with TLS."""
         # FileIO is faster than the file that socket.makefile returns, because that file runs more Python code for each
         # read.
-        self._file = _CountingFile(descriptor, "rb", closefd=False)
+        self._file = _CountingFile(source, "rb", closefd=False) if isinstance(source, int) else source
         self._stream = BufferedReader(self._file, READ_BUFFER)
         self._max_request = max_request
         self._memory = memory

@@ -1,7 +1,8 @@
 """Sends a response to a client. A response consists of bytes, regions of files, and records that must be converted.
 
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
-kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs the records in
+kernel's page cache to the socket. The broker's process never reads these bytes. There is one exception: the kernel
+cannot encrypt, so the broker reads the records itself for a connection with TLS. If an old client needs the records in
 another format (old_clients.py), the broker reads the records, converts them, and sends them in pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
@@ -19,6 +20,8 @@ from contextlib import closing
 from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
+from hmb.broker.security.tls import MOST as MOST_ENCRYPTED
+from hmb.broker.security.tls import TlsSocket
 from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
@@ -46,7 +49,8 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):
-                _send_region(client, part, limit)
+                send_region = _send_encrypted_region if isinstance(client, TlsSocket) else _send_region
+                send_region(client, part, limit)
             else:
                 _send_converted(client, part, limit)
         else:
@@ -99,6 +103,19 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
         position += sent
         if position == end:
             return
+        limit.check()
+
+
+def _send_encrypted_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
+    """Read the records in small pieces, and send each piece encrypted."""
+    file = region.file.open()
+    position, end = region.position, region.position + region.size
+    while position < end:
+        piece = os.pread(file.fileno(), min(end - position, MOST_ENCRYPTED), position)
+        if not piece:
+            raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
+        _send_bytes(client, piece, limit)
+        position += len(piece)
         limit.check()
 
 

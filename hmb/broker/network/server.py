@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.dispatch import Dispatcher, Handler
@@ -26,6 +27,8 @@ from hmb.broker.network.connection import AcceptedConnection, has_left
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
+from hmb.broker.security.settings import PLAIN, ListenerSecurity
+from hmb.broker.security.tls import encrypted
 from hmb.protocol.api_keys import ApiKey
 
 LOGGER = logging.getLogger(__name__)
@@ -42,14 +45,18 @@ class Server:
         memory: RequestMemory,
         most_connections: int,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
+        security: Mapping[str, ListenerSecurity] = MappingProxyType({}),
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
+
+        `security` contains the security of each listener. A listener that is not in it has none.
 
         Clients can connect as soon as the listeners are bound, but the server answers no request before `start` is
         called. Raises BindError.
         """
         self._memory = memory
         self._api_handlers = handlers
+        self._security = security
         self._most_connections = most_connections
         self._connections: dict[AcceptedConnection, None] = {}  # The oldest connection comes first.
         self._lock = threading.Lock()  # guards `_connections`
@@ -127,6 +134,9 @@ class Server:
                 time.sleep(ACCEPT_PAUSE)
 
     def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
+        security = self._security.get(listener.name, PLAIN)
+        if security.tls is not None:
+            client = encrypted(client, security.tls.context())
         with self._lock:
             if (reason := self._reason_to_refuse(broker.config.max_connections)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
@@ -150,6 +160,7 @@ class Server:
                 max_request=broker.config.request_max_bytes,
                 memory=self._memory,
                 on_close=self._forget,
+                security=security,
             )
             connection.thread.start()  # If no thread can start, do not put the connection into the table.
             self._connections[connection] = None

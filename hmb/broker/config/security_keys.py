@@ -1,0 +1,61 @@
+"""The declarations of the settings that concern security: TLS, SASL and authorization.
+
+The broker reads these settings when it starts (hmb/broker/security/settings.py). Each setting can have another value
+for one listener: `listener.name.internal.ssl.client.auth` applies to the listener INTERNAL only. DescribeConfigs
+never returns the value of a setting of the type PASSWORD.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.config.keys import ConfigKey
+from hmb.protocol.enums import ConfigType
+
+ONE_BROKER = "This setting has no effect, because the cluster has one broker."
+OPENSSL = "This setting has no effect: OpenSSL decides."
+
+
+def _string(name: str, default: str | None, doc: str, *choices: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.STRING, default, doc, choices=choices)
+
+
+def _list(name: str, default: str, doc: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.LIST, default, doc)
+
+
+def _password(name: str, doc: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.PASSWORD, None, doc)
+
+
+TLS = [
+    _string("ssl.keystore.location", None, "The PEM file with the broker's private key and certificates."),
+    _string("ssl.keystore.type", None, "The type of the key store. HMB reads PEM.", "PEM", "PKCS12", "JKS"),
+    _password("ssl.keystore.key", "The broker's private key as PEM text, instead of a file."),
+    _password("ssl.keystore.certificate.chain", "The broker's certificates as PEM text, instead of a file."),
+    _password("ssl.keystore.password", "This setting has no effect, because a PEM file has no password of its own."),
+    _password("ssl.key.password", "The password of the private key."),
+    _string("ssl.truststore.location", None, "The PEM file with the certificates of trusted authorities."),
+    _string("ssl.truststore.type", None, "The type of the trust store. HMB reads PEM.", "PEM", "PKCS12", "JKS"),
+    _password("ssl.truststore.certificates", "The certificates of trusted authorities as PEM text."),
+    _password("ssl.truststore.password", "This setting has no effect, because a PEM file has no password of its own."),
+    _string(
+        "ssl.client.auth", "none", "Whether a client must prove its name with a certificate.",
+        "none", "requested", "required",
+    ),
+    _list("ssl.enabled.protocols", "TLSv1.2,TLSv1.3", "The versions of TLS that clients may use."),
+    _list("ssl.cipher.suites", "", "The cipher suites of TLS 1.2 that clients may use. If it is empty: OpenSSL's."),
+    _string(
+        "ssl.principal.mapping.rules", "DEFAULT", "Rules that turn the name in a certificate into a principal's name."
+    ),
+]  # fmt: skip
+NO_EFFECT = [
+    _string("ssl.protocol", "TLSv1.3", OPENSSL),
+    _string("ssl.provider", None, OPENSSL),
+    _string("ssl.keymanager.algorithm", "SunX509", OPENSSL),
+    _string("ssl.trustmanager.algorithm", "PKIX", OPENSSL),
+    _string("ssl.secure.random.implementation", None, OPENSSL),
+    _string("ssl.endpoint.identification.algorithm", "https", ONE_BROKER),
+    _string("security.inter.broker.protocol", "PLAINTEXT", ONE_BROKER),
+    _string("sasl.mechanism.inter.broker.protocol", "GSSAPI", ONE_BROKER),
+    _string("sasl.mechanism.controller.protocol", "GSSAPI", ONE_BROKER),
+]
+SECURITY = [*TLS, *NO_EFFECT]

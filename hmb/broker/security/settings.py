@@ -1,0 +1,108 @@
+"""The security of each listener: the settings of TLS and SASL in `server.properties`.
+
+A setting can have a value for one listener, under a name with the prefix `listener.name.` and the listener's name in
+lower case. This value has precedence over the value without the prefix:
+    ssl.client.auth=none
+    listener.name.internal.ssl.client.auth=required
+
+A setting that restricts access must not be ignored, because its user relies on it. If the broker finds such a setting
+and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
+from hmb.broker.config.security_keys import SECURITY
+from hmb.broker.security.mapping_rules import MappingRule, parse_rules
+from hmb.broker.security.tls import TlsListener
+from hmb.protocol.enums import ConfigType
+from hmb.security.protocols import SecurityProtocol
+from hmb.security.stores import TlsSettingError, TlsSettings
+
+HIDDEN = "[hidden]"  # stands for a secret in error messages
+KEYS = {key.name: key for key in SECURITY}
+RESTRICTING = re.compile(
+    r"listener\.name\..*|ssl\..*|sasl\..*|.*\.sasl\..*|security\..*|authorizer\..*|principal\..*|super\.users"
+    r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|quota\..*"
+)
+PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
+
+
+@dataclass(frozen=True)
+class ListenerSecurity:
+    """The security of one listener. `tls` is None if the listener does not use TLS."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    tls: TlsListener | None = None
+    rules: Sequence[MappingRule] = (MappingRule(),)
+
+
+PLAIN = ListenerSecurity()
+
+
+def unopened_listeners(properties: Mapping[str, str]) -> set[str]:
+    """Return the names of the listeners that only Kafka's controllers use. HMB does not open them."""
+    return {name.upper() for name in split_list(properties.get("controller.listener.names", ""))}
+
+
+def listener_security(
+    properties: Mapping[str, str], protocols: Mapping[str, SecurityProtocol]
+) -> dict[str, ListenerSecurity]:
+    """Return the security of each listener. `protocols` maps the names of the listeners to their protocols.
+
+    Raises ConfigError for a wrong value, and for a setting that the broker cannot obey.
+    """
+    check_honoured(properties, {*protocols, *unopened_listeners(properties)})
+    return {name: _security_of(name, protocol, properties) for name, protocol in protocols.items()}
+
+
+def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
+    """Raise ConfigError if a setting restricts access, but the broker does not know it."""
+    for name in properties:
+        if not RESTRICTING.fullmatch(name):
+            continue
+        base = name
+        if (prefixed := PREFIX.fullmatch(name)) is not None:
+            if prefixed[1].upper() not in listeners:
+                raise ConfigError(f"the broker has no listener {prefixed[1].upper()}", name, HIDDEN)
+            base = prefixed[2]
+        if base not in KEYS:
+            problem = "HMB does not have this setting, and it may restrict access, so the broker does not start; "
+            raise ConfigError(f"{problem}remove the setting{nearest(base, KEYS)}", name, HIDDEN)
+
+
+def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the security settings of one listener, by the names without the prefix. Raises ConfigError."""
+    prefix = f"listener.name.{listener.lower()}."
+    given = {name: name for name in properties if name in KEYS}  # the name without the prefix -> the name in the file
+    given |= {base: name for name in properties if (base := name.removeprefix(prefix)) != name and base in KEYS}
+    return {base: _checked(KEYS[base], properties[name], name) for base, name in given.items()}
+
+
+def _checked(key: ConfigKey, text: str, given: str) -> str:
+    """Return the value of a setting in its normal form. Raises ConfigError, whose text does not contain a secret."""
+    return text if key.type is ConfigType.PASSWORD else str(key.parse(text, given))
+
+
+def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str, str]) -> ListenerSecurity:
+    values = values_of(name, properties)
+    if protocol.has_sasl:
+        raise ConfigError(f"listener {name} has the protocol {protocol}, but HMB has no SASL", "listeners", "")
+    tls = _tls_of(name, values) if protocol.has_tls else None
+    rules = values.get("ssl.principal.mapping.rules", "DEFAULT")
+    try:
+        return ListenerSecurity(protocol, tls, parse_rules(rules))
+    except ValueError as error:
+        raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
+
+
+def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:
+    try:
+        return TlsListener(TlsSettings.from_properties(values), values.get("ssl.client.auth", "none"))
+    except TlsSettingError as error:
+        value = HIDDEN if KEYS[error.setting].type is ConfigType.PASSWORD else values.get(error.setting, "")
+        raise ConfigError(f"listener {listener}: {error.problem}", error.setting, value) from error

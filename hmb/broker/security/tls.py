@@ -1,0 +1,182 @@
+"""TLS on the broker's side: the context of a listener, and the socket of an encrypted connection.
+
+A TLS connection begins with a *handshake*. The client sends a ClientHello, and the broker answers with its certificate.
+Both sides agree on keys, and all later bytes are encrypted. The handshake takes a few milliseconds, and the client can
+delay it. Therefore the thread of the connection makes the handshake, and not the thread that accepts connections.
+
+If a client sends plain text to a listener with TLS, the broker recognizes this from the first byte. A ClientHello
+begins with the byte 22, and a request in plain text begins with the byte 0. The broker logs the mistake in one line and
+sends a TLS alert, so that the client can report it, too.
+
+When somebody replaces the file of a certificate, the next connection uses the new certificate. `TlsListener.context`
+compares the times and sizes of the files for each new connection.
+
+The kernel cannot encrypt, so `sendfile` works for listeners without TLS only.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Sequence
+from typing import Any, cast
+
+from hmb.broker.errors import CloseConnection
+from hmb.broker.security.mapping_rules import MappingRule, distinguished_name, principal_name
+from hmb.broker.security.principals import ANONYMOUS, USER
+from hmb.security.stores import TlsSettingError, TlsSettings
+
+LOGGER = logging.getLogger(__name__)
+HANDSHAKE = 22  # the first byte of a TLS connection: the type of the record that contains the ClientHello
+UNEXPECTED_MESSAGE = bytes((21, 3, 3, 0, 2, 2, 10))  # a TLS alert: fatal, the peer has sent an unexpected message
+CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+MOST = 1 << 16  # the most bytes that one call of `send` encrypts
+
+
+class TlsListener:
+    """The TLS context of one listener. The context is made anew when a file of a store has changed."""
+
+    def __init__(self, settings: TlsSettings, client_auth: str) -> None:
+        """Load the stores. Raises TlsSettingError."""
+        self._settings = settings
+        self._client_auth = CLIENT_AUTH[client_auth]
+        self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
+        self._stamp = self._files_stamp()
+        self._context = self._new_context()
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for a new connection. If the new files are unusable, keep the old certificates."""
+        with self._lock:
+            if (stamp := self._files_stamp()) != self._stamp:
+                self._stamp = stamp
+                try:
+                    self._context = self._new_context()
+                    LOGGER.info("loaded new keys and certificates from %s", ", ".join(map(str, self._settings.files)))
+                except TlsSettingError as error:
+                    LOGGER.error("new keys or certificates are unusable, so the old ones stay in use: %s", error)
+            return self._context
+
+    def _new_context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslsocket_class = TlsSocket
+        context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+        context.verify_mode = self._client_auth
+        self._settings.apply(context)
+        if not self._settings.has_key:
+            raise TlsSettingError("ssl.keystore.location", "is missing; a listener with TLS needs a private key")
+        if self._client_auth != ssl.CERT_NONE and not self._settings.has_trust:
+            raise TlsSettingError("ssl.truststore.location", "is missing; ssl.client.auth needs trusted certificates")
+        return context
+
+    def _files_stamp(self) -> list[tuple[int, int]]:
+        stamps = []
+        for path in self._settings.files:
+            try:
+                stat = path.stat()
+                stamps.append((stat.st_mtime_ns, stat.st_size))
+            except OSError:
+                stamps.append((0, 0))
+        return stamps
+
+
+class TlsSocket(ssl.SSLSocket):
+    """An encrypted socket that can be used like a plain one in `network/sending.py`.
+
+    Only the thread of the connection reads and writes. Other threads may call `shutdown`. The method of the base class
+    would switch the encryption off, so that later bytes would be sent as plain text.
+    """
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Encrypt and send bytes, and return how many bytes were sent.
+
+        Raises BlockingIOError if the client reads nothing until the socket's timeout, like a plain socket with the
+        option SO_SNDTIMEO.
+        """
+        try:
+            return super().send(memoryview(data)[:MOST])
+        except TimeoutError as error:
+            raise BlockingIOError(str(error)) from error
+
+    def shutdown(self, how: int) -> None:
+        socket.socket.shutdown(self, how)
+
+
+class TlsFile(io.RawIOBase):
+    """The decrypted bytes of a client, as a file that counts them (see `_CountingFile` in network/requests.py)."""
+
+    def __init__(self, client: TlsSocket, idle: float) -> None:
+        self._client = client
+        self._idle = idle  # seconds
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Wait for bytes, and decrypt them into `buffer`. Return None if none arrive for `idle` seconds."""
+        waited = 0.0
+        while waited < self._idle:
+            try:
+                size = self._client.recv_into(buffer)
+            except TimeoutError:
+                waited += self._client.gettimeout() or 0
+                continue
+            self.count += size
+            return size
+        return None
+
+
+def certified_principal(client: TlsSocket, rules: Sequence[MappingRule]) -> str:
+    """Return the principal in the client's certificate, or ANONYMOUS if the client has sent no certificate.
+
+    Raises CloseConnection if no rule matches the name in the certificate.
+    """
+    certificate = client.getpeercert()
+    if not certificate:
+        return ANONYMOUS
+    name = distinguished_name(certificate)
+    if (mapped := principal_name(name, rules)) is None:
+        raise CloseConnection(f"no rule in ssl.principal.mapping.rules matches the name {name} in its certificate")
+    return f"{USER}:{mapped}"
+
+
+def encrypted(client: socket.socket, context: ssl.SSLContext) -> TlsSocket:
+    """Return an encrypted socket for a client's plain socket. `shake_hands` must be called before any other method."""
+    tls = context.wrap_socket(client, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
+    return cast(TlsSocket, tls)
+
+
+def shake_hands(client: TlsSocket, timeout: float) -> None:
+    """Make the handshake. Raises CloseConnection if the client does not use TLS, or if the handshake fails."""
+    stall = client.gettimeout()
+    client.settimeout(timeout)
+    try:
+        start = socket.socket.recv(client, 1, socket.MSG_PEEK)
+        if start and start[0] != HANDSHAKE:
+            socket.socket.send(client, UNEXPECTED_MESSAGE)
+            socket.socket.recv(client, MOST)  # If unread bytes were left, the system would reset the connection.
+            raise CloseConnection(
+                "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
+            )
+        client.do_handshake()
+    except TimeoutError:
+        raise CloseConnection(f"it did not finish the TLS handshake within {timeout:g} s") from None
+    except ssl.SSLError as error:
+        reason = HANDSHAKE_FAILURES.get(error.reason or "", (error.reason or "it ended").lower().replace("_", " "))
+        raise CloseConnection(f"the TLS handshake failed: {reason}") from None
+    client.settimeout(stall)
+
+
+HANDSHAKE_FAILURES = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client has no certificate, and ssl.client.auth=required",
+    "UNSUPPORTED_PROTOCOL": "the client uses a version of TLS that ssl.enabled.protocols does not allow",
+    "NO_SHARED_CIPHER": "client and broker have no cipher suite in common",
+    "TLSV1_ALERT_UNKNOWN_CA": "the client does not trust the broker's certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client does not trust the broker's certificate, or it names another host",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the client refuses the broker's certificate",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the broker's certificate has expired",
+    "CERTIFICATE_VERIFY_FAILED": "the broker does not trust the client's certificate, or it has expired",
+}

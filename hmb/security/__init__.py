@@ -1,0 +1,19 @@
+"""Security code that both sides use: the broker and its clients.
+
+Two questions have to be answered before a broker can trust a connection. Who is the other side (authentication)? Can a
+third party read or change the bytes (encryption)? TLS encrypts a connection, and a certificate proves who the broker
+is. SASL then proves who the client is. The two sides exchange messages of a SASL *mechanism*, for example of
+SCRAM-SHA-256. A *listener* of the broker uses one of four *security protocols*:
+    PLAINTEXT        no encryption, no authentication
+    SSL              TLS; the client can prove its name with a certificate
+    SASL_PLAINTEXT   no encryption; the client proves its name with SASL
+    SASL_SSL         TLS; the client proves its name with SASL
+
+Read in this order:
+1. `protocols.py`        the four security protocols
+2. `scram.py`            the computations and messages of SCRAM, which never sends a password
+3. `stores.py`           keys and certificates for a TLS context
+4. `certificates.py`     a private certificate authority for tests
+
+The broker's side is in `hmb/broker/security/`, and the client's side in `hmb/client/security/`.
+"""

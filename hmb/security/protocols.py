@@ -1,0 +1,22 @@
+"""The four security protocols of Kafka. Each listener of a broker has one of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class SecurityProtocol(StrEnum):
+    """How a connection is encrypted, and how the client authenticates."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def has_tls(self) -> bool:
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
