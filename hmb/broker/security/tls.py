@@ -37,7 +37,7 @@ MOST = 1 << 16  # the most bytes that one call of `send` encrypts
 
 
 class TlsListener:
-    """The TLS context of one listener. The context is made anew when a file of a store has changed."""
+    """The TLS context of one listener. A new context replaces it when a file of a store has changed."""
 
     def __init__(self, settings: TlsSettings, client_auth: str) -> None:
         """Load the stores. Raises TlsSettingError."""
