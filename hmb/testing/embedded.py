@@ -29,9 +29,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from hmb.broker.broker import BrokerServer
-from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, TOPIC_KEYS
-from hmb.broker.config.keys import ConfigError, nearest
-from hmb.broker.config.names import LISTENER_PREFIX
+from hmb.broker.config.broker_config import ALIASES, TOPIC_KEYS
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.names import check_known
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
 from hmb.broker.network.listeners import Listener
@@ -91,9 +91,7 @@ class Broker:
         Raises ConfigError for a wrong value, an unknown setting or an unknown version of Kafka.
         """
         config = config or {}
-        for name in config:
-            if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX):
-                raise ConfigError(f"unknown setting {name!r}{nearest(name, BROKER_CONFIGS)}")
+        check_known(config)
         self._config = {name: setting_text(name, value) for name, value in {**EMBEDDED_DEFAULTS, **config}.items()}
         self._address = host, port
         self._data_dir = data_dir

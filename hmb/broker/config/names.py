@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS
-from hmb.broker.config.keys import nearest
+from hmb.broker.config.keys import ConfigError, nearest
 
 LISTENER_PREFIX = "listener.name."  # settings for one listener (security/settings.py)
 CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
@@ -19,6 +19,13 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
         for name in properties
         if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX)
     ]
+
+
+def check_known(properties: Iterable[str]) -> None:
+    """Raise ConfigError if a name is not the name of a setting."""
+    for name in properties:
+        if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX):
+            raise ConfigError(f"unknown setting {name!r}{nearest(name, BROKER_CONFIGS)}")
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
