@@ -30,7 +30,7 @@ from typing import Any, Self
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.config.broker_config import ALIASES, TOPIC_KEYS
-from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.config.names import check_known
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
