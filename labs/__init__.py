@@ -27,10 +27,11 @@ SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_
 
 
 def load_answer(number: int) -> ModuleType:
-    """Import the student's `answer.py`, for a notebook that measures it. Find its folder as `hmb lab check` does.
+    """Import the student's `answer.py`, for a program in the text of the lab that uses the answer.
 
-    If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError
-    if the file does not exist, and any exception that the file raises while it is imported.
+    `number` is the number of the lab. The function searches the same folders as `hmb lab check`. If the environment
+    variable HMB_LAB_SOLUTIONS is set, the function imports the lab's solution instead. Raises FileNotFoundError if
+    `answer.py` does not exist, and any exception that `answer.py` raises during the import.
     """
     if os.environ.get(SOLUTIONS):
         return load_solution(number)

@@ -25,7 +25,7 @@ LONGEST = 33  # characters of a name with its value
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
     """Draw one row for each line, from `top` downwards. Return the box of the first byte of each row.
 
-    `tone_of` returns the tone of the bytes for the name of a field.
+    `tone_of` gets the name of a field, and returns the color (the tone) of the field's bytes.
     """
     boxes = []
     y = top
@@ -49,7 +49,7 @@ def rows_of(lines: Iterable[Line]) -> int:
 
 
 def label_of(line: Line) -> str:
-    """Return the name of a field and its value. The note after a number is left out if the row has no room for it."""
+    """Return the name of a field and its value. If the row is too short, leave out the note after the value."""
     name = line.path.partition("].")[2] or line.path  # without the number of the record
     text = f"{name} = {meaning(line.path, line.value)}"
     for shorter in (text, text.partition("  ")[0]):

@@ -3,7 +3,7 @@
 The code cites a source in plain text, so a reader of the code can read the citation in an editor. On the pages, each
 of these texts becomes a link:
     KIP-227                       the proposal's page in Kafka's wiki
-    thesis, chapter 4.4           the thesis in the bibliography; "thesis (chapter 4.4)", too
+    thesis, chapter 4.4           the thesis in the bibliography
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 

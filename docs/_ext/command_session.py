@@ -13,9 +13,9 @@ A comment such as `# exit code 3` names the expected exit code. Without a commen
 command ends with another exit code, the build fails. A command line that ends with `&` continues in the background, and
 the page shows the first output of the command.
 
-The broker of a page uses free ports of the machine. Instead of these ports, the page shows the default port and the
-three ports after the default port. For this purpose, the directive replaces the port numbers in commands and in their
-output. It also removes the path of the temporary directory from the output.
+The broker of a page uses free ports of the machine, which differ in each build. The page shows the default port and the
+three ports after it instead: the directive replaces the port numbers in the commands and in their output. It also
+removes the path of the temporary directory from the output.
 
 The directive has three options. `:files:` names files that the directive copies into the temporary directory. The names
 are relative to the page. With `:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each
@@ -144,7 +144,7 @@ class CommandSession:
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Replace PORTS consecutive port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on."""
+    """Replace port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on, PORTS times."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 

@@ -4,9 +4,9 @@ A page shows the docstring of a module:
     ```{essay} hmb.storage.segment
     ```
 
-The docstring of a module is a short essay. The directive `essay` shows this docstring on a page. The options `start-at`
-and `end-before` select a part of the docstring: both contain a text, and the part begins at the first text and ends
-before the second text.
+The docstring of a module is a short essay. The directive `essay` shows this docstring on a page. The page can also show
+only a part of the docstring: the part begins at the text in the option `start-at`, and ends before the text in the
+option `end-before`.
 
 People write docstrings for readers of the code, so a docstring is not exact reStructuredText. This module changes a
 docstring in three ways. It adds an empty line between a sentence that ends with a colon and the list, table or drawing
@@ -113,7 +113,7 @@ class Essay(SphinxDirective):
 
 
 def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """Prepare a docstring for autodoc, in place."""
+    """Change the lines of a docstring, so that autodoc can show them."""
     lines[:] = announce_blocks(indent_columns(separate_blocks(lines)))
 
 

@@ -102,10 +102,11 @@ class Drawing:
         dashed: bool = False,
         size: float | None = None,
     ) -> Box:
-        """Draw a rectangle with lines of text in its middle. Return the rectangle.
+        """Draw a rectangle with lines of text in the middle of the rectangle. Return the rectangle.
 
-        If `size` (pixels) is None, the text has the usual size, or a smaller size in a low box. Raises DrawingError if
-        a line is wider than the box, or if the box is not on the canvas.
+        `size` is the size of the text in pixels. If `size` is None, the text has the usual size. If the box is too low
+        for this size, the text is smaller. Raises DrawingError if a line is wider than the box, or if the box is not on
+        the canvas.
         """
         if size is None:
             size = TEXT_SIZE if height > TEXT_SIZE * LINE * len(lines) else TEXT_SIZE - 2

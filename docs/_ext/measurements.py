@@ -109,7 +109,7 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """Return a chart as SVG inside the page. A chart in a separate file could be older or newer than the page."""
+    """Return a chart as an SVG element of the page, so that the chart is always as new as the page."""
     import matplotlib
 
     picture = io.StringIO()

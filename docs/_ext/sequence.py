@@ -74,17 +74,20 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin a bar at the last row. If the lane already waits, do nothing."""
+        """Begin a bar at the last row, because the participant now waits. If its lane already has a bar, do nothing."""
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the bar of the lane at the last row. If the lane does not wait, do nothing."""
+        """End the bar of the lane at the last row. If the lane has no bar, do nothing."""
         number = self._numbers[lane]
         if number in self._open:
             self._waits.append(Wait(number, self._open.pop(number), len(self._rows) - 1))
 
     def drawing(self, about: str) -> Drawing:
-        """Return the picture. Its text alternative begins with the sentence `about`. Raises DrawingError."""
+        """Return the picture. Its text alternative begins with the sentence `about`.
+
+        Raises DrawingError if a text does not fit into the picture.
+        """
         box = self._gap - 2 * MARGIN
         width = 2 * MARGIN + box + self._gap * (len(self._lanes) - 1)
         height = HEADER + MARGIN * 2 + ROW * (len(self._rows) + 0.5)

@@ -76,7 +76,7 @@ def _in_words(transitions: Sequence[Any]) -> str:
 
 
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """Distribute the arrows of one side over lanes, beginning with short arrows. Arrows in one lane do not touch."""
+    """Divide the arrows of one side into lanes, short arrows first. No two arrows of one lane touch."""
     lanes: list[list[Arrow]] = []
     for arrow in sorted(arrows, key=lambda each: each.length):
         for lane in lanes:

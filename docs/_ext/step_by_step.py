@@ -6,8 +6,8 @@ A page shows the steps that a function returns:
     ```
 
 The argument names a Python file, relative to the page, and a function in it that returns a list of `Step`. The text
-below the argument is the title. One drawing shows only one moment of a process, so a process needs several drawings.
-The build of the page calls the function. The function runs HMB's own code, and draws the state after each step.
+below the argument is the title. The build of the page calls the function. The function runs HMB's own code, and makes a
+drawing of the state after each step.
 
 The page contains all steps, one below the other. Without JavaScript, on paper and in the EPUB, a reader sees all steps.
 In a browser, the script `_static/step-by-step.js` shows only one step. The script adds the buttons "back" and "next".

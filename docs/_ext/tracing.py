@@ -38,10 +38,10 @@ PATIENCE = 60.0  # seconds until a run that makes no call is an error
 class Watched(NamedTuple):
     """A function whose calls a trace records.
 
-    `lane` is the participant that the function belongs to. If `lane` is empty, the call is not drawn. If no other
-    watched function has made the call, its arrow begins at the lane `caller`. `reply` is the text at the arrow back to
-    the caller. If `reply` is empty, this arrow is not drawn. If `waits` is true, the caller's lane has a bar while the
-    function runs.
+    The drawing shows a call as an arrow to `lane`, the participant that the function belongs to. If `lane` is empty,
+    the drawing does not show the call. If no other watched function has made the call, the arrow begins at the
+    participant `caller`. `reply` is the text at the arrow back to the caller. If `reply` is empty, the drawing does not
+    show this arrow. If `waits` is true, the caller has a bar while the function runs.
     """
 
     function: Callable[..., Any]
@@ -54,7 +54,7 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The begin or the end of a call. Its texts were made at this moment, because local variables change later."""
+    """The begin or the end of a call. Its texts show the function's local variables at this moment."""
 
     moment: float  # seconds
     thread: str
@@ -97,7 +97,7 @@ def _made(text: Text, variables: Locals) -> str:
 
 
 def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count: int, *, ended: bool = False) -> None:
-    """Wait until a function was called `count` times, or until `count` of its calls have ended. Raises DrawingError."""
+    """Wait for `count` calls of a function, or for their ends. Raises DrawingError if they do not happen in time."""
     deadline = time.monotonic() + PATIENCE
     while sum(each.watched.function is function and (each.reply is not None) is ended for each in events) < count:
         if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """The steps of a compaction show which records of a small log stay, and why.
 
-The log in this module is a real log of HMB. For each batch, the steps call the map and the rule of the cleaner. At the
-end, the cleaner itself compacts the log, and the drawing shows the records that are left on disk.
+The log in this module is a real log of HMB. HMB's own classes `OffsetMap` and `Compaction` decide which records of each
+batch stay. At the end, HMB's cleaner compacts the log, and the drawing shows the records that are left on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hmb.storage.compaction.rule import Compaction, OffsetMap
 from hmb.storage.config import DAY_MS, LogConfig
 from hmb.storage.log import Log
 
-# The segments of the log. Each segment is a list of batches, and each batch is a list of pairs (key, value).
+# The records of one segment: a list of batches. Each batch is a list of pairs (key, value).
 Batches = list[list[tuple[str, str | None]]]
 SEGMENTS: list[Batches] = [
     [[("ada", "Main"), ("bob", "Oak")], [("ada", "Elm"), ("eve", "Low")]],
@@ -72,7 +72,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of both passes, the log on disk after them, and the log after a later compaction."""
+    """Return the steps of both passes of a compaction, its result on disk, and the result of a later compaction."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")
@@ -97,12 +97,12 @@ def rounds(log: Log, before: State) -> list[Step]:
 
 
 def throttle() -> Throttle:
-    """Return a throttle that never waits."""
+    """Return a throttle that never slows the cleaner down."""
     return Throttle(float("inf"), threading.Event())
 
 
 def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Read the batches backwards, as the cleaner does, and return a step for each of them."""
+    """Add the batches to the map, the newest batch first. Return a step for each batch."""
     made = []
     for batch in reversed(batches):
         map.add(batch)
@@ -121,7 +121,7 @@ def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list
 
 
 def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Apply the rule to the batches in log order, and return a step for each of them."""
+    """Decide for each batch, the oldest batch first, which records stay. Return a step for each batch."""
     rule = Compaction(map, {}, NOW, CONFIG.delete_retention_ms)
     made = []
     for batch in batches:
@@ -139,7 +139,7 @@ def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[lis
 
 
 def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | None) -> str:
-    """Return the caption of a step of the second pass."""
+    """Return the caption for one batch in the second pass: which of its records stay, and why."""
     first, *_, last = offsets_of(batch)
     reads = f"The second pass reads the batch with offsets {first} and {last}."
     if not kept:

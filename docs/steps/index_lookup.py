@@ -25,7 +25,7 @@ CELL = 52  # pixels: the width of an index entry or a batch
 
 
 class Found(NamedTuple):
-    """The results of the three parts of a look-up, and the facts that the drawings show."""
+    """A segment with its index, and the results of a look-up's three parts: segment, index entry and batch."""
 
     bases: list[int]  # base offsets of all segments
     segment: int  # base offset of the segment that contains the wanted offset
@@ -89,7 +89,7 @@ def draw_segments(drawing: Drawing, found: Found, *, is_chosen: bool) -> None:
 
 
 def draw_index(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
-    """Draw the entries of the offset index, each in its tone."""
+    """Draw the entries of the offset index, each in its color (its tone)."""
     for number, ((offset, position), tone) in enumerate(zip(found.entries, tones, strict=True)):
         drawing.box(LEFT + 86 * number, 122, 80, 46, str(offset), str(position), tone=tone)
 
@@ -100,7 +100,7 @@ def tones_of_result(found: Found) -> list[Tone]:
 
 
 def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
-    """Draw the batches of the segment, each in its tone."""
+    """Draw the batches of the segment, each in its color (its tone)."""
     for number, (batch, tone) in enumerate(zip(found.batches, tones, strict=True)):
         x = LEFT + CELL * number
         drawing.box(x, 232, CELL - 3, 36, f"{batch.base_offset}-{batch.last_offset}", tone=tone)

@@ -159,7 +159,7 @@ def draw_log(drawing: Drawing, outcome: Outcome) -> None:
 
 
 def draw_memory(drawing: Drawing, sent: Sent, outcome: Outcome) -> None:
-    """Draw the batches of the producer that the log remembers. The batch with the numbers of the request is violet."""
+    """Draw the producer's batches that the log remembers. A batch with the sequence number of the request is violet."""
     if sent.producer_id == NO_ID:
         drawing.text(10, 250, "the log remembers no batch without a producer id", anchor="start", size=13)
         return

@@ -89,7 +89,7 @@ def test_wait(answer):
 
 
 def test_all_waiting_threads(answer):
-    """One call of `publish` wakes each waiting subscriber. A thread that wakes without a message waits again."""
+    """One call of `publish` wakes each waiting subscriber. A thread that wakes and finds no message waits again."""
     topic, found = answer.Topic(), []
     for name in ("a", "b"):
         topic.subscribe(name)
@@ -138,11 +138,11 @@ def test_waiting_costs_nothing(answer):
 
 
 def interrupted(answer, first, second, step):
-    """Call `first`, interrupt it before its operation number `step`, and call `second` in another thread.
+    """Call `first`, pause it at its step number `step`, and call `second` in another thread during the pause.
 
-    An operation is a line, or an instruction of Python's interpreter, in the answer. If `second` waits for a lock
-    that `first` holds, `first` continues after 10 ms. Return the results of both calls, or None if `first` has fewer
-    operations.
+    A step is a line of the answer, or one instruction of the line. The pause ends when `second` returns, or after 10 ms
+    if `second` waits for a lock that `first` holds. Return the results of both calls, or None if `first` has fewer
+    steps.
     """
     results, steps = [None, None], 0
     other = threading.Thread(target=lambda: results.__setitem__(1, second()), daemon=True)

@@ -16,7 +16,7 @@ class Link:
         self.plan, self.receive, self.calls = list(plan), receive, []
 
     def send(self, number, message):
-        """Deliver a message to the receiver, unless the plan loses it. Return whether the answer arrives."""
+        """Deliver a message to the receiver, unless the plan loses the message. Return whether the answer arrives."""
         assert len(self.calls) < 500, f"more than 500 calls of send; the first ones are {self.calls[:6]}"
         self.calls.append((number, message))
         event = self.plan.pop(0) if self.plan else "-"
@@ -70,11 +70,7 @@ def run(answer, records, order, crashes):
 
 
 def plans(rng):
-    """Yield plans for a `Link`, simple plans first, and then random ones.
-
-    Each letter of a plan decides about one attempt: "m" loses the message, "a" loses the acknowledgement, "-" loses
-    nothing.
-    """
+    """Yield plans for a `Link`: first simple plans, then random ones."""
     yield from ("", "m", "a", "-a", "-m", "aa", "am", "mama", "-aa-m")
     for _ in range(60):
         yield "".join(rng.choice("--ma") for _ in range(rng.randrange(20)))
@@ -148,10 +144,10 @@ def test_memory(answer):
 
 
 def check_order(answer, rng, order, allowed):
-    """Check which mistakes a consumer makes when it crashes before each single operation, and before random operations.
+    """Crash a consumer at different moments, and check which mistakes it makes.
 
-    `allowed` lists the mistakes that this order can cause: "lost", "repeated", or no mistake. Each listed mistake has
-    to occur at least once.
+    `order` is the argument of `consume`. `allowed` lists the mistakes that this order can cause: "lost", "repeated",
+    both or neither. Each listed mistake has to occur at least once.
     """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])

@@ -16,7 +16,7 @@ def sessions_of(times, gap):
 
 
 def compare(answer, times, gap=30):
-    """Add clicks of one user. Compare the open sessions after each click."""
+    """Add clicks of one user. After each click, compare the open sessions with the right ones."""
     sessions = answer.Sessions(gap)
     for number, time in enumerate(times):
         sessions.add("anna", time)

@@ -136,7 +136,7 @@ def test_a_cut_tail(answer, tmp_path, rng):
 
 
 def bytes_read():
-    """Return how many bytes this process has read from files, or 0 if the system is not Linux and does not count."""
+    """Return how many bytes this process has read from files. Only Linux counts them, so other systems return 0."""
     counters = Path("/proc/self/io")
     return int(counters.read_text().split()[1]) if counters.exists() else 0
 

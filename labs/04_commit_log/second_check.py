@@ -20,7 +20,7 @@ class CountingList(list):
 
 
 def indexed(answer, timestamps, interval):
-    """Return the records of a log, and the index that has seen all of them."""
+    """Return a log with these timestamps, and an index to which all records of the log were added."""
     index = answer.TimeIndex(interval)
     for offset, timestamp in enumerate(timestamps):
         index.add(offset, timestamp)

@@ -6,20 +6,13 @@ In each test, `answer` is the student's module `answer.py`, and `rng` generates 
 import socket
 
 import hmb
+from hmb.labs.varints import zigzag_varint
 from hmb.protocol.errors import ErrorCode
 from hmb.records import Record, encode_batch
 
 
 def shown(data):
     return data.hex(" ") if isinstance(data, bytes | bytearray) and data else repr(data)
-
-
-def zigzag_varint(number):
-    rest, encoded = number * 2 if number >= 0 else -number * 2 - 1, []
-    while rest >= 128:
-        encoded.append(rest % 128 + 128)
-        rest //= 128
-    return bytes([*encoded, rest])
 
 
 def test_varint(answer, rng):

@@ -4,6 +4,7 @@ In each test, `answer` is the student's module `second.py`, and `rng` generates 
 """
 
 import hmb
+from hmb.labs.varints import zigzag_varint
 from hmb.records import Record, crc32c, encode_batch
 
 
@@ -51,14 +52,6 @@ def test_lengths(answer):
         refuses(f"FrameReader(100), a frame of the length {length} after another", answer.FrameReader(100).feed, after)
     found = answer.FrameReader(100).feed(frame(bytes(100)))
     assert len(found) == 1, f"FrameReader(100), a frame of the length 100: feed returns {found!r}"
-
-
-def zigzag_varint(number):
-    rest, encoded = number * 2 if number >= 0 else -number * 2 - 1, []
-    while rest >= 128:
-        encoded.append(rest % 128 + 128)
-        rest //= 128
-    return bytes([*encoded, rest])
 
 
 def test_varints(answer, rng):

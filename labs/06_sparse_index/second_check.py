@@ -20,7 +20,10 @@ def entries_of(index):
 
 @pytest.fixture
 def segment(rng):
-    """Return the contents of a real segment's log file and index file, and its batches (position, first, last, end)."""
+    """Return the bytes of a segment's log file and index file, and a list (position, first, last, end) of batches.
+
+    `first` and `last` are offsets. `end` is the position after the batch.
+    """
     with hmb.Broker(config={"log.index.interval.bytes": INTERVAL}) as broker:
         broker.create_topic("orders")
         for _ in range(60):

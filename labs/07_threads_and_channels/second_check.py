@@ -27,7 +27,7 @@ class Runner(threading.Thread):
 
 
 def filled(answer, *names, limit=10):
-    """Return an object with one request for each name. The requests of A are A1, A2, and so on."""
+    """Return a `Requests` object with one request for each connection in `names`, and a text that describes it."""
     requests, counts = answer.Requests(limit), {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1

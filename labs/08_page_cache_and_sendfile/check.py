@@ -13,18 +13,16 @@ import zlib
 
 import pytest
 
+from hmb.labs.random_file import random_file
+
 SIZE = 3_000_000  # the size of the file in bytes
 
 
 @pytest.fixture
 def data(tmp_path, rng):
     """Yield the content of a new file, and a descriptor of the open file."""
-    content = rng.randbytes(SIZE)
-    path = tmp_path / "log"
-    path.write_bytes(content)
-    descriptor = os.open(path, os.O_RDONLY)
-    yield content, descriptor
-    os.close(descriptor)
+    with random_file(tmp_path, rng, SIZE) as found:
+        yield found
 
 
 def transferred(send, descriptor, offset, count, *, pause=0.0, keep=True):

@@ -10,6 +10,8 @@ import threading
 
 import pytest
 
+from hmb.labs.random_file import random_file
+
 SIZE = 1_000_000  # the size of the file in bytes
 LIMIT = 3.0  # seconds: the check fails if a call has not ended after this time
 
@@ -17,12 +19,8 @@ LIMIT = 3.0  # seconds: the check fails if a call has not ended after this time
 @pytest.fixture
 def data(tmp_path, rng):
     """Yield the content of a new file, and a descriptor of the open file."""
-    content = rng.randbytes(SIZE)
-    path = tmp_path / "log"
-    path.write_bytes(content)
-    descriptor = os.open(path, os.O_RDONLY)
-    yield content, descriptor
-    os.close(descriptor)
+    with random_file(tmp_path, rng, SIZE) as found:
+        yield found
 
 
 class Pair:
@@ -66,7 +64,7 @@ def write(response, connection, case):
 def send(answer, data, parts, count, case, step):
     """Send a response of `count` bytes to a receiver that reads `step` bytes after each call of `write`.
 
-    Return the bytes that arrive. Stop if they are too many.
+    Return the bytes that arrive. The check fails if more than `count` bytes arrive.
     """
     pair, response, is_complete = Pair(), answer.Response(data[1], list(parts)), False
     while not is_complete and len(pair.arrived) <= count:

@@ -33,7 +33,7 @@ def owners(assignment, number):
 
 
 def calls(answer, rng):
-    """Yield (owned, target, the next round, a text with the call) for each case."""
+    """Call `next_round` for each case. Yield both arguments, the result, and a text that describes the call."""
     for owned, target in cases(rng):
         found = answer.next_round(copy.deepcopy(owned), copy.deepcopy(target))
         case = f"next_round({owned}, {target})"
@@ -53,7 +53,7 @@ def test_one_owner(answer, rng):
 
 
 def test_nothing_stops(answer, rng):
-    """A consumer keeps each partition that it owns now and in `target`. It gives up all others at once."""
+    """A consumer keeps each partition that it owns before the round and also owns in `target`."""
     for owned, target, found, case in calls(answer, rng):
         for name, numbers in target.items():
             for number in owned.get(name, []):
@@ -64,7 +64,7 @@ def test_nothing_stops(answer, rng):
 
 
 def test_free_partitions(answer, rng):
-    """A partition without an owner, or with an owner that has left, gets its new owner at once."""
+    """A partition without an owner, or with an owner that has left the group, gets its new owner in this round."""
     for owned, target, found, case in calls(answer, rng):
         assert set(found) == set(target), f"{case} has an entry for each consumer in the group: {found}"
         for name, numbers in target.items():

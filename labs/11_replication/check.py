@@ -59,7 +59,7 @@ def test_common_length(answer, rng):
 
 
 def test_acknowledgements(answer):
-    """A record is acknowledged at once (acks=0), when the leader has it (1), or below the high watermark (all)."""
+    """`is_acknowledged` returns whether the record at `offset` is acknowledged with the given `acks`."""
     for offset, leader_end, mark in ((0, 1, 1), (4, 5, 4), (3, 5, 4), (4, 5, 5), (2, 5, 0)):
         compare(answer, "is_acknowledged", ("0", offset, leader_end, mark), True)
         compare(answer, "is_acknowledged", ("1", offset, leader_end, mark), True)

@@ -49,7 +49,10 @@ def test_unknown_epochs(answer):
 
 
 def logs(rng):
-    """Yield pairs of logs, the follower's and the leader's, each as the epochs of its records. Short logs are first."""
+    """Yield pairs: a follower's log and a leader's log.
+
+    A log is a list with the epoch of each record. Short logs are first.
+    """
     yield [0, 0], [0, 0]
     yield [0, 0, 0], [0, 0, 1]
     yield [0, 0], [0, 0, 1, 1]
@@ -59,7 +62,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Each epoch after the common part belongs to one of the two logs, because an epoch has only one leader.
+        # Both logs begin with the same records. After them, no epoch is in both logs, because an epoch has only one
+        # leader.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

@@ -12,7 +12,7 @@ def appended(partition, *batches):
 
 
 def refused(answer, kind, before, batch):
-    """Append the batches `before`. Check that appending `batch` then raises `kind` and keeps the end offset."""
+    """Check that `append` refuses `batch` after the batches `before`: it raises `kind`, and keeps the end offset."""
     partition = answer.Partition()
     appended(partition, *before)
     end = partition.end_offset
@@ -86,7 +86,7 @@ def test_epochs(answer):
 
 
 def expected_of(log):
-    """Return the offsets that a reader of committed records gets. For each record, search the rest of the log."""
+    """Return the offsets that a reader of committed records gets, with a simple and slow method."""
     found = []
     for offset, (kind, producer_id) in enumerate(log):
         markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]

@@ -29,7 +29,7 @@ MONOIDS = {
 
 
 def compare(answer, name, values, size):
-    """Push values into a window, and compare the result after each value."""
+    """Push values into a window. After each value, compare the result with the right one."""
     empty, merge, _ = MONOIDS[name]
     window = answer.SlidingWindow(empty, merge, size)
     for number, value in enumerate(values):

@@ -97,7 +97,7 @@ def test_few_files(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """After a crash before any line, a repeated batch has the same rows, and all counts are right at the end."""
+    """If `run` crashes before any of its lines, the repeated batch has the same rows, and all counts are right."""
     words = ["hail", "rain", "hail"]
     for line in range(2000):
         folder, source, sink = tmp_path / str(line), Source(words), Sink()

@@ -12,7 +12,7 @@ from hmb.cli.lab.checking import check
 
 WRONG = Path(__file__).parent / "wrong"
 SEED = 7
-TASK = re.compile(r"^`hmb lab check \d+` tests these requirements:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
+TASK = re.compile(r"^`hmb lab check \d+` tests these requirements:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 # For each wrong answer in the folder `wrong`: a text that the first error of the check must contain.
 MESSAGES = {
     "01/does_not_notify": "a thread waits, and another one publishes 'hello': wait returns nothing",

@@ -18,7 +18,7 @@ from hmb.cli.lab.checking import check
 INSTRUCTOR = Path(__file__).parents[2] / "instructor"
 SEED = 7
 LABS = {lab.number: lab for lab in labs()}
-TASK = re.compile(r"^`hmb lab check \d+ --second` tests these requirements:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
+TASK = re.compile(r"^`hmb lab check \d+ --second` tests these requirements:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 
 
 class Mistake(NamedTuple):

@@ -6,7 +6,7 @@ from drawing import Drawing
 
 
 def lost_answer() -> Drawing:
-    """Draw two cases of a lost message: first the request is lost, and then the acknowledgment."""
+    """Draw two cases in which no acknowledgment arrives: a lost request, and a lost acknowledgment."""
     drawing = Drawing(
         640,
         330,

@@ -25,7 +25,7 @@ STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
 COORDINATOR = "coordinator"
 COMMITTERS = ("ada", "bob")
 ORDERS = TopicPartition("orders", 0)
-# One journal partition, so that all groups of the drawing share it.
+# The topic of the journal has only one partition, so all groups in the drawing share this partition.
 SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
 
 
@@ -35,12 +35,12 @@ def lanes_of_members() -> Sequence:
 
 
 def load_steps(name: str) -> Any:
-    """Return the class or function `name` of the module that also draws the steps of a rebalance."""
+    """Return the class or function `name` of the module `docs/steps/rebalance.py`."""
     return load(STEPS, name)
 
 
 def recorded_run() -> Any:
-    """Return a run of a classic group that also adds its messages to a sequence, as soon as it has one."""
+    """Return a run of a classic group. If the run has a sequence, it adds each message of the group to the sequence."""
     run_class: Any = load_steps("ClassicRun")
 
     class RecordedRun(run_class):  # type: ignore[misc]
@@ -135,7 +135,7 @@ def parts(owned: set[int]) -> str:
 
 
 def commit() -> Drawing:
-    """Draw the commits of two groups, which share one write and one sync. The trace is from a real broker."""
+    """Draw the commits of two groups, which share one write and one sync. A real broker makes the recorded calls."""
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker, ExitStack() as consumers:
         servers = broker.bootstrap_servers
         with hmb.Admin(servers) as admin:

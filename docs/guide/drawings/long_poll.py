@@ -44,7 +44,10 @@ WATCHED = [
 
 
 def long_poll() -> Drawing:
-    """Draw a Fetch that waits at the end of a log until a producer appends a record. A real broker made the trace."""
+    """Draw a Fetch that waits at the end of a log until a producer appends a record.
+
+    A real broker makes the recorded calls.
+    """
     with traced(WATCHED) as events, BrokerServer() as broker, hmb.Producer(broker.bootstrap_servers) as producer:
         producer.send("weather", b"rain").result()
         consumer = hmb.SimpleConsumer(broker.bootstrap_servers)
@@ -79,6 +82,6 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Leave out the second watcher of the Fetch, which waits for the stop of the broker and not for an append."""
+    """Return the events without the second watcher of a Fetch, which waits for the stop of the broker."""
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

@@ -56,7 +56,7 @@ def object_of(file: str) -> str:
 
 
 def threads() -> Drawing:
-    """Draw the threads of a broker with its clients, and which locks each kind of thread has taken in this run."""
+    """Draw the clients and the threads of a broker, and the locks that each kind of thread has taken in a run."""
     before = set(threading.enumerate())
     with pytest.MonkeyPatch.context() as patch:
         order = recorded_order(patch)
@@ -138,7 +138,7 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Return the events of the connection's thread that has taken most of the locks."""
+    """Return the events of one thread: of all threads for connections, the one that has taken a lock most often."""
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")
@@ -147,7 +147,7 @@ def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
 
 
 def held_of(events: Sequence[LockEvent]) -> Iterator[tuple[Name, int, int]]:
-    """Yield each lock with the numbers of the events that took and released it."""
+    """Yield each lock with two positions in `events`: where a thread takes the lock, and where it releases the lock."""
     begins: dict[Name, int] = {}
     for number, event in enumerate(events):
         if event.is_taken:

@@ -22,7 +22,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the lane of a partition, or "" for a partition of the coordinator, which has no lane of its own."""
+    """Return the lane of a log, or "" for the coordinator's own log, which the drawing does not show."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
@@ -50,7 +50,7 @@ WATCHED = [
 
 
 def transaction() -> Drawing:
-    """Draw the requests and the writes of a transaction with two partitions. The trace is from a real broker."""
+    """Draw the requests and the writes of a transaction with two partitions. A real broker makes the recorded calls."""
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker:
         servers = broker.bootstrap_servers
         with hmb.Admin(servers) as admin:

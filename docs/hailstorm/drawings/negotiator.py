@@ -13,12 +13,15 @@ RECOVERING = (MasterPhase.DISCONNECTED, MasterPhase.INITIALIZE, MasterPhase.ENDE
 
 
 def plain_steps() -> list[Step]:
-    """Return the steps of a run without failures, in the order of the table."""
+    """Return the changes of phase in a run without failures, in the order of the table."""
     return [STEPS[0], *(step for step in STEPS if step.after not in RECOVERING)]
 
 
 def machine() -> Drawing:
-    """Draw each phase as a box, and each plain step as a numbered arrow. The legend names the event of each arrow."""
+    """Draw each phase as a box, and each change of phase as a numbered arrow.
+
+    The legend names the event of each arrow.
+    """
     phases = list(MasterPhase)
     steps = plain_steps()
     height = len(phases) * (HEIGHT + GAP)
@@ -54,7 +57,7 @@ def machine() -> Drawing:
 
 
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
-    """Write the event of each plain step. Below, write the steps that interrupt the plain steps."""
+    """Write the event of each numbered arrow. Below, write the changes of phase after a failure."""
     y = 24.0
     for number, step in enumerate(steps, 1):
         drawing.text(LEGEND, y, f"{number}  {step.because}", anchor="start", size=12.5)

@@ -62,7 +62,7 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 
 
 def progress() -> Drawing:
-    """Draw three curves: the spouts' positions, the low water mark of the bolts, and the newest complete clock."""
+    """Draw three curves: the spouts' positions, the bolts' low water mark, and the newest snapshot's clock."""
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()
     most, steps = max(simulation.read), len(simulation.read)

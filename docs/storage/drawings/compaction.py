@@ -21,7 +21,8 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# Each list becomes one segment. A first round compacts the segments of EARLIER. The drawing shows the second round.
+# The records of the drawing. Each list becomes one segment. The cleaner first compacts the segments of EARLIER. It then
+# compacts all segments, and the drawing shows this second compaction.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
@@ -108,7 +109,10 @@ def in_words(records: list[Record]) -> str:
 
 
 def steps_of_swap(log: Log) -> Iterator[str]:
-    """Replace the closed segments of the log by a compacted one, as the cleaner does. Yield after each step."""
+    """Replace the closed segments of the log by a compacted segment, as the cleaner does.
+
+    Yield the name of each step.
+    """
     *old, _ = log.segments
     new = swap.new_segment(log.directory, 0, CONFIG)
     kept = {record.key: (segment, record) for segment in old for record in records_in(segment)}
@@ -137,7 +141,7 @@ def copy_batch(new: Segment, segment: Segment, position: int) -> None:
 
 
 def start_after_crash(directory: Path) -> list[Record]:
-    """Copy the files of a log as a crash would leave them, open the copy, and return its records."""
+    """Copy the files of a log that is not closed, as after a crash. Open the copy, and return its records."""
     with TemporaryDirectory() as temporary:
         copy = Path(temporary) / "copy"
         shutil.copytree(directory, copy)
@@ -149,7 +153,10 @@ def start_after_crash(directory: Path) -> list[Record]:
 
 
 def steps_on_disk() -> Drawing:
-    """Draw the names of the files after each step of a swap, and the records that a start finds after a crash."""
+    """Draw the file names after each step of a swap.
+
+    For each step, the drawing also shows which records the broker finds if it crashes after this step.
+    """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:
         write(log, EARLIER)

@@ -10,7 +10,8 @@ from drawing import Drawing
 
 from hmb.storage.group_commit import GroupCommit, Unsynced
 
-# Each letter is one producer: a appends its batch before the first sync, b, c and d during it, e during the second.
+# Each letter is one producer. Producer a appends its batch before the first sync. Producers b, c and d append during
+# the first sync, and producer e appends during the second sync.
 ARRIVALS = ("a", "bcd", "e")
 PRODUCERS = "".join(ARRIVALS)
 PATIENCE = 10.0  # seconds that the drawing waits for one producer
@@ -18,7 +19,7 @@ WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
-    """The syncs of a run. Each sync covers the batches from one recovery point to the next one."""
+    """The syncs of a run: for each sync, the recovery point before the sync and the recovery point after it."""
 
     syncs: list[tuple[int, int]]
 
@@ -35,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A segment whose syncs take some time: producers append while a sync runs."""
+    """A simulated segment. During each of its syncs, further producers append batches."""
 
     files: tuple[()] = ()
 
@@ -46,7 +47,7 @@ class Disk:
         self.threads: list[threading.Thread] = []
 
     def arrive(self, number: int) -> None:
-        """Append a batch for each producer of a group, and let each of them wait for its sync in a thread."""
+        """Let each producer in `ARRIVALS[number]` append a batch, and wait for the sync in its own thread."""
         if number == len(ARRIVALS):
             return
         first = self.end_offset
@@ -95,7 +96,10 @@ def group_commit() -> Drawing:
 
 
 def begin_of(lane: int, sync: int) -> float:
-    """Return the place on the time axis at which the producer of a lane appends the batch that `sync` covers."""
+    """Return where on the time axis a producer appends its batch.
+
+    `lane` is its row, and the sync `sync` covers the batch.
+    """
     if not sync:
         return LEFT + 6
     in_group = lane - sum(map(len, ARRIVALS[:sync]))

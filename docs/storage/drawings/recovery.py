@@ -17,14 +17,14 @@ WIDTH, LEFT, CELL = 496, 8, 60
 
 
 class Block(NamedTuple):
-    """A batch as the drawing shows it: its words, and its tone."""
+    """A batch in the drawing: the words in its box, and the color (the tone) of the box."""
 
     words: tuple[str, ...]
     tone: Tone
 
 
 class Facts(NamedTuple):
-    """The state of a log before and after the start of the broker."""
+    """A damaged log before the broker starts, and the repaired log after the start."""
 
     before: list[Block]
     after: list[Block]
@@ -67,7 +67,7 @@ def damage(path: Path, position: int, data: bytes) -> None:
 
 
 def block(number: int, first: int, last: int) -> Block:
-    """Return a batch of the damaged log."""
+    """Return the box of the batch `number` before the repair. The batch has the offsets from `first` to `last`."""
     if number == ROTTEN:
         return Block(("a wrong", "byte"), "red")
     if number == HOLE:

@@ -53,9 +53,10 @@ def limits() -> Drawing:
 
 
 def draw_row(drawing: Drawing, y: float, name: str, segments: list[Segment], ends: list[float], count: int) -> None:
-    """Draw the segments of the log: a segment with records of two days is twice as long as one of a day.
+    """Draw the segments of the log.
 
-    The first `count` segments are removed.
+    For each day of records, a box gets the same length. The first `count` segments are gray, because retention removes
+    them.
     """
     drawing.text(LEFT, y, name, anchor="start", strong=True)
     begin = 0.0
