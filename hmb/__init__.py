@@ -37,7 +37,7 @@ together.
 10. `broker/handlers/produce.py` handles Produce: it appends batches to logs, and responds after the sync
 11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
 12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
-13. `coordinator/classic/rebalance.py` runs a rebalance: members join, the group leader assigns partitions to them
+13. `coordinator/classic/rebalance.py` runs a rebalance: members join, and the group leader assigns partitions
 14. `client/producing/sender.py` is a thread of a producer: the thread sends batches and handles the responses
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
