@@ -2,6 +2,8 @@
 
 Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. `make docs` also works without PySpark and
 Java. In this case, each notebook shows its code without results, and a note at the top of its page names the reason.
+
+The extension also gives each plot of a lab a text alternative: the sentences of the page that describe the plot.
 """
 
 from __future__ import annotations
@@ -10,11 +12,17 @@ import re
 from importlib.util import find_spec
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.util import logging
+
+log = logging.getLogger(__name__)
 
 SPARK_PAGE = re.compile(r"labs/lab-\d\d-\w+")  # labs.py writes these pages
 SPARK_PAGES = "labs/lab-??-*.md"
+LAB_PAGE = re.compile(r"labs/lab-\d\d.*")
+ABOUT_PLOT = re.compile(r"[^.]*\b(?:plots?|histogram|draws)\b[^.]*\.")  # a sentence about a plot
 NOTE = """
 :::{{note}}
 This page has no results, because its code could not run during the build: {problem}. Install the missing part and build
@@ -53,7 +61,29 @@ def add_note(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = before + heading + title + "\n" + NOTE.format(problem=app.config.notebooks_problem) + rest
 
 
+def describe_plots(app: Sphinx, document: nodes.document) -> None:
+    """Give each plot of a lab a text alternative, and warn about a plot that no sentence describes."""
+    if not LAB_PAGE.fullmatch(app.env.docname):
+        return
+    plots: list[nodes.image] = []
+    before = ""
+    for node in document.findall(lambda each: isinstance(each, nodes.paragraph | nodes.image)):
+        if isinstance(node, nodes.image):
+            plots.append(node)
+            if before:
+                node["alt"], before = before, ""
+        elif found := " ".join(each.strip() for each in ABOUT_PLOT.findall(node.astext())):
+            if plots and "alt" not in plots[-1]:
+                plots[-1]["alt"] = found
+            else:
+                before = found
+    for plot in plots:
+        if "alt" not in plot:
+            log.warning("no sentence describes the plot", location=plot)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure, priority=100)  # `configure` runs before myst-nb reads its settings.
     app.connect("source-read", add_note)
+    app.connect("doctree-read", describe_plots)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -47,7 +47,7 @@ class Settings(TableDirective):
         has_column = any(key.dynamic for key in shown)
         titles = ["setting", "default", *(["a change counts"] if has_column else []), "effect"]
         lines = [titles, ["---"] * len(titles), *(row(key, has_column) for key in shown)]
-        node = nodes.container()
+        node = nodes.container(classes=["settings"])
         self.state.nested_parse(StringList([f"| {' | '.join(line)} |" for line in lines], source=source), 0, node)
         return node.children
 
