@@ -65,7 +65,7 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # The number of the last step at which each replica had the whole log of the leader.
+    # For each replica: the step at which the replica last had the whole log of the leader.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)
@@ -76,9 +76,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The log end of each replica, as far as the leader knows it. A new leader begins with 0 for each follower: the
-        # end of a follower's log may contain records that the leader does not have. The follower removes these records
-        # when it first fetches from the new leader.
+        # The log ends that the leader knows, one for each replica. A new leader does not know how many records of a
+        # follower are the same as its own, so it begins with 0 for each follower.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

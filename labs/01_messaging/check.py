@@ -140,9 +140,8 @@ def test_waiting_costs_nothing(answer):
 def interrupted(answer, first, second, step):
     """Call `first`, pause it at its step number `step`, and call `second` in another thread during the pause.
 
-    A step is a line of the answer, or one instruction of the line. The pause ends when `second` returns, or after 10 ms
-    if `second` waits for a lock that `first` holds. Return the results of both calls, or None if `first` has fewer
-    steps.
+    A step is one instruction of the answer's code. If `second` waits for a lock that `first` holds, the pause ends
+    after 10 ms. Return the results of both calls. If `first` has fewer than `step` steps, return None.
     """
     results, steps = [None, None], 0
     other = threading.Thread(target=lambda: results.__setitem__(1, second()), daemon=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from drawing import Drawing
 
 PROGRAM = runpy.run_path(str(Path(__file__).parents[1] / "programs" / "windows.py"))
-# For each event, the minute in which it happens and the minute in which it arrives.
+# Each event is a pair: the minute in which it happens, and the minute in which it arrives.
 EVENTS: tuple[tuple[int, int], ...] = PROGRAM["EVENTS"]
 WINDOW: int = PROGRAM["WINDOW"]
 TOLERANCE: int = PROGRAM["TOLERANCE"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drawing import Drawing, Tone
 
-# For each segment: its base offset, and the offset after its last record.
+# Each segment is a pair: its base offset, and the offset after its last record.
 SEGMENTS = ((0, 1000), (1000, 2000), (2000, 2340))
 CHANGES = (("ada", "Main St 1"), ("bob", "Oak St 5"), ("ada", "Elm St 9"), ("eve", "Low St 3"), ("bob", None))
 
