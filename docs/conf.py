@@ -66,7 +66,7 @@ TONES_ON_DARK = {
 
 
 def css_variables(tones: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return two CSS variables for each tone, such as `drawing-blue` for edges and `drawing-blue-area` for areas."""
+    """Return two CSS variables for each tone, for example `drawing-blue` (edges) and `drawing-blue-area` (areas)."""
     edges = {f"drawing-{tone}": edge for tone, (edge, _) in tones.items()}
     return edges | {f"drawing-{tone}-area": area for tone, (_, area) in tones.items()}
 

@@ -71,14 +71,14 @@ class Results(SphinxDirective):
 
 
 class Measured(Results):
-    """Shows the tables of a suite."""
+    """Shows the tables with the results of a benchmark (a suite)."""
 
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [table_node(table) for table in view.tables(samples)]
 
 
 class MeasuredPlot(Results):
-    """Shows the charts of a suite as pictures in the page."""
+    """Shows the charts with the results of a benchmark (a suite) as pictures in the page."""
 
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [_picture(figure, name) for name, figure in view.charts(samples).items()]

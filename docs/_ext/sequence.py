@@ -30,7 +30,7 @@ CLEARANCE = 4.0  # pixels between a text and the line of a lane
 
 
 class Lane(NamedTuple):
-    """One participant of a sequence."""
+    """One participant of a sequence: its name, and the color (the tone) of its box."""
 
     name: str
     tone: Tone
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A bar on a lane, from the row `first` to the row `last`."""
+    """A bar on a lane. It shows that the participant waits from the row `first` to the row `last`."""
 
     lane: int
     first: int

@@ -14,7 +14,7 @@ class TableDirective(SphinxDirective):
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """Return the table that the argument names, and the path of its module."""
+        """Return the table that the directive's argument names, and the path of the module with the table."""
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

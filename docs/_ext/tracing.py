@@ -128,7 +128,7 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """The lane of a thread, and the lanes of the functions that it runs now. The innermost function is the last one."""
+    """The lane of a thread, and the lanes of the functions that it runs now, the newest call last."""
 
     home: str
     lanes: list[str]

@@ -108,7 +108,7 @@ def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
 
 
 def choose_segment(found: Found) -> list[Step]:
-    """Return the step that finds the segment."""
+    """Return the step in which the broker finds the segment of the wanted offset."""
     drawing = draw(found, f"The segments have the base offsets {found.bases}; segment {found.segment} is chosen.")
     draw_segments(drawing, found, is_chosen=True)
     draw_index(drawing, found, ["plain"] * len(found.entries))

@@ -53,7 +53,10 @@ def test_memory(answer):
 
 
 class Link:
-    """A link with a receiver of its own. It loses messages and acknowledgements, and changes the order of a batch."""
+    """A link to a receiver.
+
+    The link loses messages and acknowledgements, and changes the order of the messages in a batch.
+    """
 
     def __init__(self, rng, loss):
         self.rng, self.loss, self.calls, self.next, self.early = rng, loss, [], 0, set()

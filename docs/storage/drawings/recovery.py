@@ -34,7 +34,7 @@ class Facts(NamedTuple):
 
 
 def facts() -> Facts:
-    """Write a log, damage it as a disk and a power cut would do, and open it again."""
+    """Write a log, damage two of its batches, and open the log again."""
     config = LogConfig()
     with small_log(config) as log:
         for number in range(BATCHES):
