@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Record, TimestampType, encode_batch
+from hmb.records import Record, RecordBatch, TimestampType, encode_batch
 from hmb.storage.config import LogConfig
 from hmb.storage.log_manager import LogManager, NewLog
 
@@ -38,7 +38,7 @@ class StartCost:
 def write(data_dir: Path, count: int) -> None:
     """Write the logs of one topic with `count` partitions into a data directory."""
     records = [Record(i, TIMESTAMP, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(10)]
-    batch = memoryview(encode_batch(records))
+    batch = RecordBatch.parse(encode_batch(records))
     logs = LogManager(data_dir)
     logs.load({}, LogConfig())
     topic_id = uuid.uuid4()

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from hmb.records import Record, TimestampType, encode_batch
+from hmb.records import Record, RecordBatch, TimestampType, encode_batch
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
@@ -93,7 +93,7 @@ def measure(size: int) -> CallCosts:
         directory.mkdir()
         log = write(directory, size)
         offsets = itertools.cycle(random.Random(0).choices(range(log.log_end_offset), k=CALLS))
-        batch = memoryview(batch_at(0))
+        batch = RecordBatch.parse(batch_at(0))
         read = fastest(lambda: log.read(next(offsets), READ_BYTES))
         read_at_end = fastest(lambda: log.read(log.log_end_offset - 1, READ_BYTES))
         return CallCosts(read, read_at_end, fastest(lambda: log.append(batch)))

@@ -25,7 +25,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.records.legacy.down_conversion import DamagedBatch, DownConversion
 from hmb.storage.batches.opening import CONVERTING
 from hmb.storage.log import Log
@@ -121,7 +121,7 @@ def converted(
         if conversion.size:
             return ConvertedRecords(conversion)
         if conversion.next_offset <= offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{found.segment.path} ends inside the batch at {start}")
+            raise corrupt_message(f"{found.segment.path} ends inside the batch at {start}")
         offset = conversion.next_offset
         found = log.read(offset, max(max_bytes, SKIPPED_AT_ONCE))
     return memoryview(b"")

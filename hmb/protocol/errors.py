@@ -202,6 +202,16 @@ class KafkaError(HmbError):
         super().__init__(f"{code.name} ({code.value}): {self.message}")
 
 
+def corrupt_message(why: str) -> KafkaError:
+    """Return the error for bytes that are not a whole, undamaged batch or message."""
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+
+
+def invalid_record(why: str) -> KafkaError:
+    """Return the error for a record that is not damaged, but that Kafka's format or the broker does not allow."""
+    return KafkaError(ErrorCode.INVALID_RECORD, why)
+
+
 def _shortened(message: str) -> str:
     if len(message) <= LONGEST_MESSAGE:
         return message

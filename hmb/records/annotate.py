@@ -24,7 +24,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from hmb.protocol.annotate import Line
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import invalid_record
 from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.batch import HEADER as BATCH_HEADER
 from hmb.records.compression import Codec, decompress
@@ -143,7 +143,7 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
             end = line.offset + len(line.data)
             yield line._replace(offset=start + line.offset, path=f"records[{index}].{line.path}"), is_inside
     if end < len(data):
-        raise _invalid(f"{len(data) - end} bytes are left after the records")
+        raise invalid_record(f"{len(data) - end} bytes are left after the records")
 
 
 def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
@@ -168,9 +168,9 @@ def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
             position = yield from _bytes(data, position, f"headers[{index}].key")
             position = yield from _bytes(data, position, f"headers[{index}].value")
     except (IndexError, VarintError) as error:
-        raise _invalid(f"a record cannot be read: {error}") from error
+        raise invalid_record(f"a record cannot be read: {error}") from error
     if position != end:
-        raise _invalid(f"a record claims {length} bytes and does not fill them")
+        raise invalid_record(f"a record claims {length} bytes and does not fill them")
 
 
 def _line(data: bytes, start: int, end: int, path: str, value: object, kind: str) -> Line:
@@ -194,7 +194,7 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
         return position
     end = position + size
     if end > len(data):
-        raise _invalid(f"{path} claims {size} bytes of {len(data) - position} left")
+        raise invalid_record(f"{path} claims {size} bytes of {len(data) - position} left")
     yield _line(data, position, end, path, data[position:end], "bytes")
     return end
 
@@ -245,7 +245,3 @@ def _plain_message(message: Message, position: int) -> Iterator[Line]:
             is_compressed = path == "value" and message.codec is not Codec.NONE
             yield Line(position + at, content, path, content if is_compressed else bytes(content), "bytes")
         at += max(size, 0)
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

@@ -16,7 +16,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import invalid_record
 from hmb.records.batch import encode_batch
 from hmb.records.record import Record
 
@@ -74,7 +74,7 @@ def control_type(record: Record) -> ControlType:
     Raises INVALID_RECORD if the record's key is too short.
     """
     if record.key is None or len(record.key) < _KEY.size:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "a control record's key is too short")
+        raise invalid_record("a control record's key is too short")
     _, number = _KEY.unpack_from(record.key)
     try:
         return ControlType(number)
@@ -86,6 +86,6 @@ def decode_marker(record: Record) -> EndTransactionMarker:
     """Decode a control record of the type ABORT or COMMIT. Raises INVALID_RECORD for all other records."""
     kind = control_type(record)
     if kind not in (ControlType.ABORT, ControlType.COMMIT) or record.value is None or len(record.value) < _VALUE.size:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"a control record of type {kind.name} does not end a transaction")
+        raise invalid_record(f"a control record of type {kind.name} does not end a transaction")
     _, coordinator_epoch = _VALUE.unpack_from(record.value)
     return EndTransactionMarker(kind, coordinator_epoch)

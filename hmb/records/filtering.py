@@ -183,7 +183,3 @@ def _filter_message(message: Message, keep: Keep, limit: int) -> bytes | memoryv
 
 def _too_many() -> KafkaError:
     return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"the batch has more than {MOST_RECORDS} records")
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import corrupt_message
 from hmb.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.legacy.message import MESSAGE_OVERHEAD, Message
@@ -35,7 +35,7 @@ _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
     """Decode the header of the batch or message at `position`. Raises CORRUPT_MESSAGE if the header is not complete."""
     if position + MAGIC_POSITION >= len(buffer):
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
+        raise corrupt_message(f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == MAGIC:
         return RecordBatch.parse(buffer, position)
     return Message.parse(buffer, position)
@@ -50,7 +50,7 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
     size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
     magic = buffer[position + MAGIC_POSITION]
     if magic > MAGIC or size < _OVERHEAD[magic]:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"neither a batch nor a message begins at {position}")
+        raise corrupt_message(f"neither a batch nor a message begins at {position}")
     return size
 
 

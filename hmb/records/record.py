@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hmb.protocol.enums import INT64_MAX
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import invalid_record
 from hmb.records.varint import VARINTS, VarintError, read_varint
 
 Header = tuple[str, bytes | None]
@@ -124,7 +124,7 @@ def decode_records(
     contain exactly `count` records, or if a length or an offset delta in a record is wrong.
     """
     if base_offset + last_offset_delta > INT64_MAX:
-        raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
+        raise invalid_record(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
     timestamp_type = TimestampType.CREATE_TIME if log_append_time is None else TimestampType.LOG_APPEND_TIME
     position = 0
     try:
@@ -143,15 +143,15 @@ def decode_records(
             if header_count:
                 headers, position = decode_headers(data, position, header_count)
             if position != end or end > len(data):
-                raise _invalid(f"the record at {start} of its batch claims {length} bytes and does not fill them")
+                raise invalid_record(f"the record at {start} of its batch claims {length} bytes and does not fill them")
             timestamp = base_timestamp + timestamp_delta if log_append_time is None else log_append_time
             if not (0 <= offset_delta <= last_offset_delta and -INT64_MAX <= timestamp <= INT64_MAX):
-                raise _invalid(f"the record at {start} of its batch has an offset or a timestamp outside of it")
+                raise invalid_record(f"the record at {start} of its batch has an offset or a timestamp outside of it")
             yield Record(base_offset + offset_delta, timestamp, key, value, headers, timestamp_type)
     except (IndexError, VarintError, UnicodeDecodeError) as error:
-        raise _invalid(f"the record at {start} of its batch cannot be read: {error}") from error
+        raise invalid_record(f"the record at {start} of its batch cannot be read: {error}") from error
     if position != len(data):
-        raise _invalid(f"{len(data) - position} bytes are left after the {count} records of the batch")
+        raise invalid_record(f"{len(data) - position} bytes are left after the {count} records of the batch")
 
 
 def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
@@ -160,17 +160,13 @@ def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header
     Raises INVALID_RECORD, IndexError or VarintError if the headers are malformed.
     """
     if not 0 < count <= len(data) - position:
-        raise _invalid(f"a record claims {count} headers")
+        raise invalid_record(f"a record claims {count} headers")
     headers: list[Header] = []
     for _ in range(count):
         size, position = read_varint(data, position)
         if size < 0:
-            raise _invalid("a record header has no key")
+            raise invalid_record("a record header has no key")
         key = data[position : (position := position + size)].decode()
         size, position = read_varint(data, position)
         headers.append((key, None if size < 0 else data[position : (position := position + size)]))
     return tuple(headers), position
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

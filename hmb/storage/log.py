@@ -32,7 +32,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
 from hmb.storage import log_reading
 from hmb.storage.batches import preparation, time_search
-from hmb.storage.batches.validation import ProducedRecords
+from hmb.storage.batches.validation import ProducedRecords, check_size
 from hmb.storage.cleanup import replacement
 from hmb.storage.config import LogConfig
 from hmb.storage.events import EventKind, EventLog
@@ -156,8 +156,8 @@ class Log:
 
     # -- append
 
-    def append(self, records: ProducedRecords, *, own: bool = False) -> AppendResult:
-        """Append a producer's record batch v2 or messages v0 or v1. `own` is True for a batch that the broker made.
+    def append(self, records: ProducedRecords) -> AppendResult:
+        """Append a producer's record batch, or its messages v0 or v1.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. If the
@@ -165,19 +165,31 @@ class Log:
         UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended, with one exception: if the sync for
         `flush.messages` fails, the records stay in the log.
         """
-        if not own and self._reserve is not None and self._reserve.is_used:
+        if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self.clock()
-        prepare = preparation.prepare_own if own else preparation.prepare
-        prepared = prepare(records, config, now, self.log_end_offset)
+        prepared = preparation.prepare(records, config, now, self.log_end_offset)
         append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time, now)
         else:
             result = self._append_messages(prepared, config, append_time, now)
-        if result.last_offset + 1 - self.recovery_point >= config.flush_messages:
-            self.flush()
+        self._flush_if_many(result)
         return result
+
+    def append_own(self, batch: RecordBatch) -> AppendResult:
+        """Append a batch that the broker itself has made. Even a full disk does not stop this append.
+
+        The log checks only the size of the batch, and keeps its timestamps. Raises the errors of `append`.
+        """
+        check_size(batch, self.config)
+        result = self._append_batch(batch, NO_TIMESTAMP, self.clock())
+        self._flush_if_many(result)
+        return result
+
+    def _flush_if_many(self, result: AppendResult) -> None:
+        if result.last_offset + 1 - self.recovery_point >= self.config.flush_messages:
+            self.flush()
 
     def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
         while True:

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.storage.batches.headers import headers
 from hmb.storage.batches.opening import DamageReports
@@ -186,7 +186,7 @@ class Segment:
             for position, batch in self.batches_from(offset, end):
                 last_offset = batch.last_offset
                 if last_offset <= previous:
-                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+                    raise corrupt_message(f"position {position}: offsets go back")
                 previous = last_offset
                 if last_offset >= offset:
                     yield position, batch
@@ -219,7 +219,7 @@ class Segment:
         of a later batch.) If no batch begins at this position, the position must be the end of the scan.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"not the batch with offset {entry.offset}")
+            raise corrupt_message(f"not the batch with offset {entry.offset}")
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
         """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.

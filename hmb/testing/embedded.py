@@ -41,7 +41,7 @@ from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
-from hmb.records import Header, Record, encode_batch, iter_batches
+from hmb.records import Header, Record, RecordBatch, encode_batch, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.log import Log
@@ -343,7 +343,7 @@ class Broker:
             raise TypeError(f"timestamp={time!r}: must be a number of milliseconds since 1970")
         check_headers(headers)
         records = [Record(-1, time, as_bytes("key", key), as_bytes("value", each), headers) for each in values]
-        return log.append(memoryview(encode_batch(records))).base_offset
+        return log.append(RecordBatch.parse(encode_batch(records))).base_offset
 
     def records(self, topic: str) -> list[ConsumerRecord]:
         """Return all records of a topic: first those of partition 0, next those of partition 1, and so on.

@@ -8,15 +8,22 @@ from collections.abc import Sequence
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.records import RecordBatch
 from tests.broker.conftest import Asker
 
 NO_ID = uuid.UUID(int=0)
 
 
 def produce(
-    data: bytes | memoryview, *, topic: str = "t", partition: int = 0, acks: int = 1, id: uuid.UUID = NO_ID
+    data: bytes | memoryview | RecordBatch,
+    *,
+    topic: str = "t",
+    partition: int = 0,
+    acks: int = 1,
+    id: uuid.UUID = NO_ID,
 ) -> ProduceRequest:
-    partition_data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(data))
+    records = data.view if isinstance(data, RecordBatch) else memoryview(data)
+    partition_data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=records)
     topic_data = ProduceRequest.TopicProduceData(name=topic, topic_id=id, partition_data=[partition_data])
     return ProduceRequest(acks=acks, timeout_ms=1_000, topic_data=[topic_data])
 

@@ -37,7 +37,7 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
-from hmb.records import Record, encode_batch, read_records
+from hmb.records import Record, RecordBatch, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import LISTENER, Asker, Wire
@@ -107,7 +107,7 @@ def test_06_fetches_give_whole_batches_at_least_one_and_name_every_partition(ask
     (answer,) = ask(fetch(3), 12).responses[0].partitions
     assert [record.offset for record in read_records(answer.records)] == [0, 1, 2, 3, 4]
     response = ask(fetch(0, topics=["t", "u"], max_bytes=1, partition_max_bytes=1), 12)
-    assert [len(each.partitions[0].records or b"") for each in response.responses] == [len(batch(5)), 0]
+    assert [len(each.partitions[0].records or b"") for each in response.responses] == [batch(5).size, 0]
     request = fetch(0)
     request.session_id, request.session_epoch = 4711, 1
     assert ask(request, 12).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -121,7 +121,7 @@ def test_06_fetches_give_whole_batches_at_least_one_and_name_every_partition(ask
 def test_07_a_future_epoch_has_no_end_and_times_get_the_first_offset_at_or_after(ask: Asker) -> None:
     log = ask.broker.topics.create("t", 1).partitions[0]
     for timestamp in (1_000, 3_000, 2_000):
-        log.append(memoryview(encode_batch([Record(timestamp=timestamp, value=b"x")])))
+        log.append(RecordBatch.parse(encode_batch([Record(timestamp=timestamp, value=b"x")])))
     asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic="t")
     asked.partitions = [asked.OffsetForLeaderPartition(partition=0, leader_epoch=9)]
     (answer,) = ask(OffsetForLeaderEpochRequest(topics=[asked]), 4).topics[0].partitions
@@ -148,7 +148,7 @@ def test_08_read_committed_stops_at_the_last_stable_offset_and_gets_the_aborted_
         aborted = [each.first_offset for each in answer.aborted_transactions or []]
         return len(answer.records or b""), answer.last_stable_offset, aborted
 
-    assert read(0) == (len(batch(2)), 0, [])
+    assert read(0) == (batch(2).size, 0, [])
     assert read(1) == (0, 0, [])
     log.append_marker(EndTransactionMarker(ControlType.ABORT, coordinator_epoch=0), 7, 0)
     _, stable, aborted = read(1)

@@ -29,7 +29,7 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommi
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
-from hmb.records import Record, encode_batch
+from hmb.records import Record, RecordBatch, encode_batch
 from tests.broker.calls import produce
 from tests.broker.conftest import LISTENER, Asker, Wire, as_bytes
 
@@ -135,7 +135,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
     If the broker gathered more responses, the client and the broker would wait for each other.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
-    log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))
+    log.append(RecordBatch.parse(encode_batch([Record(0, 0, None, b"value")])))
     log.flush()  # The first flush of a new file also syncs its directory and the manifest.
     requests = [produce(encode_batch([Record(0, 0, None, b"value")]), acks=acks) for _ in range(5)]
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:

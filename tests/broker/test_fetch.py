@@ -9,7 +9,7 @@ import pytest
 
 from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
-from hmb.records import Codec, Record, encode_batch, read_records
+from hmb.records import Codec, Record, RecordBatch, encode_batch, read_records
 from tests.broker.calls import fetch, outcome
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch
@@ -24,7 +24,7 @@ def test_a_fetch_of_an_old_client_keeps_to_max_bytes_after_conversion(ask: Asker
     for name in ("a", "b"):
         log = ask.broker.topics.create(name, 1).partitions[0]
         for _ in range(20):
-            log.append(memoryview(encode_batch([Record(value=bytes(100_000))] * 5, codec=Codec.ZSTD)))
+            log.append(RecordBatch.parse(encode_batch([Record(value=bytes(100_000))] * 5, codec=Codec.ZSTD)))
     request = fetch(topics=["a", "b"], max_bytes=1_000_000, partition_max_bytes=700_000)
     sizes = [len(topic.partitions[0].records) for topic in ask(request, 3).responses]
     assert 600_000 < sizes[0] <= 700_000
@@ -67,4 +67,4 @@ def test_a_long_poll_finds_a_topic_that_was_created_again(ask: Asker, monkeypatc
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=make_anew))
     request = fetch()
     request.max_wait_ms = 60_000
-    assert len(ask(request, 12).responses[0].partitions[0].records) == len(batch(1))
+    assert len(ask(request, 12).responses[0].partitions[0].records) == batch(1).size

@@ -69,7 +69,7 @@ def append(ask: Asker, partition: int, topic: str = "t") -> int:
     found = ask.broker.topics.get(topic)
     assert found is not None
     found.partitions[partition].append(batch(1))
-    return len(batch(1))
+    return batch(1).size
 
 
 def test_an_incremental_answer_names_only_the_partitions_with_news(ask: Asker, session: int) -> None:
@@ -210,7 +210,7 @@ def test_a_long_poll_of_a_session_wakes_at_a_record(ask: Asker, session: int) ->
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=write_at_second_look))
     waiting = request(session, 1)
     waiting.max_wait_ms = 60_000
-    assert returned(ask(waiting, 12)) == {2: len(batch(1))}
+    assert returned(ask(waiting, 12)) == {2: batch(1).size}
 
 
 # -- the cache of sessions, without a broker

@@ -197,7 +197,7 @@ def test_a_fetch_with_an_old_epoch_gets_the_diverging_epoch(ask: Asker) -> None:
         diverging = answer.diverging_epoch
         return answer.error_code, (diverging.epoch, diverging.end_offset), len(answer.records or b"")
 
-    size = len(batch(3))
+    size = batch(3).size
     assert ask_from(3, 2) == (0, (-1, -1), size)
     assert ask_from(4, 1) == (0, (0, 2), 0), "epoch 1 wrote nothing here"
     assert ask_from(3, 0) == (0, (0, 2), 0), "epoch 0 ended at 2"

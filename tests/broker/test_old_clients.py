@@ -16,10 +16,11 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchResponse
 from hmb.protocol.messages.metadata import MetadataRequest
-from hmb.records import Codec, Record, encode_batch, encode_message_set, iter_batches, read_records
+from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set, iter_batches, read_records
 from hmb.storage.log import Log
 from tests.broker.calls import fetch, list_offsets, outcome
 from tests.broker.conftest import Asker, Wire, as_bytes
+from tests.storage.conftest import produced
 from tests.waiting import until
 
 OLD_VERSIONS = [0, 1, 2, 3]
@@ -35,7 +36,7 @@ def log(ask: Asker) -> Log:
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "180"}).partitions[0]
     for number in range(5):
         records = [Record(timestamp=number, value=b"%d%s" % (number, letter)) for letter in (b"a", b"b")]
-        log.append(memoryview(encode_batch(records)))
+        log.append(RecordBatch.parse(encode_batch(records)))
     assert [segment.base_offset for segment in log.segments] == [0, 4, 8]
     return log
 
@@ -88,8 +89,8 @@ def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
 ) -> None:
     ask = make_asker(max_decompressed_message_bytes="2000")
     log = ask.broker.topics.create("t", 1).partitions[0]
-    log.append(memoryview(encode_batch([Record(value=b"small")])))
-    log.append(memoryview(encode_batch([Record(value=bytes(5_000))], codec=Codec.ZSTD)))
+    log.append(RecordBatch.parse(encode_batch([Record(value=b"small")])))
+    log.append(RecordBatch.parse(encode_batch([Record(value=bytes(5_000))], codec=Codec.ZSTD)))
     assert values(ask(fetch(0), version)) == [b"small"]
     answer = ask(fetch(1), version)
     assert outcome(answer) == ErrorCode.MESSAGE_TOO_LARGE
@@ -103,7 +104,7 @@ def test_stored_messages_are_sent_unchanged(ask: Asker) -> None:
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
-    log.append(memoryview(data))
+    log.append(produced(data))
     flip(log, 0, 100)
     stored = log.segments[0].path.read_bytes()
     assert bytes(ask(fetch(0), 0).responses[0].partitions[0].records) == stored
@@ -131,7 +132,7 @@ def test_clients_that_never_read_kept_whole_responses_in_memory(
     monkeypatch.setattr(old_clients, "CONVERTED", budget)
     wire = connect()
     log = make_topic(broker, wire)
-    batch = memoryview(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
+    batch = RecordBatch.parse(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
     for _ in range(60):
         log.append(batch)  # All batches take 30 MB after decompression.
     request = fetch(0, partition_max_bytes=1 << 30)

@@ -48,7 +48,7 @@ def test_produce_in_every_version(ask: Asker, version: int) -> None:
         (produce(batch(1)), 0, ErrorCode.INVALID_RECORD),
         (produce(messages(1, 1, Codec.ZSTD)), 2, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (produce(encode_message(0, 1, 7, -1, None, b"")), 2, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (produce(bytes(batch(1))[:-1] + b"?"), 9, ErrorCode.CORRUPT_MESSAGE),
+        (produce(bytes(batch(1).view)[:-1] + b"?"), 9, ErrorCode.CORRUPT_MESSAGE),
     ],
 )
 def test_produce_errors_are_the_partitions(ask: Asker, request_: ProduceRequest, version: int, code: ErrorCode) -> None:
@@ -135,7 +135,7 @@ def test_fetch_in_every_version_returns_records_that_its_clients_can_read(ask: A
     found = list(read_records(answer.records))
     assert [r.offset for r in found] == list(range(7))
     assert [r.value for r in found] == [
-        r.value for data in (messages(2), messages(2), batch(3)) for r in read_records(data)
+        r.value for data in (messages(2), messages(2), batch(3).view) for r in read_records(data)
     ]
     assert isinstance(next(iter_batches(answer.records)), Message)
 
@@ -155,7 +155,7 @@ def test_fetch_errors_are_the_partitions(ask: Asker) -> None:
 def test_fetch_respects_max_bytes_except_for_the_first_batch(ask: Asker) -> None:
     for name in ("a", "b", "c"):
         ask.broker.topics.create(name, 1).partitions[0].append(batch(10))
-    size = len(batch(10))
+    size = batch(10).size
     response = ask(fetch(topics=["a", "b", "c"], max_bytes=10), 12)
     assert [len(topic.partitions[0].records) for topic in response.responses] == [size, 0, 0]
     response = ask(fetch(topics=["a", "b", "c"], max_bytes=2 * size), 12)
@@ -175,7 +175,7 @@ def test_list_offsets_by_time_and_by_the_logs_ends(ask: Asker, version: int) -> 
 
 
 def test_list_offsets_version_0_names_the_starts_of_segments(ask: Asker) -> None:
-    log = ask.broker.topics.create("t", 1, {"segment.bytes": str(len(batch(2)))}).partitions[0]
+    log = ask.broker.topics.create("t", 1, {"segment.bytes": str(batch(2).size)}).partitions[0]
     for _ in range(3):
         log.append(batch(2))
 

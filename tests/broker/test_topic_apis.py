@@ -221,7 +221,7 @@ def test_sizes_on_disk(asked: Asker) -> None:
     (directory,) = asked(DescribeLogDirsRequest(topics=None), 5).results
     (topic,) = directory.topics
     assert directory.log_dir == str(asked.logs.directory.resolve())
-    assert {p.partition_index: p.partition_size for p in topic.partitions} == {0: 0, 1: len(data)}
+    assert {p.partition_index: p.partition_size for p in topic.partitions} == {0: 0, 1: data.size}
     assert 0 < directory.usable_bytes < directory.total_bytes
     assert not directory.is_cordoned
 

@@ -15,6 +15,7 @@ from hmb.records import (
     ControlType,
     EndTransactionMarker,
     Record,
+    RecordBatch,
     assign_offsets,
     encode_batch,
     encode_marker,
@@ -109,10 +110,14 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
     """The log contains an open transaction, and a producer that has written only a marker."""
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
-    log.append(memoryview(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)))
+    log.append(
+        RecordBatch.parse(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
+    )
     for producer_id in (1, 2):
         log.append_marker(EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
-    log.append(memoryview(encode_batch(RECORDS, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True)))
+    log.append(
+        RecordBatch.parse(encode_batch(RECORDS, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True))
+    )
     log.close()
     files = sorted([*tmp_path.glob("*.snapshot"), *tmp_path.glob("*.txnindex")])
     assert len(files) == 2

@@ -22,7 +22,7 @@ from hmb.coordinator.journal.records import (
 from hmb.coordinator.journal.writing import Journal
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import java_hash
-from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_message_set
+from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch, encode_message_set
 from hmb.storage.log import Log
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
@@ -210,7 +210,7 @@ def offsets(topic: Topic) -> dict[tuple[str, int], int]:
 
 
 def append(log: Log, *records: Record, **options: object) -> None:
-    log.append(memoryview(encode_batch(records, **options)))  # type: ignore[arg-type]
+    log.append(RecordBatch.parse(encode_batch(records, **options)))  # type: ignore[arg-type]
 
 
 def test_the_newest_record_of_each_key_is_loaded(topic: Topic) -> None:

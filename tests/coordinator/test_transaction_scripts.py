@@ -111,7 +111,7 @@ class Session:
         sequence = self.sequences.get((producer, where), 0)
         record = Record(timestamp=now_ms(), key=b"k", value=value.encode())
         numbers = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch, "base_sequence": sequence}
-        batch = memoryview(encode_batch([record], transactional=True, **numbers))  # type: ignore[arg-type]
+        batch = RecordBatch.parse(encode_batch([record], transactional=True, **numbers))  # type: ignore[arg-type]
         with self.transactions.writing(ID, producer, partition):
             offset = self.topics[partition.topic].opened[0].append(batch).base_offset
         self.sequences[producer, where] = sequence + 1

@@ -15,7 +15,7 @@ from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
-from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch
+from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch
 from hmb.storage.log import Log
 from hmb.storage.producer_state import ActiveProducer, ProducerStateEntry
 from hmb.storage.state.manifest import Manifest
@@ -133,7 +133,7 @@ def test_a_transaction_change_that_cannot_be_written_has_no_effect(
 ) -> None:
     producer = begun(transactions)
     with monkeypatch.context() as patched:
-        patched.setattr(Log, "append", lambda *arguments, **options: fail())
+        patched.setattr(Log, "append_own", lambda *arguments, **options: fail())
         assert refused(lambda: transactions.end("tx", producer, 0, committed=True)) is ErrorCode.NOT_COORDINATOR
         assert transactions.describe("tx").state is TransactionState.ONGOING
         assert refused(lambda: transactions.init_producer("new", 5_000, None)) is ErrorCode.NOT_COORDINATOR
@@ -288,7 +288,7 @@ def test_an_id_that_fails_to_expire_does_not_block_the_others(
 ) -> None:
     for name in ("bad", "good"):
         transactions.init_producer(name, 5_000, None)
-    append = Log.append
+    append = Log.append_own
     refusals = [FULL, ZeroDivisionError("planted")]
 
     def failing(*arguments: object, **options: object) -> object:
@@ -296,7 +296,7 @@ def test_an_id_that_fails_to_expire_does_not_block_the_others(
             raise refusals.pop()
         return append(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Log, "append", failing)
+    monkeypatch.setattr(Log, "append_own", failing)
     for left in (2, 0):
         transactions.expire(0)
         assert len(transactions.list()) == left
@@ -340,7 +340,7 @@ def test_an_open_transaction_is_left_alone_while_a_part_of_the_journal_cannot_be
 ) -> None:
     start().stop(0)
     log = state_topic.logs()[1]
-    log.append(memoryview(encode_batch([Record(0, 0, None, b"no key")])), own=True)
+    log.append_own(RecordBatch.parse(encode_batch([Record(0, 0, None, b"no key")])))
     markers.open = [open_in(T0, ProducerIdAndEpoch(9_000, 3))]
     start()
     assert markers.written == []

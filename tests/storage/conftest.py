@@ -10,7 +10,18 @@ from uuid import uuid4
 import pytest
 
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Codec, Record, TimestampType, encode_batch, encode_message_set, iter_batches, read_records
+from hmb.records import (
+    Codec,
+    Record,
+    RecordBatch,
+    TimestampType,
+    encode_batch,
+    encode_message_set,
+    iter_batches,
+    parse_batch,
+    read_records,
+)
+from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
@@ -25,15 +36,21 @@ def records(count: int, *, first_timestamp: int = 1_000, size: int = 20) -> list
     ]
 
 
-def batch(count: int = 1, **options: object) -> memoryview:
+def batch(count: int = 1, **options: object) -> RecordBatch:
     """Return a record batch as a producer sends it."""
     record_options = {name: options.pop(name) for name in ("first_timestamp", "size") if name in options}
-    return memoryview(encode_batch(records(count, **record_options), **options))  # type: ignore[arg-type]
+    return RecordBatch.parse(encode_batch(records(count, **record_options), **options))  # type: ignore[arg-type]
 
 
 def messages(count: int = 1, magic: int = 0, codec: Codec = Codec.NONE) -> memoryview:
     """Return a message set as an old producer sends it."""
     return memoryview(encode_message_set(records(count), magic, codec))
+
+
+def produced(data: bytes | bytearray) -> ProducedRecords:
+    """Return the bytes of a record batch or of messages v0 or v1 in the form that `Log.append` requires."""
+    first = parse_batch(data)
+    return first if isinstance(first, RecordBatch) else memoryview(data)
 
 
 def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:

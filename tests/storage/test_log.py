@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Codec, Record, encode_batch
+from hmb.records import Codec, Record, RecordBatch, encode_batch
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
-from tests.storage.conftest import LogMaker, batch, messages, read_all, records
+from tests.storage.conftest import LogMaker, batch, messages, produced, read_all, records
 
 
 def test_offsets_continue_over_all_formats(open_log: LogMaker) -> None:
@@ -41,14 +41,14 @@ def test_a_batch_is_stored_unchanged_except_for_offset_and_epoch(open_log: LogMa
     stored = region.read()
     assert stored[:8] == (2).to_bytes(8, "big")
     assert stored[12:16] == bytes(4)
-    assert (stored[8:12], stored[16:]) == (sent[8:12], sent[16:])
+    assert (stored[8:12], stored[16:]) == (sent.view[8:12], sent.view[16:])
 
 
 def test_a_read_inside_a_batch_returns_it_whole(open_log: LogMaker) -> None:
     log = open_log()
     log.append(batch(10))
     region = log.read(7, 1).records
-    assert region is not None and region.size == len(batch(10))
+    assert region is not None and region.size == batch(10).size
 
 
 def test_a_read_without_at_least_one_keeps_to_its_limit(open_log: LogMaker) -> None:
@@ -86,11 +86,11 @@ def test_every_offset_is_found_through_the_index_as_by_a_scan(open_log: LogMaker
 
 
 def test_segments_roll_by_size_and_are_named_by_their_first_offset(open_log: LogMaker) -> None:
-    log = open_log(segment_bytes=3 * len(batch(2)))
+    log = open_log(segment_bytes=3 * batch(2).size)
     for _ in range(7):
         log.append(batch(2))
     assert [segment.path.name for segment in log.segments] == [f"{offset:020d}.log" for offset in (0, 6, 12)]
-    assert [segment.size for segment in log.segments] == [3 * len(batch(2))] * 2 + [len(batch(2))]
+    assert [segment.size for segment in log.segments] == [3 * batch(2).size] * 2 + [batch(2).size]
 
 
 def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
@@ -126,7 +126,7 @@ def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkey
 def test_a_compacted_log_rolls_in_time_for_its_last_segment_to_be_compacted(open_log: LogMaker) -> None:
     log = open_log(segment_ms=1_000, max_compaction_lag_ms=100, cleanup_policy="compact")
     for timestamp in (5_000, 5_100, 5_101):
-        log.append(memoryview(encode_batch([Record(0, timestamp, b"k", b"v")])))
+        log.append(RecordBatch.parse(encode_batch([Record(0, timestamp, b"k", b"v")])))
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
@@ -162,14 +162,13 @@ def test_log_append_time_is_the_brokers_clock(open_log: LogMaker) -> None:
     [
         (b"", ErrorCode.CORRUPT_MESSAGE),
         (b"short", ErrorCode.CORRUPT_MESSAGE),
-        (bytes(batch(2))[:-1], ErrorCode.CORRUPT_MESSAGE),
-        (bytes(batch(2))[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
-        (bytes(batch(2)) * 2, ErrorCode.INVALID_RECORD),
-        (bytes(batch(2))[:16] + b"\x07" + bytes(batch(2))[17:], ErrorCode.CORRUPT_MESSAGE),
+        (bytes(batch(2).view)[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (bytes(batch(2).view)[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
+        (bytes(batch(2).view)[:16] + b"\x07" + bytes(batch(2).view)[17:], ErrorCode.CORRUPT_MESSAGE),
         (bytes(messages(2))[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
         (bytes(messages(2))[:-1], ErrorCode.CORRUPT_MESSAGE),
-        (bytes(batch(2, control=True)), ErrorCode.INVALID_RECORD),
-        (bytes(batch(1, size=2_000)), ErrorCode.MESSAGE_TOO_LARGE),
+        (bytes(batch(2, control=True).view), ErrorCode.INVALID_RECORD),
+        (bytes(batch(1, size=2_000).view), ErrorCode.MESSAGE_TOO_LARGE),
         (bytes(messages(40)) + bytes(messages(1)), None),  # The limit applies to each message, not to the whole set.
     ],
 )
@@ -179,12 +178,12 @@ def test_a_batch_that_is_not_valid_is_refused_and_changes_nothing(
     log = open_log(max_message_bytes=1_000)
     log.append(batch(1))
     if code is None:
-        assert log.append(memoryview(data)).last_offset == 41
+        assert log.append(produced(data)).last_offset == 41
         return
     with pytest.raises(KafkaError) as error:
-        log.append(memoryview(data))
+        log.append(produced(data))
     assert error.value.code is code
-    assert (log.log_end_offset, log.size) == (1, len(batch(1)))
+    assert (log.log_end_offset, log.size) == (1, batch(1).size)
 
 
 def test_a_failed_write_leaves_no_trace(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Record, encode_batch
+from hmb.records import Record, RecordBatch, encode_batch
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
@@ -36,7 +36,7 @@ def opened(directory: Path, config: LogConfig = CONFIG) -> LogManager:
 def filled(logs: LogManager) -> Log:
     log = logs.create(NAME, CONFIG, uuid.uuid4())
     for _ in range(10):
-        log.append(memoryview(encode_batch([Record(0, 1_000, b"k", b"v")])))
+        log.append(RecordBatch.parse(encode_batch([Record(0, 1_000, b"k", b"v")])))
     return log
 
 

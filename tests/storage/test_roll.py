@@ -19,7 +19,7 @@ from hmb.storage.segment import Segment
 from tests.storage.conftest import LogMaker, batch, messages, read_all
 from tests.storage.transactions import ABORT, Writer
 
-SIZE = len(batch(1))
+SIZE = batch(1).size
 WAIT = 30  # seconds
 
 
@@ -81,7 +81,7 @@ def test_readers_and_small_appends_go_on_while_a_roll_waits_for_the_disk(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large, small = batch(1, size=500), batch(1)
-    log = open_log(segment_bytes=len(large) + 2 * len(small))
+    log = open_log(segment_bytes=large.size + 2 * small.size)
     log.append(large)
     syncing, go_on = threading.Event(), threading.Event()
     flush = Segment.flush

@@ -83,7 +83,7 @@ def test_readers_of_committed_records_stop_at_the_last_stable_offset(open_log: L
 
 
 def test_a_read_inside_an_aborted_transaction_finds_its_entry_in_a_later_segment(open_log: LogMaker) -> None:
-    log = open_log(segment_bytes=len(batch(1)) * 3)
+    log = open_log(segment_bytes=batch(1).size * 3)
     writer = Writer(log, 1)
     for _ in range(10):
         writer.write()
@@ -276,8 +276,8 @@ def test_an_open_transaction_outlives_the_expiry_of_its_producer(directory: Path
 def test_offsets_in_a_transaction_have_no_sequence_numbers_and_are_not_duplicates(open_log: LogMaker) -> None:
     log = open_log()
     offsets = {"producer_id": 1, "producer_epoch": 2, "transactional": True}
-    assert [log.append(batch(1, **offsets), own=True).base_offset for _ in range(3)] == [0, 1, 2]
+    assert [log.append_own(batch(1, **offsets)).base_offset for _ in range(3)] == [0, 1, 2]
     assert log.last_stable_offset == 0
     with pytest.raises(KafkaError) as error:
-        log.append(batch(1, **offsets | {"producer_epoch": 1}), own=True)
+        log.append_own(batch(1, **offsets | {"producer_epoch": 1}))
     assert error.value.code is ErrorCode.INVALID_PRODUCER_EPOCH

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from hmb.coordinator.journal.records import KEYS, Key, Keys, UnknownRecordType, decode_key, decode_value
-from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.errors import KafkaError, ProtocolError, invalid_record
 from hmb.records import Batch, ControlType, Record, RecordBatch, control_type, iter_batches
 from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
@@ -121,5 +121,5 @@ def _decoded(records: Mapping[bytes, _Stored], keys: Keys, producer_id: int | No
 
 def _key(record: Record) -> bytes:
     if record.key is None:
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"the record at offset {record.offset} has no key")
+        raise invalid_record(f"the record at offset {record.offset} has no key")
     return record.key

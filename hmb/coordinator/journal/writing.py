@@ -28,7 +28,7 @@ from hmb.coordinator.journal.topic import JournaledTopic, JournalPartitions
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, encode_batch
+from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, RecordBatch, encode_batch
 from hmb.storage.log import Log
 from hmb.units import now_ms
 
@@ -167,9 +167,9 @@ class Journal:
             elif records and producer is not None:
                 id, epoch = producer
                 batch = encode_batch(records, producer_id=id, producer_epoch=epoch, transactional=True)
-                log.append(memoryview(batch), own=True)
+                log.append_own(RecordBatch.parse(batch))
             elif records:
-                log.append(memoryview(encode_batch(records)), own=True)
+                log.append_own(RecordBatch.parse(encode_batch(records)))
         except KafkaError as error:
             return self._as_coordinator(error)
         return None

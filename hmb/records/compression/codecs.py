@@ -14,7 +14,7 @@ from io import BytesIO
 
 import cramjam
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
 # The default limit (bytes) for the decompressed size of one batch. In Kafka, a compressed batch has at most 1 MB by
@@ -106,7 +106,7 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         # `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
+        raise corrupt_message(f"cannot decompress {codec.name.lower()}: {error}") from error
 
 
 _DECOMPRESSED_BOUND = {

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hmb.protocol.enums import INT64_MAX
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import invalid_record
 from hmb.records.batch import RecordBatch
 from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.varint import VarintError, read_varint
@@ -72,15 +72,15 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
                 and OLDEST <= base_timestamp + time_delta <= INT64_MAX
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
-                raise _invalid(f"the record at {start} of its batch {why}")
+                raise invalid_record(f"the record at {start} of its batch {why}")
             is_tombstone = data[position] & SIGN_BIT != 0  # A negative length means no value.
             fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
             yield new(RawRecord, fields)
             position, previous_delta = end, delta
     except (IndexError, VarintError) as error:
-        raise _invalid(f"a record of the batch cannot be read: {error}") from error
+        raise invalid_record(f"a record of the batch cannot be read: {error}") from error
     if position != data_end:
-        raise _invalid(f"the records end at {position} of {data_end} bytes")
+        raise invalid_record(f"the records end at {position} of {data_end} bytes")
 
 
 def _position_of(number: int, data: bytes) -> int:
@@ -95,7 +95,3 @@ def _position_of(number: int, data: bytes) -> int:
             raise VarintError(f"the length {length} of the record at {position} of its batch is wrong")
         position = start + length
     return position
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message, invalid_record
 from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.fast.raw_records import raw_records
@@ -163,7 +163,7 @@ class DownConversion:
                     yield piece
             if not left:
                 return
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages have disappeared from the log")
+        raise corrupt_message(f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
         """Return the first messages of a run (`_Run`), at most `size` bytes together.
@@ -247,7 +247,7 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
         value_size, value_start = read_varint(data, value_at)
         value_end = value_start + value_size if value_size > 0 else value_start
         if value_end >= end:  # No byte is left for the number of headers.
-            raise KafkaError(ErrorCode.INVALID_RECORD, f"the value of the record at {at} does not fit into the record")
+            raise invalid_record(f"the value of the record at {at} does not fit into the record")
         timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
         key = view[key_start:value_at] if key_size >= 0 else None
         value = view[value_start:value_end] if value_size >= 0 else None

@@ -35,7 +35,7 @@ from struct import Struct
 from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.enums import INT64_MAX
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import corrupt_message, invalid_record
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
@@ -89,13 +89,13 @@ class Message(_Header):
         """
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
-            raise _corrupt(f"{len(view)} bytes are too few for a message")
+            raise corrupt_message(f"{len(view)} bytes are too few for a message")
         offset, message_size, crc, magic, attributes = _HEADER.unpack_from(view)
         if magic not in (0, 1):
-            raise _corrupt(f"no message has magic {magic}")
+            raise corrupt_message(f"no message has magic {magic}")
         size = LOG_OVERHEAD + message_size
         if size < MESSAGE_OVERHEAD[magic] or len(view) < MESSAGE_OVERHEAD[magic]:
-            raise _corrupt(f"{min(size, len(view))} bytes are too few for a message of magic {magic}")
+            raise corrupt_message(f"{min(size, len(view))} bytes are too few for a message of magic {magic}")
         timestamp = _INT64.unpack_from(view, _HEADER.size)[0] if magic == 1 else NO_TIMESTAMP
         return cls(offset, message_size, crc, magic, attributes, timestamp, view[:size])
 
@@ -133,10 +133,10 @@ class Message(_Header):
         A message is malformed if it is incomplete, or if its CRC, its key length or its value length is wrong.
         """
         if len(self.view) != self.size:
-            raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
+            raise corrupt_message(f"{len(self.view)} of the message's {self.size} bytes are there")
         computed = crc32(self.view[_CRC_END:])
         if computed != self.crc:
-            raise _corrupt(f"the message's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
+            raise corrupt_message(f"the message's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
         self.key_and_value()
 
     def key_and_value(self) -> tuple[memoryview | None, memoryview | None]:
@@ -147,18 +147,18 @@ class Message(_Header):
         key, position = self._sized(KEY_START[self.magic])
         value, position = self._sized(position)
         if position != self.size:
-            raise _corrupt(f"key and value of a message of {self.size} bytes end at {position}")
+            raise corrupt_message(f"key and value of a message of {self.size} bytes end at {position}")
         return key, value
 
     def _sized(self, position: int) -> tuple[memoryview | None, int]:
         start = position + 4
         if start > len(self.view):
-            raise _corrupt(f"a message of {len(self.view)} bytes has a length at {position}")
+            raise corrupt_message(f"a message of {len(self.view)} bytes has a length at {position}")
         (size,) = _INT32.unpack_from(self.view, position)
         if size < 0:
             return None, start
         if size > len(self.view) - start:
-            raise _corrupt(f"a field at {position} claims {size} bytes of {len(self.view) - start} left")
+            raise corrupt_message(f"a field at {position} claims {size} bytes of {len(self.view) - start} left")
         return self.view[start : start + size], start + size
 
     @property
@@ -194,7 +194,7 @@ class Message(_Header):
         shift = self.offset - _last_offset(data) if self.magic == 1 else 0
         for message in self._inner_messages(data):
             if abs(message.offset + shift) > INT64_MAX:
-                raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
+                raise invalid_record(f"a message at {message.offset} inside a wrapper at {self.offset}")
             yield message.offset + shift, message
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
@@ -210,7 +210,7 @@ class Message(_Header):
         while position < len(data):
             message = Message.parse(data, position)
             if message.magic != self.magic or message.codec is not Codec.NONE:
-                raise _invalid(f"a message of magic {message.magic}, codec {message.codec.name} inside a wrapper")
+                raise invalid_record(f"a message of magic {message.magic}, codec {message.codec.name} inside a wrapper")
             yield message
             position += message.size
 
@@ -219,7 +219,7 @@ class Message(_Header):
         _, value = self.key_and_value()
         if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
             return data
-        raise _invalid("a compressed message without messages inside")
+        raise invalid_record("a compressed message without messages inside")
 
     def _record(self, offset: int) -> Record:
         key, value = self.key_and_value()
@@ -297,17 +297,9 @@ def _last_offset(messages: memoryview) -> int:
     offset = position = 0
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:
-            raise _corrupt(f"{len(messages) - position} bytes are too few for a message")
+            raise corrupt_message(f"{len(messages) - position} bytes are too few for a message")
         offset, size = OFFSET_AND_LENGTH.unpack_from(messages, position)
         if size < 0:
-            raise _corrupt(f"a message claims {size} bytes")
+            raise corrupt_message(f"a message claims {size} bytes")
         position += LOG_OVERHEAD + size
     return int(offset)
-
-
-def _corrupt(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

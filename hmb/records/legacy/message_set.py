@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from struct import Struct, iter_unpack, pack
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message, invalid_record
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
@@ -142,10 +142,10 @@ def assign_offsets(
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
-        raise _corrupt(f"{len(data)} bytes are too few for a message")
+        raise corrupt_message(f"{len(data)} bytes are too few for a message")
     magic = data[16]
     if magic not in (0, 1):
-        raise _corrupt(f"no message has magic {magic}")
+        raise corrupt_message(f"no message has magic {magic}")
     result = AssignedMessages(bytearray(data), first_offset - 1, NO_TIMESTAMP, first_offset, 0)
     parts: list[bytes | memoryview] = []
     start = position = 0
@@ -211,23 +211,23 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
     key_start, overhead, special = KEY_START[magic] + 4, MESSAGE_OVERHEAD[magic], _SPECIAL[magic]
     while position < end:
         if end - position < overhead:
-            raise _corrupt(f"the message set ends inside the message at {position}")
+            raise corrupt_message(f"the message set ends inside the message at {position}")
         its_offset, size, crc, message_magic, attributes, timestamp, key_length = unpack(data, position)
         message_end = position + 12 + size
         if not overhead <= size + 12 <= end - position:
-            raise _corrupt(f"the message at {position} claims {size} bytes")
+            raise corrupt_message(f"the message at {position} claims {size} bytes")
         if crc32(view[position + 16 : message_end]) != crc:
-            raise _corrupt(f"the CRC of the message at {position} is wrong")
+            raise corrupt_message(f"the CRC of the message at {position} is wrong")
         if message_magic != magic:
-            raise _invalid(f"a message of magic {message_magic} in a set of magic {magic}")
+            raise invalid_record(f"a message of magic {message_magic} in a set of magic {magic}")
         if attributes & special:
             break
         value_start = position + key_start + (key_length if key_length > 0 else 0)
         if value_start + 4 > message_end:
-            raise _corrupt(f"the key of the message at {position} claims {key_length} bytes")
+            raise corrupt_message(f"the key of the message at {position} claims {key_length} bytes")
         (value_length,) = unpack_length(data, value_start)
         if value_start + 4 + (value_length if value_length > 0 else 0) != message_end:
-            raise _corrupt(f"the value of the message at {position} claims {value_length} bytes")
+            raise corrupt_message(f"the value of the message at {position} claims {value_length} bytes")
         offset += 1
         if its_offset != offset:
             pack_offset(data, position, offset)
@@ -260,7 +260,7 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
     first_inside = 0 if magic == 1 else result.last_offset + 1
     inner = AssignedMessages(content, first_inside - 1, NO_TIMESTAMP, 0, 0)
     if _assign_plain(inner, 0, magic) < len(content):
-        raise _invalid("a compressed message inside a compressed message")
+        raise invalid_record("a compressed message inside a compressed message")
     result.is_movable &= magic == 1
     result.count += inner.count
     result.last_offset += inner.count
@@ -288,11 +288,3 @@ def _set_log_append_time(result: AssignedMessages, now: int) -> None:
         position = end
     result.max_timestamp = now
     result.offset_of_max_timestamp = _INT64.unpack_from(data)[0]
-
-
-def _corrupt(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

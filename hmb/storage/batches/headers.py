@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import corrupt_message
 from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
@@ -30,6 +30,6 @@ def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, B
         size = batch.size
         if position + size > end:
             why = f"position {position}: a batch of {size} bytes, but only {end - position} are left"
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+            raise corrupt_message(why)
         yield position, batch
         position += size

@@ -20,10 +20,7 @@ Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the l
 
 from __future__ import annotations
 
-from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
-from hmb.records.batch import MAGIC
-from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.batches.opening import PREPARING
 from hmb.storage.batches.validation import (
     ProducedRecords,
@@ -40,28 +37,16 @@ def prepare(
     records: ProducedRecords, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
     """Check and convert a producer's records, so that the log can append them. `now` is in ms. Raises KafkaError."""
-    if isinstance(records, RecordBatch):
-        batch, length = records, len(records.view)
-    elif len(records) <= MAGIC_POSITION:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are not a record batch")
-    elif records[MAGIC_POSITION] < MAGIC:
+    if not isinstance(records, RecordBatch):
         return _prepare_messages(records, config, now, expected_offset)
-    else:
-        batch, length = RecordBatch.parse(records), len(records)
-    check_batch(batch, length, config, now)
+    batch = records
+    check_batch(batch, config, now)
     if config.compression_type != "producer" and batch.codec is not config.codec:
         assert config.codec is not None
         with PREPARING:
             batch = batch.with_codec(config.codec, config.level, limit=config.max_decompressed)
         check_size(batch, config)
     return batch if config.message_timestamp_type == "CreateTime" else batch.with_log_append_time(now)
-
-
-def prepare_own(records: ProducedRecords, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
-    """Check the size of a batch that the broker itself has made, and return the batch. Raises MESSAGE_TOO_LARGE."""
-    batch = records if isinstance(records, RecordBatch) else RecordBatch.parse(records)
-    check_size(batch, config)
-    return batch
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:

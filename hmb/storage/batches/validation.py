@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, invalid_record
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import (
     NO_TIMESTAMP,
@@ -82,14 +82,14 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     if not records:
-        raise _invalid("no records")
+        raise invalid_record("no records")
     has_batches = ProduceRequest.magic_of(version) == MAGIC
     batch = next(iter_batches(records), None) if has_batches else parse_batch(records)
     if batch is None or (has_batches and batch.size != len(records)):
-        raise _invalid(f"{len(records)} bytes are not one whole batch")
+        raise invalid_record(f"{len(records)} bytes are not one whole batch")
     if has_batches != isinstance(batch, RecordBatch):
         expected = "record batches v2" if has_batches else "messages v0 and v1"
-        raise _invalid(f"Produce v{version} takes {expected}, not magic {batch.magic}")
+        raise invalid_record(f"Produce v{version} takes {expected}, not magic {batch.magic}")
     if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and not is_transactional:
@@ -98,19 +98,16 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     return batch if isinstance(batch, RecordBatch) else records
 
 
-def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) -> None:
+def check_batch(batch: RecordBatch, config: LogConfig, now: int) -> None:
     """Raise CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE if the log cannot accept the batch.
 
-    `length` is the number of bytes that the producer sent. `now` is the time in ms.
+    `now` is the time in ms.
     """
-    if length > config.max_message_bytes:
-        check_size(batch, config)
+    check_size(batch, config)
     batch.check_bytes()
     check_header(batch)
     if batch.base_offset:
-        raise _invalid(f"offsets of a new batch begin at 0, not at {batch.base_offset}")
-    if len(batch.view) != length:
-        raise _invalid(f"one batch of {batch.size} bytes expected, {length} bytes came")
+        raise invalid_record(f"offsets of a new batch begin at 0, not at {batch.base_offset}")
     if batch.max_timestamp - now > config.message_timestamp_after_max_ms or config.looks_at_records:
         _check_records([batch], batch.records_count, batch.max_timestamp, config, now)
 
@@ -118,14 +115,14 @@ def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) ->
 def check_header(batch: RecordBatch) -> None:
     """Raise INVALID_RECORD or INVALID_TIMESTAMP if a producer may not send a batch with this header."""
     if batch.is_control:
-        raise _invalid("clients may not write control records")
+        raise invalid_record("clients may not write control records")
     if batch.records_count <= 0 or not batch.has_all_records:
-        raise _invalid(f"{batch.records_count} records, but a last offset delta of {batch.last_offset_delta}")
+        raise invalid_record(f"{batch.records_count} records, but a last offset delta of {batch.last_offset_delta}")
     content_size = batch.size - RECORD_BATCH_OVERHEAD
     if not batch.attributes & CODEC_MASK and batch.records_count * SMALLEST_RECORD > content_size:
-        raise _invalid(f"{batch.records_count} records do not fit into {content_size} bytes")
+        raise invalid_record(f"{batch.records_count} records do not fit into {content_size} bytes")
     if batch.producer_id >= 0 > batch.base_sequence:
-        raise _invalid(f"producer id {batch.producer_id} without a sequence number")
+        raise invalid_record(f"producer id {batch.producer_id} without a sequence number")
     if batch.attributes & LOG_APPEND_TIME_BIT:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
 
@@ -192,7 +189,3 @@ def _errors(
         if len(errors) == MOST_ERRORS:
             break
     return errors, code
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, why)

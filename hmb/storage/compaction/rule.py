@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from operator import neg
 from typing import NamedTuple
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.records import DEFAULT_LIMIT, Batch, RecordBatch
 from hmb.records.filtering import empty_batch, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.storage.log_reading import aborted_transactions
@@ -81,7 +81,7 @@ class OffsetMap:
             return False
         if batch.last_offset >= self.next_offset:
             why = f"a batch up to offset {batch.last_offset} precedes one from {self.next_offset} on"
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+            raise corrupt_message(why)
         try:
             keys, offsets = keys_of(batch, self._limit)
         except KafkaError as error:

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.offset_index import OffsetIndex
@@ -31,7 +31,7 @@ class BatchAt(NamedTuple):
 def header_at(log: BufferedReader, position: int) -> Batch:
     """Return the header of the batch at `position`. Raises KafkaError if the bytes there are not a header."""
     if position < 0:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{position} is not a position in the file")
+        raise corrupt_message(f"{position} is not a position in the file")
     log.seek(position)
     return parse_batch(log.read(HEADER_PEEK))
 

@@ -22,7 +22,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from hmb.protocol.enums import MAX_IN_FLIGHT
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
 from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
 from hmb.records.crc import crc32, crc32c
@@ -94,13 +94,13 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
         if position + size > windows.end:
-            raise corrupt(f"a batch of {size} bytes, but only {windows.end - position} are left")
+            raise corrupt_message(f"a batch of {size} bytes, but only {windows.end - position} are left")
         start, checksum = (CRC_START, crc32c) if isinstance(header, RecordBatch) else (MAGIC_POSITION, crc32)
         crc = 0
         for chunk in windows.chunks(position + start, position + size):
             crc = checksum(chunk, crc)
         if crc != header.crc:
-            raise corrupt(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
+            raise corrupt_message(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
     return windows.at(position, size)
 
 
@@ -115,7 +115,7 @@ def _first_offset(batch: Batch) -> int:
     # now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
-        raise corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
+        raise corrupt_message(f"a compressed message ends at offset {batch.last_offset}, its content at {offsets[-1]}")
     return offsets[0]
 
 
@@ -201,7 +201,3 @@ def _end_of_data(windows: Windows, position: int) -> int:
             break
         end -= len(ZEROS)
     return end
-
-
-def corrupt(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)

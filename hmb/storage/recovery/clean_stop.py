@@ -14,7 +14,7 @@ Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
 
 from __future__ import annotations
 
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import corrupt_message
 from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
@@ -34,25 +34,25 @@ def end_by_indexes(segment: Segment) -> int:
     """
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
+            raise corrupt_message(f"{index.path.name} is missing or damaged")
     entry, max_timestamp = segment.offset_index.last, segment.max_timestamp
     last, has_last = segment.time_index.last, False
     end_offset, size = segment.base_offset, entry.position
     for position, batch in segment.batches(entry.position, segment.size):
         if position == entry.position and position and batch.last_offset > entry.offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} is an index of another log")
+            raise corrupt_message(f"{segment.offset_index.path.name} is an index of another log")
         if position - entry.position > segment.config.index_interval_bytes + MAX_UNINDEXED:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} lacks entries")
+            raise corrupt_message(f"{segment.offset_index.path.name} lacks entries")
         if batch.last_offset < end_offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+            raise corrupt_message(f"position {position}: offsets go back")
         has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
         end_offset, size = batch.last_offset + 1, position + batch.size
         max_timestamp = max(max_timestamp, batch.max_timestamp)
     if size != segment.size or (entry.position and end_offset <= entry.offset):
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {segment.size}: not a whole batch")
+        raise corrupt_message(f"position {size} of {segment.size}: not a whole batch")
     has_last = has_last or last.timestamp == NO_TIMESTAMP or has_timestamp(segment, last)
     if max_timestamp != segment.max_timestamp or not has_last:
         why = f"{segment.time_index.path.name} is an index of another log, or lacks entries"
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+        raise corrupt_message(why)
     segment.first_timestamp = next((first.max_timestamp for _, first in segment.batches(0, segment.size)), None)
     return end_offset

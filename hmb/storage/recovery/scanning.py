@@ -27,12 +27,12 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.storage.failure_isolation import NO_STOP, Stopped
 from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
-from hmb.storage.recovery.checking import CheckedBatch, Damage, ProducerBatches, checked_batch, corrupt
+from hmb.storage.recovery.checking import CheckedBatch, Damage, ProducerBatches, checked_batch
 from hmb.storage.segment import Segment
 
 
@@ -69,9 +69,9 @@ def checked_batches(
             checked = checked_batch(windows, position)
             first, last = checked.first_offset, checked.last_offset
             if first < next_offset or last > max_offset or position > MAX_POSITION:
-                raise corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
+                raise corrupt_message(f"a batch of offsets {first} to {last} where {next_offset} is next")
             if first > next_offset and last >= limit:
-                raise corrupt(f"a batch of offsets {first} to {last}, but the next segment begins at {limit}")
+                raise corrupt_message(f"a batch of offsets {first} to {last}, but the next segment begins at {limit}")
         except KafkaError as error:
             raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
         if unconfirmed:

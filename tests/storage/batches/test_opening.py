@@ -21,14 +21,14 @@ from tests.storage.conftest import batch, messages
 ATTRIBUTES, LENGTH, MAX_TIMESTAMP = 22, 8, 42  # the fields' positions in a batch
 
 
-def timed_batch(timestamp: int, codec: Codec = Codec.NONE) -> memoryview:
-    return memoryview(encode_batch([Record(timestamp=timestamp, value=b"v" * 50)], codec=codec))
+def timed_batch(timestamp: int, codec: Codec = Codec.NONE) -> RecordBatch:
+    return RecordBatch.parse(encode_batch([Record(timestamp=timestamp, value=b"v" * 50)], codec=codec))
 
 
 @pytest.fixture
 def log(directory: Path) -> Log:
     """Return a log of twelve batches with the timestamps 0, 10, 20, ... Each segment has three batches."""
-    log = Log(directory, LogConfig(segment_bytes=3 * len(timed_batch(0))), clean=True)
+    log = Log(directory, LogConfig(segment_bytes=3 * timed_batch(0).size), clean=True)
     for timestamp in range(0, 120, 10):
         log.append(timed_batch(timestamp))
     return log
@@ -37,7 +37,7 @@ def log(directory: Path) -> Log:
 def damage(log: Log, offset: int, place: int) -> str:
     """Change a bit of the batch at `offset`. Return the beginning of the broker's message about the damage."""
     segment = log.segments[offset // 3]
-    position = offset % 3 * len(timed_batch(0)) + place
+    position = offset % 3 * timed_batch(0).size + place
     (byte,) = segment.file.read(1, position)
     segment.file.write([bytes([byte ^ 1])], position)
     return f"{segment.path}, position {position - place}, offsets {offset} to {offset}: the batch's CRC is 0x"
@@ -80,8 +80,8 @@ def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.
 
 
 def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pytest.LogCaptureFixture) -> None:
-    frame = RecordBatch.parse(timed_batch(200))
-    log.append(memoryview(frame.with_records(b"\x99" * 10, 1, 200)))
+    frame = timed_batch(200)
+    log.append(RecordBatch.parse(frame.with_records(b"\x99" * 10, 1, 200)))
     log.append(timed_batch(210))
     assert log.offset_for_timestamp(150) == (210, 13)
     assert "offsets 12 to 12: a record of the batch cannot be read" in caplog.text
@@ -92,7 +92,7 @@ def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch:
 
     The batch may contain millions of records. A consumer that starts at its first offset misses no record.
     """
-    log.append(memoryview(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
+    log.append(RecordBatch.parse(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)
     monkeypatch.setattr("hmb.records.filtering.MOST_RECORDS", 2)
     assert log.offset_for_timestamp(145) == (150, 12)
@@ -114,7 +114,7 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
     log.append(batch(1, first_timestamp=2_000))
     segment = log.segments[0]
     segment.file.write([b"\xff"], 20)  # a byte of the first message
-    wrapper_end = segment.size - len(batch(1))
+    wrapper_end = segment.size - batch(1).size
     segment.file.write([b"\xff"], wrapper_end - 1)
     assert log.offset_for_timestamp(1_000) == (1_001, 1)
     assert log.offset_for_timestamp(1_003) == (2_000, 6)

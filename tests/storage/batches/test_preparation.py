@@ -27,10 +27,10 @@ from hmb.records.filtering import MOST_RECORDS
 from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
 from hmb.storage.batches import preparation, validation
-from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords
+from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords, ProducedRecords
 from hmb.storage.config import CODECS, HOUR_MS, LogConfig
 from hmb.storage.log import Log
-from tests.storage.conftest import batch, messages, read_all
+from tests.storage.conftest import batch, messages, produced, read_all
 
 NOW = 1_700_000_000_000
 LATEST = NOW + HOUR_MS
@@ -50,7 +50,7 @@ def at(*timestamps: int, key: bytes | None = b"k") -> list[Record]:
 def refused(log: Log, data: bytes) -> dict[int, str]:
     end = log.log_end_offset
     with pytest.raises(InvalidRecords) as error:
-        log.append(memoryview(data))
+        log.append(produced(data))
     assert error.value.code is ErrorCode.INVALID_TIMESTAMP
     assert log.log_end_offset == end
     return dict(error.value.errors)
@@ -75,7 +75,7 @@ def test_records_of_the_far_future_are_refused_with_their_places(log_at_now: Log
         f"Timestamp {LATEST + 1} of message with offset 1 is out of range. "
         f"The timestamp should be within [{NOW - (2**63 - 1)}, {LATEST}]"
     )
-    log.append(memoryview(encode_batch(at(0, LATEST, -1), codec=codec)))
+    log.append(RecordBatch.parse(encode_batch(at(0, LATEST, -1), codec=codec)))
 
 
 def test_old_messages_of_the_far_future_are_refused_also_in_wrappers(log_at_now: LogAtNow) -> None:
@@ -97,13 +97,13 @@ def test_records_that_are_too_old_are_refused_at_any_position(log_at_now: LogAtN
         encode_message_set(at(NOW, NOW - 1_001, NOW - 1_000, -1, 2**62, 7), 1),
     ):
         assert refused(log, data).keys() == {1, 5}
-    log.append(memoryview(encode_batch(at(-1, NOW - 1_000, NOW))))
+    log.append(RecordBatch.parse(encode_batch(at(-1, NOW - 1_000, NOW))))
 
 
 def test_where_the_broker_sets_the_time_the_producers_do_not_matter(log_at_now: LogAtNow) -> None:
     log = log_at_now(message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=0)
     for data in (encode_batch(at(5, 2**62)), encode_message_set(at(5, 2**62), 1)):
-        assert log.append(memoryview(data)).log_append_time == NOW
+        assert log.append(produced(data)).log_append_time == NOW
     assert {record.timestamp for record in read_all(log)} == {NOW}
 
 
@@ -135,9 +135,9 @@ def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: di
     assert peak < 20 << 20  # a little more than the size of the decompressed batch
 
 
-def many_records(count: int, timestamp: int, key: bytes | None) -> memoryview:
+def many_records(count: int, timestamp: int, key: bytes | None) -> RecordBatch:
     content = encode_records([Record(0, timestamp, key)] * count, None, timestamp)
-    return memoryview(wrap_records(content, count, timestamp, timestamp, Codec.ZSTD))
+    return RecordBatch.parse(wrap_records(content, count, timestamp, timestamp, Codec.ZSTD))
 
 
 def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
     count = 2_000
     content = encode_records([*[Record(0, NOW)] * (count - 1), Record(0, LATEST + 1)], None, NOW)
     with pytest.raises(KafkaError) as error:
-        log_at_now().append(memoryview(wrap_records(content, count, NOW, LATEST + 1, Codec.ZSTD)))
+        log_at_now().append(produced(wrap_records(content, count, NOW, LATEST + 1, Codec.ZSTD)))
     assert error.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
@@ -178,7 +178,7 @@ def test_old_messages_are_counted_too(log_at_now: LogAtNow, monkeypatch: pytest.
     # Both settings require that the broker reads each message.
     for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):
         with pytest.raises(KafkaError) as error:
-            log_at_now(**config).append(memoryview(data))
+            log_at_now(**config).append(produced(data))
         assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -190,7 +190,7 @@ def test_a_header_may_not_be_newer_than_its_records(log_at_now: LogAtNow) -> Non
     fresh = RecordBatch.parse(encode_batch(at(NOW)))
     lie = fresh.with_records(fresh.uncompressed(), 1, max_timestamp=2**62)
     with pytest.raises(KafkaError, match="no record has the batch's max timestamp") as error:
-        log_at_now().append(memoryview(lie))
+        log_at_now().append(produced(lie))
     assert error.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
@@ -199,7 +199,7 @@ def test_a_batch_in_range_is_not_opened(log_at_now: LogAtNow, monkeypatch: pytes
         raise AssertionError("it was")
 
     monkeypatch.setattr(RecordBatch, "uncompressed", opened)
-    log_at_now(compression_type="gzip").append(memoryview(encode_batch(at(0, LATEST), codec=Codec.GZIP)))
+    log_at_now(compression_type="gzip").append(RecordBatch.parse(encode_batch(at(0, LATEST), codec=Codec.GZIP)))
 
 
 @pytest.mark.parametrize("sent", Codec)
@@ -208,9 +208,9 @@ def test_batches_are_kept_in_the_topic_s_codec(log_at_now: LogAtNow, compression
     log = log_at_now(compression_type=compression_type)
     records = [Record(n, NOW + n, b"k%d" % n, b"v" * 50, (("h", b"1"),)) for n in range(5)]
     data = encode_batch(records, codec=sent, producer_id=7, producer_epoch=2, base_sequence=0)
-    assert log.append(memoryview(data)).base_offset == 0
-    assert log.append(memoryview(data)).base_offset == 0  # the log still recognizes the producer's duplicate
-    log.append(memoryview(encode_batch(records, codec=sent, producer_id=7, producer_epoch=2, base_sequence=5)))
+    assert log.append(produced(data)).base_offset == 0
+    assert log.append(produced(data)).base_offset == 0  # the log still recognizes the producer's duplicate
+    log.append(RecordBatch.parse(encode_batch(records, codec=sent, producer_id=7, producer_epoch=2, base_sequence=5)))
     first, second = iter_batches(stored(log))
     first.check()
     assert first.codec is second.codec is CODECS[compression_type]
@@ -221,9 +221,9 @@ def test_batches_are_kept_in_the_topic_s_codec(log_at_now: LogAtNow, compression
 
 def test_a_batch_in_the_topic_s_codec_is_stored_unchanged(log_at_now: LogAtNow) -> None:
     log = log_at_now(compression_type="gzip")
-    for data in (batch(3, codec=Codec.GZIP), messages(3, 1, Codec.GZIP), messages(2, 0, Codec.GZIP)):
+    for data in (batch(3, codec=Codec.GZIP).view, messages(3, 1, Codec.GZIP), messages(2, 0, Codec.GZIP)):
         end = len(stored(log))
-        log.append(data)
+        log.append(produced(data))
         assert stored(log)[end + 17 :] == data[17:] or data[16] == 0  # a v0 wrapper contains messages with offsets
 
 
@@ -236,7 +236,7 @@ def test_old_messages_in_another_codec_become_a_batch(
     log = log_at_now(compression_type=compression_type)
     log.append(batch(2, first_timestamp=NOW))
     data = encode_message_set(at(NOW, NOW + 1), magic, sent)
-    result = log.append(memoryview(data + data))
+    result = log.append(produced(data + data))
     assert (result.base_offset, result.last_offset) == (2, 5)
     read = [record for record in read_all(log) if record.offset >= 2]
     assert [record.value for record in read] == [b"value"] * 4
@@ -247,7 +247,7 @@ def test_old_messages_in_another_codec_become_a_batch(
 
 
 @pytest.mark.parametrize("data", [batch(2), messages(2, 1), messages(2, 0)])
-def test_the_broker_s_time_and_the_topic_s_codec_go_together(log_at_now: LogAtNow, data: memoryview) -> None:
+def test_the_broker_s_time_and_the_topic_s_codec_go_together(log_at_now: LogAtNow, data: ProducedRecords) -> None:
     log = log_at_now(compression_type="zstd", message_timestamp_type="LogAppendTime")
     assert log.append(data).log_append_time == NOW
     (kept,) = iter_batches(stored(log))
@@ -258,10 +258,10 @@ def test_the_broker_s_time_and_the_topic_s_codec_go_together(log_at_now: LogAtNo
 
 def test_a_batch_that_grows_too_large_when_it_is_uncompressed_is_refused(log_at_now: LogAtNow) -> None:
     log = log_at_now(compression_type="uncompressed", max_message_bytes=1_000)
-    for data in (batch(2, size=1_000, codec=Codec.GZIP), encode_message_set(at(NOW) * 100, 1, Codec.GZIP)):
+    for data in (bytes(batch(2, size=1_000, codec=Codec.GZIP).view), encode_message_set(at(NOW) * 100, 1, Codec.GZIP)):
         assert len(data) <= 1_000
         with pytest.raises(KafkaError) as error:
-            log.append(memoryview(data))
+            log.append(produced(data))
         assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert log.log_end_offset == 0
 
@@ -276,7 +276,7 @@ def test_a_batch_that_grows_too_large_when_it_is_uncompressed_is_refused(log_at_
     ],
 )
 def test_nothing_is_decompressed_beyond_the_broker_s_limit(
-    log_at_now: LogAtNow, config: dict[str, object], data: memoryview
+    log_at_now: LogAtNow, config: dict[str, object], data: ProducedRecords
 ) -> None:
     """The log respects the setting max.decompressed.message.bytes.
 
@@ -305,12 +305,12 @@ def test_old_messages_get_later_offsets_after_a_faster_append(
 
     monkeypatch.setattr(preparation, "assign_offsets", assign_slowly)
     sent = encode_message_set(at(NOW, NOW), magic) + encode_message_set(at(NOW, NOW + 9, NOW), magic, codec)
-    result = log.append(memoryview(sent))
+    result = log.append(produced(sent))
     assert (result.base_offset, result.last_offset) == (3, 7)
     assert [record.offset for record in read_all(log)] == list(range(8))
     late = [record for record in read_records(stored(log)) if record.offset >= 3]
     assert [record.value for record in late] == [b"value"] * 5
-    is_message = isinstance(parse_batch(stored(log), len(batch(3, first_timestamp=NOW))), Message)
+    is_message = isinstance(parse_batch(stored(log), batch(3, first_timestamp=NOW).size), Message)
     # Compressed messages v0 become a batch, because they contain offsets.
     assert is_message == (magic == 1 or codec is Codec.NONE)
     assert log.offset_for_timestamp(None) == ((NOW + 9, 6) if magic else (NOW + 2, 2))

@@ -38,7 +38,7 @@ def log_of(directory: Path, clock: Clock) -> MakeLog:
     """Return a function that makes a log. Each segment has one batch, and the timestamps are 1000, 2000, 3000, ..."""
 
     def log_of(segments: int, **config: int) -> Log:
-        log = Log(directory, LogConfig(segment_bytes=len(batch(1)), **config), clean=True, clock=clock)
+        log = Log(directory, LogConfig(segment_bytes=batch(1).size, **config), clean=True, clock=clock)
         for number in range(segments):
             log.append(batch(1, first_timestamp=1_000 * (number + 1)))
         return log
@@ -65,7 +65,7 @@ def test_retention_deletes_the_active_segment_and_offsets_continue(log_of: MakeL
 
 @pytest.mark.parametrize(("batches", "kept"), [(0, 0), (1, 1), (2.5, 3), (5, 5), (9, 5)])
 def test_retention_by_size_deletes_no_more_segments_than_necessary(log_of: MakeLog, batches: float, kept: int) -> None:
-    log = log_of(5, retention_bytes=int(batches * len(batch(1))), retention_ms=-1)
+    log = log_of(5, retention_bytes=int(batches * batch(1).size), retention_ms=-1)
     deletion.expire(log)
     assert log.log_end_offset - log.log_start_offset == kept
 

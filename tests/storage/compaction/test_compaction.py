@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import Codec, Record, encode_batch, encode_message_set
+from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set
 from hmb.storage.batches.validation import InvalidRecords
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction import swap
@@ -25,7 +25,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.failure_isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from tests.storage.conftest import delete, read_all
+from tests.storage.conftest import delete, produced, read_all
 from tests.storage.transactions import ABORT
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
@@ -33,8 +33,9 @@ CONFIG = LogConfig(cleanup_policy="compact", segment_bytes=600, index_interval_b
 Change = tuple[bytes, bytes | None]  # key, value or None for a tombstone
 
 
-def change_batch(changes: Sequence[Change], codec: Codec = Codec.NONE, **options: int | bool) -> memoryview:
-    return memoryview(encode_batch([Record(0, 1_000, key, value) for key, value in changes], codec=codec, **options))  # type: ignore[arg-type]
+def change_batch(changes: Sequence[Change], codec: Codec = Codec.NONE, **options: int | bool) -> RecordBatch:
+    records = [Record(0, 1_000, key, value) for key, value in changes]
+    return RecordBatch.parse(encode_batch(records, codec=codec, **options))  # type: ignore[arg-type]
 
 
 def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000_000) -> int:
@@ -82,7 +83,7 @@ def test_a_compacted_log_has_the_same_values_as_a_dict(
                 data = encode_message_set(records, int(kind[1]), Codec.GZIP if len(changes) % 2 else Codec.NONE)
             else:
                 data = encode_batch(records, codec=Codec.GZIP if kind == "gzip" else Codec.NONE)
-            base_offset = log.append(memoryview(data)).base_offset
+            base_offset = log.append(produced(data)).base_offset
             everything |= {base_offset + index: each for index, each in enumerate(changes)}
         active = log.segments[-1].base_offset
         for _ in range(rounds):
@@ -200,7 +201,7 @@ def test_records_without_a_key_are_refused_with_their_places(log: Log) -> None:
     records = [Record(0, 1_000, b"k", b"v"), Record(0, 1_000, None, b"v"), Record(0, 1_000, None, None)]
     for data in (encode_batch(records), encode_message_set(records, 1, Codec.GZIP), encode_message_set(records, 0)):
         with pytest.raises(InvalidRecords) as error:
-            log.append(memoryview(data))
+            log.append(produced(data))
         assert list(error.value.errors) == [1, 2]
     assert log.log_end_offset == 0
 

@@ -139,8 +139,8 @@ def test_while_the_disk_is_full_logs_accept_only_records_of_the_broker(
     with pytest.raises(KafkaError, match="the disk is full") as error:
         log.append(batch(1))
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.append(batch(1), own=True).base_offset == 1
-    log.append(batch(1, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), own=True)
+    assert log.append_own(batch(1)).base_offset == 1
+    log.append_own(batch(1, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
     marker: EndTransactionMarker = COMMIT
     assert log.append_marker(marker, 1, 0).base_offset == 3
     set_room(LARGEST)

@@ -29,6 +29,7 @@ from pathlib import Path
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
+from tests.storage.conftest import produced
 
 CONFIG = LogConfig(index_interval_bytes=60)
 NAME = f"{0:020d}.log"
@@ -73,7 +74,7 @@ def write_original(directory: Path, name: str) -> Original:
             Record(i, 1_000 + number, b"key", b"value %d" % i, (), TimestampType.CREATE_TIME) for i in range(count)
         ]
         batch = encode_batch(records, codec=codec) if magic == 2 else encode_message_set(records, magic, codec)
-        log.append(memoryview(batch))
+        log.append(produced(batch))
     data = (directory / NAME).read_bytes()
     batches = list(iter_batches(data))
     ends = [0]

@@ -26,7 +26,7 @@ from hmb.storage.recovery.scanning import checked_batches
 from hmb.storage.time_index import TimeIndex
 from hmb.units import now_ms
 from tests.storage.compaction import test_compaction
-from tests.storage.conftest import LogMaker, batch, messages, read_all
+from tests.storage.conftest import LogMaker, batch, messages, produced, read_all
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
 BATCHES = 3 * BLOCK  # Each batch has an index entry, so an index has three blocks.
@@ -175,8 +175,10 @@ def large_value() -> list[Record]:
 def test_batches_larger_than_a_window_are_recovered(open_log: LogMaker, magic: int) -> None:
     limit = {"max_message_bytes": 10 * WINDOW}
     log = open_log(**limit)
-    large = encode_batch(large_value()) if magic == 2 else encode_message_set(large_value(), magic, Codec.NONE)
-    for data in (messages(2, 1), memoryview(large), batch(2), memoryview(large), batch(1)):
+    large = produced(
+        encode_batch(large_value()) if magic == 2 else encode_message_set(large_value(), magic, Codec.NONE)
+    )
+    for data in (messages(2, 1), large, batch(2), large, batch(1)):
         log.append(data)
     assert open_log(clean=False, **limit).log_end_offset == log.log_end_offset == 7
 

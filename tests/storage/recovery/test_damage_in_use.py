@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import encode_batch, iter_batches
+from hmb.records import RecordBatch, encode_batch, iter_batches
 from hmb.storage.config import LogConfig
 from hmb.storage.files.together import release
 from hmb.storage.log import Log
@@ -20,7 +20,7 @@ from tests.storage.conftest import LogMaker, batch, read_all, records
 from tests.storage.data_directory import DataDirectory
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
-SIZE = len(batch(2))
+SIZE = batch(2).size
 CONFIG = LogConfig(segment_bytes=4 * SIZE)
 
 
@@ -268,8 +268,8 @@ def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) 
     """
     log = open_log()
     for _ in range(3):
-        log.append(memoryview(encode_batch(records(1))))
-    overwrite(log.segments[0].path, len(batch(1)) + 8, b"\x7f")
+        log.append(RecordBatch.parse(encode_batch(records(1))))
+    overwrite(log.segments[0].path, batch(1).size + 8, b"\x7f")
     assert log.read(1, 1_000).records is not None
     assert [record.offset for record in read_all(log)] == [0, 1, 2]
     with pytest.raises(KafkaError) as error:

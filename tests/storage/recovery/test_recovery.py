@@ -33,25 +33,25 @@ def test_a_flipped_bit_in_the_last_segment_ends_the_log_there(open_log: LogMaker
 def test_damage_in_an_older_segment_is_reported_and_the_bytes_are_kept(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = open_log(segment_bytes=2 * len(batch(2)))
+    log = open_log(segment_bytes=2 * batch(2).size)
     for _ in range(6):
         log.append(batch(2))
     path = log.segments[1].path
     data = bytearray(path.read_bytes())
-    data[len(batch(2)) + 70] ^= 1
+    data[batch(2).size + 70] ^= 1
     path.write_bytes(data)
     recovered = open_log(clean=False, recovery_point=12)
     # The start does not check a batch below the recovery point.
-    assert f"{path}, position {len(batch(2))}" not in caplog.text
+    assert f"{path}, position {batch(2).size}" not in caplog.text
     recovered = open_log(clean=False, recovery_point=None)
-    assert f"{path}, position {len(batch(2))}" in caplog.text
+    assert f"{path}, position {batch(2).size}" in caplog.text
     (kept,) = path.parent.glob("*.cut")
-    assert kept.read_bytes() == data[len(batch(2)) :]
+    assert kept.read_bytes() == data[batch(2).size :]
     assert [record.offset for record in read_all(recovered)] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
 
 
 def test_without_a_manifest_a_segment_that_ends_at_the_recovery_point_is_not_checked(open_log: LogMaker) -> None:
-    log = open_log(segment_bytes=2 * len(batch(2)))
+    log = open_log(segment_bytes=2 * batch(2).size)
     for _ in range(6):
         log.append(batch(2))
     path = log.segments[0].path
@@ -139,7 +139,7 @@ def test_a_snapshot_of_bytes_that_were_cut_off_is_not_used(open_log: LogMaker) -
         log.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=sequence))
     log.close()
     path = log.segments[0].path
-    path.write_bytes(path.read_bytes()[: -len(batch(1))])
+    path.write_bytes(path.read_bytes()[: -batch(1).size])
     reopened = open_log(clean=False)
     assert not snapshot_path(log.directory, 4).exists()
     assert reopened.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=3)).base_offset == 3

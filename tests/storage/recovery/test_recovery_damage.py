@@ -13,7 +13,7 @@ from hmb.storage.log import Log
 from tests.storage.conftest import LogMaker, batch, read_all
 from tests.storage.recovery import damage
 
-SIZE = len(batch(2))
+SIZE = batch(2).size
 
 
 def offsets(log: Log) -> list[int]:

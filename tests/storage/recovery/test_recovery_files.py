@@ -12,7 +12,7 @@ from hmb.storage.log import Log
 from hmb.storage.recovery.clean_stop import MAX_UNINDEXED
 from tests.storage.conftest import LogMaker, batch, read_all
 
-SIZE = len(batch(2))
+SIZE = batch(2).size
 INTERVAL = {"index_interval_bytes": 2 * SIZE}
 
 

@@ -21,12 +21,12 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.units import now_ms
-from tests.storage.conftest import LogMaker, batch, read_all
+from tests.storage.conftest import LogMaker, batch, produced, read_all
 from tests.storage.data_directory import DataDirectory
 from tests.storage.recovery import damage
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
-SIZE = len(batch(2))
+SIZE = batch(2).size
 FAR = 10**6  # greater than all offsets of these tests
 
 
@@ -323,7 +323,7 @@ def undamaged_log(data: DataDirectory, choose: random.Random) -> UndamagedLog:
             sent = encode_batch(records, producer_id=number, producer_epoch=0, base_sequence=0)
         else:
             sent = encode_batch(records, codec=Codec.GZIP if kind == "gzip" else Codec.NONE)
-        log.append(memoryview(sent))
+        log.append(produced(sent))
     log.flush()
     assert data.logs is not None
     data.logs.write_checkpoints()

@@ -62,7 +62,7 @@ def test_after_a_kill_the_zeros_are_cut_and_are_not_damage(
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 5)
     for expected in (5, 8):
         reopened = open_log(clean=False, preallocate=True, segment_bytes=SIZE)
-        assert length(reopened.segments[0]) == reopened.segments[0].size == expected * len(batch(1))
+        assert length(reopened.segments[0]) == reopened.segments[0].size == expected * batch(1).size
         assert [record.offset for record in read_all(reopened)] == list(range(expected))
         fill(reopened, 3)
     assert complaints(caplog) == []
@@ -80,23 +80,23 @@ def test_an_empty_segment_may_be_all_zeros(open_log: LogMaker, caplog: pytest.Lo
 def test_a_cut_that_did_not_reach_the_disk_is_repeated(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture, clean: bool
 ) -> None:
-    log = fill(open_log(preallocate=True, segment_bytes=3 * len(batch(1))), 5)
+    log = fill(open_log(preallocate=True, segment_bytes=3 * batch(1).size), 5)
     log.close()
     for segment in log.segments:
         os.truncate(segment.path, SIZE)
-    reopened = open_log(clean=clean, preallocate=True, segment_bytes=3 * len(batch(1)))
+    reopened = open_log(clean=clean, preallocate=True, segment_bytes=3 * batch(1).size)
     assert [record.offset for record in read_all(reopened)] == list(range(5))
-    assert [length(segment) for segment in reopened.segments] == [3 * len(batch(1)), 2 * len(batch(1))]
+    assert [length(segment) for segment in reopened.segments] == [3 * batch(1).size, 2 * batch(1).size]
     assert complaints(caplog) == []
 
 
 def test_half_a_batch_in_front_of_the_zeros_is_damage(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 2)
-    torn = bytes(batch(1))[:70]
+    torn = bytes(batch(1).view)[:70]
     log.segments[0].file.write([torn], log.segments[0].size)
     assert open_log(clean=False, preallocate=True, segment_bytes=SIZE).log_end_offset == 2
     (complaint,) = complaints(caplog)
-    assert f"position {2 * len(batch(1))}: " in complaint and "cut" in complaint
+    assert f"position {2 * batch(1).size}: " in complaint and "cut" in complaint
 
 
 def test_zeros_that_nobody_allocated_are_reported(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,7 +114,7 @@ def test_a_setting_that_is_withdrawn_leaves_no_zeros(open_log: LogMaker) -> None
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 2)
     log.reconfigure(open_log().config)
     log.close()
-    assert length(log.segments[0]) == 2 * len(batch(1))
+    assert length(log.segments[0]) == 2 * batch(1).size
 
 
 @pytest.mark.parametrize("data_at", [0, 5, MIB, 3 * MIB - 1])

@@ -29,7 +29,7 @@ from tests.storage.conftest import batch, read_all
 from tests.storage.data_directory import NAME, DataDirectory
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
-CONFIG = LogConfig(segment_bytes=4 * len(batch(2)), index_interval_bytes=100)
+CONFIG = LogConfig(segment_bytes=4 * batch(2).size, index_interval_bytes=100)
 COMPACTED = LogConfig(segment_bytes=400, cleanup_policy="compact", min_cleanable_dirty_ratio=0.01)
 
 
