@@ -12,8 +12,8 @@ has many requests in flight. The other libraries have 1 or 5 requests in flight.
 While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
 (fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.
 
-The start of a library is not measured. For a producer, the program measures the time after the first record is
-acknowledged until all records are acknowledged. For a consumer, it measures the time after the first batch until the
+The start of a library is not measured. For a producer, the program measures the time from the acknowledgment of the
+first record to the acknowledgment of the last record. For a consumer, it measures the time from the first batch to the
 last record, and does not count the records of the first batch. The program reads each value, as a real program does.
 
 `hmb bench clients --versus` runs this file with the Python of another installation of HMB. The other installation can

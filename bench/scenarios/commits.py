@@ -4,7 +4,7 @@ These commands are examples:
     hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
-A broker acknowledges a commit earlier in Kafka than in HMB. HMB responds when the commit is on the disk. The setting
+Kafka acknowledges a commit earlier than HMB. HMB responds when the commit is on the disk. The setting
 `log.flush.acks.all` makes HMB wait for the disk, both for commits and for records with acks=all. Kafka responds when
 the commit is in the page cache, because replicas on other machines protect the commit. The benchmark therefore runs HMB
 with both values of this setting. With `log.flush.acks.all=false`, HMB also responds when the commit is in the page
@@ -12,7 +12,8 @@ cache. Compare only these figures with Kafka's.
 
 Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
 client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker. A run counts
-only if no response contains an error. Also, the last acknowledged offset of each group must be its committed offset.
+only if no response contains an error. Also, the last acknowledged offset of each group must be the committed offset of
+this group.
 """
 
 from __future__ import annotations

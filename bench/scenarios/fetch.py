@@ -10,9 +10,9 @@ whose fetch offset has changed. In this benchmark no fetch offset changes, so su
     full           FetchRequest  topics: 1000 partitions     about 20 KB
     in a session   FetchRequest  session_id, epoch           about 60 B
 
-The client sends both kinds of fetches alternately on one connection. The cost is the CPU time of the broker's process,
-so the client and other programs hardly change the result. The benchmark also counts the bytes of each request and each
-response, including the four bytes with the size of a message.
+The client sends full fetches and fetches in a session alternately on one connection. The cost is the CPU time of the
+broker's process, so the client and other programs hardly change the result. The benchmark also counts the bytes of each
+request and each response, including the four bytes with the size of a message.
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def limit_places(root: str) -> None:
 
 
 def limit_processes() -> None:
-    """Refuse to start more than PROCESSES processes. The forks of a process share one counter in memory."""
+    """Let this process and its forks start at most PROCESSES processes. All of them share one counter in memory."""
     counter = mmap.mmap(-1, 8)
 
     def refuse_too_many(event: str, args: tuple[Any, ...]) -> None:

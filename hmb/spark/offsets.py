@@ -1,9 +1,9 @@
 """Convert the start and the end of a query (its bounds) to one offset for each partition.
 
 The function `partitions_of` finds the partitions that a query reads. The function `resolve` asks the brokers which
-offset a bound means in each partition. For example, the partition `weather-0` contains the offsets 100 to 499. In this
-partition, the bound "earliest" means offset 100. The bound "latest" means offset 500, which is the offset of the next
-record.
+offset a bound (the start or the end of the query) means in each partition. For example, the partition `weather-0`
+contains the offsets 100 to 499. In this partition, the bound "earliest" means offset 100. The bound "latest" means
+offset 500, which is the offset of the next record.
 
 The checkpoint of a streaming query stores offsets as JSON, in the same form as the options: `{"weather": {"0": 23, "1":
 45}}`. In this example, the query next reads offset 23 of partition 0 and offset 45 of partition 1.

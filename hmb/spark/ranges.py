@@ -61,8 +61,8 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # A range with one piece is not divided. Divide the other ranges into the remaining number of pieces, so that the
-    # total is about `min_partitions`.
+    # Some ranges stay in one piece. Divide the other ranges into the remaining number of pieces, so that the total is
+    # about `min_partitions`.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]

@@ -95,7 +95,10 @@ class LogSegments:
         return self._segments[number].base_offset if number < len(self._segments) else end_offset
 
     def remove_files(self, segments: Sequence[Segment], at: int) -> None:
-        """Rename the files of removed segments. `delete_removed` deletes them at the time `at` (ms). Raises OSError."""
+        """Rename the files of removed segments.
+
+        `delete_removed` deletes the files at the time `at` (ms). Raises OSError.
+        """
         for segment in segments:
             together.mark_deleted(segment.files)
             self._removed.append((at, segment))

@@ -1,4 +1,4 @@
-"""Checks of arguments that a test passes: a wrong type gets one line with the value and the possible types."""
+"""Checks of arguments that a test passes: for a wrong type, an error names the value and the possible types."""
 
 from __future__ import annotations
 

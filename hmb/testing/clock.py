@@ -18,8 +18,9 @@ group expire after 7 days. One call of `advance(days=8, expire_members=True)` ex
     7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets
     8 d            each periodic task runs once more, and advance returns
 
-Each step ends at the next deadline of a transaction or of a group member, or at the next run of a periodic task. The
-thread that calls `advance` runs the periodic tasks. When all work that was due in this time is done, `advance` returns.
+Each step of `advance` ends at the next deadline of a transaction or of a group member, or at the next run of a periodic
+task. The thread that calls `advance` runs the periodic tasks. When all work that was due in this time is done,
+`advance` returns.
 
 A periodic task does not run at each of its intervals during a long advance, because one year contains three million
 intervals of 10 seconds. Instead, the task waits for one twentieth of the remaining time, but at least for its interval.
@@ -30,8 +31,8 @@ running clients would lose their sessions. Therefore these deadlines (session, r
 follow the real time. Only `advance(..., expire_members=True)` moves these deadlines. All members then expire, and
 running clients join again.
 
-The module hmb/storage/clock.py lists the parts of the broker that use this clock. Three time limits always use the
-real time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
+The module hmb/storage/clock.py lists the parts of the broker that use this clock. Three time limits always use the real
+time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
 
 A limit: a producer writes the real time into its records, and the broker of the test uses the moved clock. After
 `advance(days=8)`, a new record therefore looks 8 days old, and the default retention of 7 days deletes it. For topics

@@ -25,9 +25,9 @@ For example, a consumer with client id "app" joins an empty group. The first Joi
 "app-6f1c...". The consumer joins again with this id. The response to this second JoinGroup comes after an initial delay
 of 3 s and contains generation 1.
 
-Invariant: a rebalance alone never makes a member unknown, so a live member does not receive UNKNOWN_MEMBER_ID. The
-coordinator removes a member in only three cases: the member leaves, its session ends, or the member does not send
-JoinGroup or SyncGroup in time.
+Invariant: a rebalance does not remove a member that responds in time, so such a member does not receive
+UNKNOWN_MEMBER_ID. The coordinator removes a member in only three cases: the member leaves, its session ends, or the
+member does not send JoinGroup or SyncGroup in time.
 
 A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "session" and "pending", and
 `Rebalance.tick` acts on "join" and "sync":

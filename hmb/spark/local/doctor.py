@@ -3,11 +3,11 @@
 The module `environment` finds Java and the Python packages. `hmb.spark.session()` reports only the first missing
 package. The doctor reports all missing packages, each with the command that installs it.
 
-A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. It needs two more
-things. PySpark must find the data source `hmb`, and Spark's workers must run the right Python interpreter. In both
-cases, Spark runs the Python interpreter in PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs the
-same interpreter, and imports the data source in it. If this fails, the doctor prints the setting that a plain session
-needs.
+A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. In addition to Java and
+the packages, such a session needs two things. PySpark must find the data source `hmb`, and Spark's workers must run the
+right Python interpreter. In both cases, Spark runs the Python interpreter in PYSPARK_PYTHON, or else the first
+`python3` on the PATH. The doctor runs the same interpreter, and imports the data source in it. If this fails, the
+doctor prints the setting that a plain session needs.
 """
 
 from __future__ import annotations

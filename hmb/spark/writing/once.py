@@ -12,8 +12,8 @@ same name for the group and for the transactions, also after a restart of the qu
 Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
     2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
-    3. if the note says that this batch is written: write nothing
-       otherwise: write all rows, and the offset  batch + 1  as the new note, in one transaction
+    3. if the note says that this batch is written: write nothing otherwise: write all rows, and the offset  batch + 1
+       as the new note, in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". It therefore
@@ -31,7 +31,7 @@ Limits:
   rows, which does not depend on their order. If a repeated task has other rows than before, the task fails, so that no
   row is lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at
   every restart. With the option `failOnChangedRows=false`, the query continues: the task writes its new rows in
-  addition to the old rows, which is at least once. A task without rows does not fetch the note.
+  addition to the old rows, so the query writes at least once. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).

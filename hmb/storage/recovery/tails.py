@@ -38,7 +38,7 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
 
 
 def keep(path: Path, position: int, end: int | None = None) -> Path:
-    """Copy the bytes from `position` to `end` to a file `<name of the file>.<position>.cut`, and return its path.
+    """Copy the bytes from `position` to `end` into a file `<name of the file>.<position>.cut`, and return its path.
 
     If `end` is None, copy all bytes up to the end of the file. Large parts of zeros use no disk space in the copy. The
     broker never reads the copy. Raises OSError.
