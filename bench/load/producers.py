@@ -52,7 +52,7 @@ class PerfProducer(ABC):
         """Return the command line of a producer that sends the messages of a workload."""
 
     def run(self, bootstrap: str, topic: str, workload: Workload) -> ProducerReport:
-        """Run the producer once. Raises PeerFailed if the run fails, and PeerUnavailable if it is not installed."""
+        """Run the producer once. Raises PeerFailed if the run fails, and PeerUnavailable if the producer is missing."""
         done = run_program(self.command(bootstrap, topic, workload), f"the producer of {self.name}")
         report = last_line(done.output)
         if report is None:

@@ -1,8 +1,8 @@
 """The ten cells of the thesis's benchmarks, with the rates that the thesis measured (tables 10.3 and 10.5).
 
 A cell is a combination of a message size and a batch size. The batch size benchmark sends messages of 100 B in batches
-of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both use acks=1, one
-partition, and buffer.memory 67108864.
+of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both benchmarks use
+acks=1, one partition, and buffer.memory 67108864.
 
 The rates of the thesis are in MB/s on the wire. On the wire, a message of Kafka 0.8.2 has 28 B in addition to its
 value. Each rate is the mean of about 10 s. The network of the thesis transferred 1 Gb/s, so no rate can be higher than

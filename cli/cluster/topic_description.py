@@ -39,7 +39,7 @@ def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
 def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
     """Return the fields of a topic: its settings, its partitions and their offsets. Raises KafkaError.
 
-    The settings are only the settings that a user has set for this topic.
+    The result contains only the settings that a user has set for this topic.
     """
     topic = raised(admin.describe_topics([name])[name])
     led = [TopicPartition(name, it.partition) for it in topic.partitions if it.leader in admin.cluster.nodes]

@@ -86,7 +86,10 @@ def command(**given: Any) -> None:
 
 
 class ProduceTransaction(AbstractContextManager[None]):
-    """A transaction for all records. It is committed at the end. After an error, or with --abort, it is aborted."""
+    """A transaction for all records.
+
+    The command commits it at the end. After an error, or with --abort, it aborts it.
+    """
 
     def __init__(self, producer: Producer, abort: bool) -> None:
         self._producer, self._abort = producer, abort

@@ -4,8 +4,8 @@ A test does more with a broker than a program does. Before the program runs, the
 the run, the test reads records. A test also kills the broker during a run, as a crash would do, and starts it again. At
 its end, a test deletes all topics, because a new broker for the next test would take longer.
 
-The class `Broker` has methods for these tasks. A `BrokerServer` can start and stop only once. Therefore a `Broker`
-creates a new `BrokerServer` at each restart:
+The class `Broker` can also kill and restart a broker during a test. A `BrokerServer` can start and stop only once.
+Therefore a `Broker` creates a new `BrokerServer` at each restart:
     Broker      port 40001, directory /tmp/hmb-x
       |-- BrokerServer 1     start ... kill       the directory stays as the kill left it
       `-- BrokerServer 2     start ... stop       same port, same directory; the start repairs the logs
