@@ -46,8 +46,8 @@ def read(
     """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
     `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
-    (bytes) of the active segment. `offsets` contains the offsets of the log, but no records. If the log has no records
-    at or after `offset`, the function returns `offsets`.
+    (bytes) of the active segment. `offsets` is a `LogSlice` with the log's offsets, but without records. If the log has
+    no records at or after `offset`, the function returns `offsets`.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):

@@ -39,7 +39,10 @@ class InitialDelay:
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Start another wait and return its end (ms). Return None if no member has joined or no time is left."""
+        """Start another wait and return its end (ms).
+
+        Return None if no member has joined, or if the longest wait is over.
+        """
         if not self.is_running or not self._has_joined or not self._remaining:
             return None
         self._has_joined = False

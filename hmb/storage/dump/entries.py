@@ -294,10 +294,7 @@ class RecordEntry(Entry):
 
 
 def _as_text(value: object) -> str:
-    """Return a string unchanged.
-
-    Return any other value as JSON whose escapes have upper-case hex digits, as in Kafka.
-    """
+    """Return a string unchanged, and any other value as JSON with upper-case hex digits in escapes, as in Kafka."""
     if isinstance(value, str):
         return value
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -289,7 +289,7 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
 def _load_producers(
     directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
 ) -> ProducerState:
-    """Load the newest usable snapshot into the empty `state`, and add the batches after the snapshot."""
+    """Load the newest intact snapshot into the empty `state`, and add the batches after the snapshot."""
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)
