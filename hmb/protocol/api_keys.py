@@ -1,4 +1,4 @@
-"""API keys: the numbers of Kafka's APIs, which are the first two bytes of every request.
+"""API keys: each of Kafka's APIs has a number, and each request begins with the number of its API.
 
 A request begins with two numbers. `api_key` stands for the API, and `api_version` is the version of the request. The
 two numbers determine the layout of all later bytes. For example, a request that begins with `00 00 00 09` is a Produce

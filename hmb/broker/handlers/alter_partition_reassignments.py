@@ -5,8 +5,8 @@ Behavior: HMB has one broker, which already has all partitions. If the request a
     response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request can also contain null
     instead of a list of replicas. In Kafka, null cancels the move of a partition. HMB never moves partitions, so this
     partition gets NO_REASSIGNMENT_IN_PROGRESS.
-Version notes: HMB ignores the field of version 1, which allows or forbids a change of the number of replicas, because
-    the number is always 1.
+Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores this field,
+    because each partition always has one replica.
 Left out: moves, because there is no other broker. A client cannot take load off the broker: a tool that balances a
     cluster gets INVALID_REPLICA_ASSIGNMENT.
 """

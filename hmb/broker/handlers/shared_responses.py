@@ -33,7 +33,7 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 
     `refused` contains the partitions that the handler has refused, and `accepted` contains all others. In the result,
     each topic has one entry, and the refused partitions come first in this entry. If `refused` is empty, the function
-    returns `accepted` unchanged. In this case, a topic can have two entries.
+    returns `accepted` unchanged. A topic that the request contains twice then has two entries.
     """
     if not refused:
         return list(accepted)

@@ -125,7 +125,7 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 def _parse_protocols(text: str) -> dict[str, SecurityProtocol]:
     """Return a mapping from listener names to protocols, in capitals.
 
-    Each protocol is also the name of a listener, so the mapping contains SSL -> SSL.
+    A listener can have the name of a protocol, so the mapping contains SSL -> SSL.
     """
     protocols = {str(each): each for each in SecurityProtocol}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):

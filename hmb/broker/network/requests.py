@@ -4,7 +4,8 @@ The simplest way to read a request is the function `read_frame` (protocol/framin
 - *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
   The method `is_another_here` checks, without a wait, whether the next request has arrived (gathering.py uses this
   method).
-- *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).
+- *Memory.* Requests of more than COUNTED_FRAME bytes use the memory budget that all requests share
+  (request_memory.py).
 - *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
 A first reading of the broker can skip this module, except for `Requests.next`, which the tour of a Produce names.

@@ -1,8 +1,8 @@
 """The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
 
 Readers can study the staged server, and compare its speed with the simpler server in server.py. A request passes
-through several stages. Each stage has its own threads, and the stages are connected by queues, which are called
-channels (thesis, chapter 9.1, figure 9.2):
+through several stages. Each stage has its own threads. Queues connect the stages, and the thesis calls these queues
+*channels* (chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
     API handler (num.io.threads)    decodes, handles, encodes

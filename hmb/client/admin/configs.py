@@ -67,7 +67,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The place that stores values for this single topic, broker or group."""
+        """The `ConfigSource` of the values that are set for this resource itself."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG

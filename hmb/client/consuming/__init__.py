@@ -19,7 +19,7 @@ broker stores only the committed offsets of the consumer's group. Kafka's consum
 Read the modules in this order:
 1. `simple_consumer`: a simple consumer, which sends a request and waits for its response.
 2. `consumer` and `assigned`: the public class `Consumer`.
-3. `positions`: the position in a partition, which consists of two offsets.
+3. `positions`: the consumer's position in a partition: two offsets.
 4. `reader`: reads partitions, from their first offset to the buffer.
 5. `fetcher`: sends requests to the leaders; `partition_errors` handles the errors in the responses.
 6. `buffer`: decodes batches to records.

@@ -19,7 +19,7 @@ from hmb.client.group.member import TopicLookup
 
 
 class GroupLeader:
-    """The work of a leader in one generation of its group."""
+    """The leader's work in one generation of a group: look up topics, and assign partitions."""
 
     def __init__(
         self, settings: MemberSettings, assignor: str, members: list[member_metadata.JoinedMember], now: float

@@ -49,7 +49,7 @@ class ListenerCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicLookup:
-    """A request for information about topics, which any broker can answer.
+    """A request for information about topics. Any broker can answer this request.
 
     The member needs the number of partitions of each topic in `names`, and the name of each topic id in `ids`.
     """

@@ -1,4 +1,4 @@
-"""The assignment of a member in the consumer protocol (KIP-848), which contains topic ids in place of topic names.
+"""A member's assignment in the consumer protocol (KIP-848): it contains topic ids in place of topic names.
 
 A consumer needs the topic names of the partitions that it reads. So the member looks up the name of each topic id in
 its assignment. While a name is still unknown, the member takes over only the partitions of the other topics.

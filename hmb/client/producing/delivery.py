@@ -215,7 +215,7 @@ class Delivery:
 
 
 class Range(NamedTuple):
-    """Records of one call of `send_many` that the broker has written at consecutive offsets."""
+    """Records of one `send_many` call. The broker has written these records at consecutive offsets."""
 
     topic: str
     partition: int
@@ -224,7 +224,7 @@ class Range(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Records of one call of `send_many` that were not delivered. All of them have the same error."""
+    """Records of one `send_many` call. None of these records was delivered, and all have the same error."""
 
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
     failed_row: int  # the index of the invalid record; if the broker names none, of the first record
@@ -233,7 +233,7 @@ class Failure(NamedTuple):
 
 
 class BatchSlice(NamedTuple):
-    """Records of one call of `send_many` that are in the same batch."""
+    """The records of one `send_many` call that are in the same batch."""
 
     result: BatchResult
     first: int  # the index of the first of these records in the batch

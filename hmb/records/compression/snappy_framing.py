@@ -1,4 +1,4 @@
-"""Snappy compression in the format that Kafka's clients write, which comes from the library snappy-java.
+"""Snappy compression in the format of the library snappy-java, which Kafka's clients use.
 
 Snappy compresses *blocks* of data. A block begins with the length of its decompressed bytes, as a varint. Since version
 0.8, Kafka's Java clients have used the class SnappyOutputStream of snappy-java. This class divides the data into

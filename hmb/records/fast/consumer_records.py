@@ -9,7 +9,7 @@ The decoder's local variables contain numbers in the zigzag form of varints. For
 for -1. An even number n stands for n / 2, and an odd number stands for a negative value.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
-returned records and the errors are always the same as those of `decode_records`.
+caller always gets the same records and the same errors as from `decode_records`.
 """
 
 from __future__ import annotations
