@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.errors import UNREACHABLE, CliError
+from ..shared.errors import ERROR, NOT_FOUND, UNREACHABLE, CliError
 from ..shared.parameters import NewPath
 
 if TYPE_CHECKING:
@@ -43,11 +43,14 @@ class AddressType(click.ParamType[tuple[str, int]]):
 def errors_as_lines() -> Iterator[None]:
     """If Hailstorm raises an error in the `with` block, raise a CliError instead, so that the user sees one line."""
     from hmb.hailstorm.errors import HailstormError
+    from hmb.protocol.errors import ErrorCode, KafkaError
 
     try:
         yield
     except HailstormError as error:
-        raise CliError(str(error)) from error
+        why = error.__cause__
+        is_missing = isinstance(why, KafkaError) and why.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise CliError(str(error), NOT_FOUND if is_missing else ERROR) from error
 
 
 def registry_file(store: Path) -> Path:
@@ -56,6 +59,21 @@ def registry_file(store: Path) -> Path:
     `hmb hailstorm run` writes this file beside the snapshot store. Other commands read it to find the running topology.
     """
     return store / "registry.json" if store.is_dir() else store.with_name(store.name + ".registry.json")
+
+
+def refuse_second_run(store: Path) -> None:
+    """Raise CliError if a topology that `hmb hailstorm run` started uses the snapshot store `store` now.
+
+    Otherwise each of the two runs would begin new epochs, and refuse the snapshots of the other run.
+    """
+    path = registry_file(store)
+    try:
+        host, port = json.loads(path.read_text(encoding="utf-8"))
+        socket.create_connection((host, port), CONNECT_TIMEOUT).close()
+    except (OSError, ValueError):  # No file exists, or the process that wrote the file was killed.
+        return
+    what = f"another `hmb hailstorm run` uses the store {store}: the registry in {path} answers"
+    raise CliError(f"{what}. Stop this run first, or name another store with --store")
 
 
 def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -> Registry:

@@ -31,19 +31,24 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
     """Test whether each state is a commutative monoid, and whether the result depends on the order of the records.
 
     The check reads the first records of each partition of the topology's topics. It does not call the topology's sinks.
-    The exit code is 1 if the check finds a problem, or if no tuple reached a spout or a bolt.
+    The exit code is 1 if the check finds a problem, or if no tuple reached a spout or a bolt. It is 3 if a topic does
+    not exist.
     """
-    from hmb.hailstorm.checking import check
+    from hmb.hailstorm.checking import check, late_records
     from hmb.hailstorm.reference import load_topology
+    from hmb.hailstorm.runners.topics import SourceTopics
 
     with errors_as_lines():
         loaded = load_topology(topology)
+        loaded.in_order()  # A mistake in the topology is reported before a missing topic.
+        SourceTopics(servers, loaded)
         samples = {spout.topic: read(servers, spout.topic, records) for spout in loaded.spouts.values()}
         problems = check(loaded, samples, seed)
+        late = {} if problems else late_records(loaded, samples)
     if as_json:
-        print_json({"topology": loaded.name, "records": _count(samples), "problems": problems})
+        print_json({"topology": loaded.name, "records": _count(samples), "problems": problems, "late": late})
     else:
-        click.echo(_verdict(loaded, _count(samples), problems))
+        click.echo(_verdict(loaded, _count(samples), problems, late))
     if problems:
         click.get_current_context().exit(ERROR)
 
@@ -67,7 +72,9 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
     return sum(len(log) for logs in samples.values() for log in logs)
 
 
-def _verdict(topology: Topology, records: int, problems: list[str]) -> str:
+def _verdict(topology: Topology, records: int, problems: list[str], late: dict[str, int]) -> str:
     if problems:
         return "\n".join(problems)
-    return f"{topology.name}: no problem found with {plural(records, 'record')}"
+    found = ", ".join(f"{name} {count:,}" for name, count in late.items())
+    left_out = f"; late records left out: {found}" if late else ""
+    return f"{topology.name}: no problem found with {plural(records, 'record')}{left_out}"

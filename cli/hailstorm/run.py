@@ -16,7 +16,8 @@ from ..shared.errors import CliError
 from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath
-from .arguments import AddressType, connect, errors_as_lines, registry_file, topology_argument
+from ..shared.streams import reader_has_left
+from .arguments import AddressType, connect, errors_as_lines, refuse_second_run, registry_file, topology_argument
 
 if TYPE_CHECKING:
     from hmb.hailstorm.runners import Runner, RunResult, RunSettings
@@ -119,6 +120,7 @@ def run_all(
 
     if options["registry"] or options["zookeeper"]:
         raise CliError("--registry and --zookeeper need --processor", 2)
+    refuse_second_run(path)
     runner: Runner
     if options["workers"] is None:
         runner = ThreadRunner(topology, settings, store)
@@ -152,7 +154,8 @@ def _publish(address: tuple[str, int], path: Path) -> None:
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
     """Wait until the topology ends, and return its result. Ctrl-C asks the topology to end.
 
-    If `show` is true, show a live display while waiting.
+    If `show` is true, show a live display while waiting. Raises BrokenPipeError if standard output is a pipe that
+    nobody reads any more, because the sinks cannot print.
     """
     from rich.console import Console
     from rich.live import Live
@@ -165,6 +168,8 @@ def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
         while True:
             try:
                 while not runner.has_ended():
+                    if reader_has_left():
+                        raise BrokenPipeError
                     runner.supervise()
                     if show:
                         live.update(display.render(runner.master, runner.living, runner.snapshots), refresh=True)
@@ -174,7 +179,8 @@ def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
                 if stopping:
                     raise
                 stopping = True
-                console.print("The topology takes a last snapshot. A second Ctrl-C or SIGTERM ends it immediately.")
+                what = "The topology takes a last snapshot. A second Ctrl-C or SIGTERM ends it immediately."
+                console.print(what, soft_wrap=True)
                 runner.request_stop()
 
 

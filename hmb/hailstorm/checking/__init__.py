@@ -22,6 +22,11 @@ the end of the window, and the moment of a snapshot differs from run to run. The
 in all runs. For each run, the check therefore collects the content of every window: the content at the moment when the
 bolt dropped the window, or the content at the end if the window is still open. The check compares these contents.
 
+**Functions that remember.** A function must not remember earlier tuples, for example in a global dict. No snapshot
+contains this memory, and a replay changes it a second time. The check calls each function twice with the same argument.
+It reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not change
+the next result of the function, the check cannot find it.
+
 The partitions of the simulation are never idle. So a bolt drops a late tuple only if the bolt's function `time` returns
 an earlier time than the spout's `event_time`. The check reports such a bolt.
 
@@ -41,11 +46,11 @@ from typing import Any
 
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.checking.laws import bolt_problems
-from hmb.hailstorm.checking.orders import topology_problems
+from hmb.hailstorm.checking.orders import late_records, topology_problems
 from hmb.hailstorm.simulation import Partitions
 from hmb.hailstorm.topology import Topology
 
-__all__ = ["check"]
+__all__ = ["check", "late_records"]
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:

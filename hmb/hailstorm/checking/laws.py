@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from hmb.hailstorm.bolt import Bolt
@@ -28,7 +28,11 @@ def bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> I
 
 def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
     """Yield every problem of one bolt, as text: the kind of the problem, a colon, the details."""
-    if isinstance(bolt.monoid, NoState) or not tuples:
+    if isinstance(bolt.monoid, NoState):
+        for item in tuples:
+            yield from changed_call("transform", _outputs(bolt, item), partial(_outputs, bolt, item), item)
+        return
+    if not tuples:
         return
     for _ in range(ROUNDS):
         samples = [chance.choices(tuples, k=chance.randint(0, 4)) for _ in range(3)]
@@ -44,6 +48,27 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
             yield from _purity_problems(bolt, item, _state(bolt, [item, *chance.choices(tuples, k=3)]))
         except Exception as error:  # noqa: BLE001  # The user's functions can raise anything. It is a problem to report.
             yield f"lift or merge raised {type(error).__name__}: {error}, for states of the tuples {show(samples)}"
+
+
+def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
+    """Yield a problem if a function is not pure: its first call returned `result`, the call `again` another value.
+
+    `argument` is the argument of both calls. If the codec does not support one of the values, do not compare them.
+    """
+    try:
+        is_equal = encode(again()) == encode(result)
+    except CodecError:
+        return
+    if not is_equal:
+        yield (
+            f"{function} is not pure: its second call returns another value, for {show(argument)}. It must not "
+            "remember earlier tuples: use a bolt with a state"
+        )
+
+
+def _outputs(bolt: Bolt, item: Any) -> list[Any]:
+    """Return the outputs of a stateless bolt for a tuple."""
+    return list(bolt.transform(item, None))
 
 
 def _state(bolt: Bolt, tuples: Sequence[Any]) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hmb.client import ConsumerRecord
 from hmb.hailstorm.bolt import Bolt
-from hmb.hailstorm.checking.laws import bolt_problems
+from hmb.hailstorm.checking.laws import bolt_problems, changed_call
 from hmb.hailstorm.checking.messages import show, show_difference
 from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.monoids import MapOf
@@ -22,13 +22,27 @@ from hmb.hailstorm.topology import Declaration, Topology
 
 ORDERS = 20  # the number of runs of the simulation, each with another order of events
 MOST_LATE = 0.25  # the largest share of late records that is no problem
-Seen = dict[str, list[Any]]  # spout -> the tuples that it makes; bolt -> the tuples that it receives
+
+
+@dataclass
+class Observed:
+    """The observations about one node in the first run of the simulation.
+
+    tuples   of a spout: the tuples that it made; of a bolt: the tuples that it received
+    changed  problems of a `convert`, or of a stateless bolt's `transform`, whose second call returned another value
+    """
+
+    tuples: list[Any] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+
+Seen = dict[str, Observed]  # name of a node -> its observations
 
 
 def topology_problems(topology: Topology, records: Mapping[str, Partitions], seed: int) -> Iterator[str]:
     """Yield the problems of a topology, each with the name of its node. `records` are the records of each topic."""
     nodes = [node for node in topology.in_order() if isinstance(node.runs, Spout | Bolt)]
-    seen: Seen = {node.name: [] for node in nodes}
+    seen: Seen = {node.name: Observed() for node in nodes}
     try:
         first = Simulation(_without_sinks(topology, seen), records, seed).run()
     except HailstormError as error:
@@ -41,6 +55,12 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
             yield f"{node.name}: {problem}"
     yield from _late_problems(topology, records, first)
     yield from _order_problems(topology, records, first, seed, broken)
+
+
+def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
+    """Return the number of late records of each spout that has any. `records` are the records of each topic."""
+    found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
+    return {name: count for name, count in found.items() if count}
 
 
 def _late_problems(topology: Topology, records: Mapping[str, Partitions], first: SimulationResult) -> Iterator[str]:
@@ -57,17 +77,21 @@ def _late_problems(topology: Topology, records: Mapping[str, Partitions], first:
 
 def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:
     """Yield the problems of one node that do not depend on the order of events."""
-    tuples = seen[node.name]
+    tuples = seen[node.name].tuples
+    changed = seen[node.name].changed[:1]
+    yield from changed
     if isinstance(node.runs, Spout):
         count = sum(map(len, records[node.runs.topic]))
         if not count:
-            yield f"nothing was checked, because the topic {node.runs.topic} has no records"
+            what = f"nothing was checked, because the topic {node.runs.topic} has no records"
+            yield f"{what}. A run would wait for records, or end without a result"
         elif not tuples:
             yield f"nothing was checked: `convert` returned no tuple for any of the {count} records"
     elif isinstance(node.runs, Bolt):
-        if not tuples and any(seen[before] for before in node.after):
+        if not tuples and any(seen[before].tuples for before in node.after):
             yield f"it was not checked, because {', '.join(node.after)} sent no tuple to it. Use more records"
-        yield from bolt_problems(node.runs, tuples, random.Random(seed))
+        if not changed:
+            yield from bolt_problems(node.runs, tuples, random.Random(seed))
         yield from _grouping_problems(node, node.runs, tuples)
 
 
@@ -172,7 +196,7 @@ def _advice(topology: Topology, node: Declaration) -> str:
 def _without_sinks(topology: Topology, seen: Seen) -> Topology:
     """Return a copy of a topology whose sinks do nothing.
 
-    If `seen` contains the name of a node, the copy of this node appends its tuples to `seen[name]`.
+    If `seen` contains the name of a node, the copy of this node adds its observations to `seen[name]`.
     """
     quiet = Topology(topology.name, topology.version)
     for node in topology.nodes.values():
@@ -180,37 +204,40 @@ def _without_sinks(topology: Topology, seen: Seen) -> Topology:
         if not isinstance(runs, Bolt | Spout):
             runs = Sink(lambda item: None)
         elif node.name in seen:
-            tuples = seen[node.name]
-            runs = _recording_bolt(runs, tuples) if isinstance(runs, Bolt) else _recording_spout(runs, tuples)
+            observed = seen[node.name]
+            runs = _recording_bolt(runs, observed) if isinstance(runs, Bolt) else _recording_spout(runs, observed)
         quiet.nodes[node.name] = replace(node, runs=runs)
     return quiet
 
 
-def _recording_bolt(bolt: Bolt, seen: list[Any]) -> Bolt:
+def _recording_bolt(bolt: Bolt, seen: Observed) -> Bolt:
     recording = copy.copy(bolt)
     recording.combining = None  # With a combiner, `lift` would not be called.
     if isinstance(bolt.monoid, NoState):  # The state machine does not call `lift` for a bolt without a state.
 
         def transform(item: Any, state: Any) -> Any:
-            seen.append(item)
-            return bolt.transform(item, state)
+            seen.tuples.append(item)
+            outputs = list(bolt.transform(item, state))
+            seen.changed += changed_call("transform", outputs, lambda: list(bolt.transform(item, state)), item)
+            return outputs
 
         recording.transform = transform
         return recording
 
     def lift(item: Any) -> Any:
-        seen.append(item)
+        seen.tuples.append(item)
         return bolt.lift(item)
 
     recording.lift = lift
     return recording
 
 
-def _recording_spout(spout: Spout, seen: list[Any]) -> Spout:
+def _recording_spout(spout: Spout, seen: Observed) -> Spout:
     def convert(record: ConsumerRecord) -> Any:
         item = spout.convert(record)
+        seen.changed += changed_call("convert", item, lambda: spout.convert(record), record.value)
         if item is not None:
-            seen.append(item)
+            seen.tuples.append(item)
         return item
 
     return replace(spout, convert=convert)

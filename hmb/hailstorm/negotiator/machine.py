@@ -108,6 +108,8 @@ class Negotiator:
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:
             lost, silent = ", ".join(before.lost()), ", ".join(before.waits_for())
+            if before.stale:
+                LOGGER.warning("another run uses the same snapshot store: %s", before.stale)
             self.why = before.stale or (f"{lost} disappeared" if lost else f"{silent} did not answer")
             self._stale = None
         epoch = self._store.begin_epoch()

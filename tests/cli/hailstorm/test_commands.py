@@ -70,19 +70,19 @@ def test_worker_processes_find_a_topology_that_is_named_by_its_file(
 
 
 def test_a_sink_in_a_worker_process_can_print_more_than_a_pipe_holds(
-    run: Hmb, servers: str, program: Path, tmp_path: Path
+    run: Hmb, servers: str, program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Before a bug was fixed, the texts of such a sink were lost, and the worker stopped when a pipe was full."""
     program.write_text(program.read_text().replace("lambda count: None", "lambda count: print(count[0] * 40_000)"))
     options = "--until-end", "--workers", "2", "--store", str(tmp_path / "store")
-    result = run("hailstorm", "run", f"{program}:topology", "-b", servers, *options)
-    printed = [line[:3] for line in result.stdout.splitlines()]
+    run("hailstorm", "run", f"{program}:topology", "-b", servers, *options)
+    printed = [line[:3] for line in capfd.readouterr().out.splitlines()]
     assert sorted(printed) == ["beb", "beb", "not", "oro", "tot", "tot"]
 
 
 def test_check_finds_nothing_wrong_with_word_count(run: Hmb, servers: str, program: Path) -> None:
     result = run("hailstorm", "check", f"{program}:topology", "-b", servers, "--json")
-    assert json.loads(result.stdout) == {"topology": "words", "records": 4, "problems": []}
+    assert json.loads(result.stdout) == {"topology": "words", "records": 4, "problems": [], "late": {}}
 
 
 def test_check_names_a_merge_that_is_not_commutative(run: Hmb, servers: str, program: Path) -> None:
@@ -97,7 +97,16 @@ def test_check_of_an_empty_topic_fails(run: Hmb, servers: str, program: Path) ->
         admin.create_topics([NewTopic("check-empty", 2)])
     program.write_text(PROGRAM.format(topic="check-empty", more=""))
     result = run("hailstorm", "check", f"{program}:topology", "-b", servers, exit_code=1)
-    assert result.stdout == "lines: nothing was checked, because the topic check-empty has no records\n"
+    assert result.stdout.startswith("lines: nothing was checked, because the topic check-empty has no records. A run ")
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_run_and_check_agree_on_a_missing_topic(run: Hmb, servers: str, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.format(topic="nowhere", more=""))
+    options = ("--store", str(tmp_path / "store")) if command == "run" else ()
+    result = run("hailstorm", command, f"{path}:topology", "-b", servers, *options, exit_code=3)
+    assert result.stderr == "hmb: the topic nowhere cannot be read: there is no topic 'nowhere'\n"
 
 
 LATE = """
@@ -175,11 +184,26 @@ def test_status_shows_a_running_topology_and_a_signal_takes_a_last_snapshot(
     try:
         master = wait_for_flow(run, store, runner)
         assert master["phase"] == "Flowing(None)"
+        second = run("hailstorm", "run", f"{program}:topology", *options, exit_code=1)
+        assert "another `hmb hailstorm run` uses the store" in second.stderr
         runner.send_signal(sent)
         _, errors = runner.communicate(timeout=60)
         assert runner.returncode == 0
         assert b"The topology takes a last snapshot" in errors
         assert b"states: count 4 entries" in errors
+    finally:
+        runner.kill()
+
+
+def test_a_run_ends_when_nobody_reads_its_output(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    runner = start("hailstorm", "run", f"{program}:topology", "-b", servers, "--store", str(store))
+    try:
+        wait_for_flow(run, store, runner)
+        assert runner.stdout is not None and runner.stderr is not None
+        runner.stdout.close()
+        assert runner.wait(60) == 0
+        assert runner.stderr.read() == b""
     finally:
         runner.kill()
 
