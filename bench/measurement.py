@@ -9,10 +9,10 @@ A scenario is a function that measures something. The decorator `scenario` turns
         for number, broker in measurement.rounds(brokers):
             measurement.add(number, broker.name, client, parameters, figures)
 
-The command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and
-the topic in which all runs are stored as samples. It then calls the function, and prints the tables of the view. If the
-function adds a broker to `measurement.stack`, the command stops this broker before the command ends, even after an
-error.
+Each benchmark command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The
+command opens the file and the topic in which all runs are stored as samples. It then calls the function, and prints the
+tables of the view. If the function adds a broker to `measurement.stack`, the command stops this broker before the
+command ends, even after an error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of

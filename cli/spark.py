@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 # Finds the line with the name and the message of the exception in the traceback of a Spark worker.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
-# Finds the causes of a Java exception. The last one is the root cause: "IOException: No space left on device".
+# Finds the causes of a Java exception. The last cause is the root cause, for example "IOException: No space left on
+# device".
 JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 

@@ -53,7 +53,7 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client that `library_client.py` can run. It needs some seconds for `records` records."""
+    """A client that `library_client.py` can run. A run with `records` records takes some seconds."""
 
     name: str
     action: str  # "produce" or "consume"

@@ -68,7 +68,7 @@ class FetchCost:
 
 
 class FrameClient:
-    """A connection that sends requests which are already encoded, and does not decode their responses."""
+    """A connection that sends encoded requests, and does not decode the responses."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((peers.HOST, port))

@@ -229,7 +229,7 @@ class ResponseStream(_FrameStream):
 
 
 def _response_frame(request: WireFrame, wire: memoryview) -> WireFrame | None:
-    """Return a frame for the response to a request. Return None if HMB does not know its API or version."""
+    """Return a frame for the response to a request. Return None if HMB does not know the API or the version."""
     api_key, version = _REQUEST_HEAD.unpack_from(request.wire)[1], request.version
     message = response_class(api_key) if api_key in API_KEYS else None
     if message is ApiVersionsResponse and wire[_RESPONSE_HEAD.size :][:2] == UNSUPPORTED_VERSION:

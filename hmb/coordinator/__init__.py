@@ -6,8 +6,8 @@ an event. An event changes the state, and can lead to responses and to records t
 
 A coordinator keeps its state in memory and writes each change to a compacted topic, its *journal*. The journal of
 groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
-a restart, the broker reads the newest record of each key from the journal and so restores the state. (Kafka has no
-common word for these two topics.)
+a restart, the broker reads the newest record of each key from the journal and so restores the state. (The word
+*journal* is HMB's: Kafka has no common word for these two topics.)
 
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)

@@ -33,7 +33,7 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """The id and the epoch of a producer, which its batches contain.
+    """The id and the epoch of a producer. Each batch of the producer contains both.
 
     If the broker knows a greater epoch of the same producer id, it rejects the batch.
     """

@@ -6,7 +6,7 @@ original functions, so it does no additional work:
     Log.append -> VirtualFile.write -> os.pwritev     without a fault: the system call
                                                       with a fault:    OSError(ENOSPC), or a wait and the system call
 
-The replaced functions belong to the whole process, but a fault belongs to one broker. Therefore each fault checks the
+`DiskFaults` replaces functions of the whole process, but a fault belongs to one broker. Therefore each fault checks the
 path of the file: the file must be in the broker's data directory. If the fault is for one topic, the file must be in a
 directory of this topic. Before the broker's first start, its faults change no writes.
 

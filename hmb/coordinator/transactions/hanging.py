@@ -65,7 +65,7 @@ def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bo
     """Return whether `found` is the last transaction of its producer and was committed.
 
     With transaction version 2, the coordinator adds 1 to the producer's epoch when a transaction ends. For example, the
-    records in the log have epoch 3, and the coordinator has stored epoch 4.
+    records in the log have epoch 3, and the coordinator has stored epoch 4. These epochs still match.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

@@ -90,7 +90,7 @@ class _SameRowsError(Exception):
 
 @dataclass
 class BatchNote:
-    """A note: the newest batch that a task has written."""
+    """The note of a task: the newest batch that the task has written, with a count and a checksum of its rows."""
 
     batch: int  # the number that Spark has assigned to the batch, from 0
     rows: int = 0  # the number of rows

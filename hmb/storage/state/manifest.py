@@ -273,7 +273,7 @@ class Manifest:
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add or change entries of segments. If `sync` is False, a power cut may undo this. Raises OSError."""
+        """Add or change entries of segments. If `sync` is False, a power cut may undo the changes. Raises OSError."""
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments
