@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
+from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT, DEFAULT_UI_PORT
 
 from .shared.allocator import use_one_arena
 from .shared.errors import USAGE, CliError
@@ -79,6 +79,10 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
     help="Serve the broker's state on this port, for `hmb state` and `hmb top`; 0 selects a free port.",
 )
 @click.option(
+    "--ui", type=HttpAddressParameter(), metavar="[[HOST:]PORT]", is_flag=False, flag_value=str(DEFAULT_UI_PORT),
+    help=f"Serve a page that shows the broker in a browser. Without a port, use port {DEFAULT_UI_PORT}.",
+)
+@click.option(
     "--metrics", type=HttpAddressParameter(), metavar="[HOST:]PORT",
     help="Serve metrics for Prometheus on this port, at /metrics.",
 )
@@ -93,6 +97,7 @@ def command(
     faults: str | None,
     embedded: bool,
     state: HttpAddress | None,
+    ui: HttpAddress | None,
     metrics: HttpAddress | None,
     verbose: int,
     as_json: bool,
@@ -120,7 +125,7 @@ def command(
         data_dir = DEFAULT_DATA_DIR
     host, port = DEFAULT_HOST if host is None else host, DEFAULT_PORT if port is None else port
     try:
-        with monitoring_ports(state, metrics) as ports:
+        with monitoring_ports(state, metrics, ui) as ports:
             if embedded or faults is not None:
                 run_controlled(data_dir, host, port, properties, as_json, faults, embedded, ports)
             else:
@@ -257,7 +262,7 @@ def _print_ready(
     if control is not None:
         click.echo(f"control port {control.address}, token {control.token}")
     for name, url in ({} if ports is None else ports.urls).items():
-        click.echo(f"{name} at {url}")
+        click.echo(f"{'page' if name == 'ui' else name} at {url}")
 
 
 @contextmanager

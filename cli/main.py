@@ -42,6 +42,7 @@ COMMANDS = {
     "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
     "state": CommandEntry("monitoring.state", "Print what a running broker knows: segments, groups, requests."),
     "top": CommandEntry("monitoring.top", "Follow a running broker: rates, lag, requests."),
+    "ui": CommandEntry("monitoring.ui", "Open the page that shows a running broker."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
     "faults": CommandEntry("faults", "Make a broker fail, for tests."),
     "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),

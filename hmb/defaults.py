@@ -10,7 +10,9 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
-STATE_FILE = "state-address.json"  # in the data directory: the address at which the broker serves its state
+DEFAULT_UI_PORT = 9080
+STATE_FILE = "state-address.json"  # in the data directory: the addresses at which the broker serves state and page
+TOKEN_FILE = "state-token"  # in the data directory: the token of these addresses, which stays the same after a restart
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)

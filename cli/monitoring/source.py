@@ -1,4 +1,4 @@
-"""The source of a broker's state for `hmb state` and `hmb top`: an address, or a file in a data directory."""
+"""The source of a broker's state for `hmb state`, `hmb top` and `hmb ui`: an address, or a file in a data directory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit, urlunsplit
 from urllib.request import urlopen
 
 import click
@@ -48,15 +49,34 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
         if not state_url.startswith("http://"):
             raise CliError(f"--state-url {state_url!r} is no address of a broker; copy the line that it printed", USAGE)
         return state_url
+    return _address_in(data_dir, "state", "--state 0")
+
+
+def find_page(state_url: str | None, data_dir: str | None) -> str:
+    """Return the link to a broker's page. Raises CliError.
+
+    The page and the state have the same token, so the address of the state at the port of the page is also enough.
+    """
+    if state_url is None:
+        return _address_in(data_dir, "ui", "--ui")
+    parts = urlsplit(find_url(state_url, data_dir))
+    return urlunsplit(parts._replace(path="/"))
+
+
+def _address_in(data_dir: str | None, name: str, option: str) -> str:
+    """Return an address from the file that a broker has written into its data directory. Raises CliError."""
     path = Path(data_dir or DEFAULT_DATA_DIR) / STATE_FILE
+    what = {"state": "its state", "ui": "a page"}[name]
+    hint = f"start the broker with `hmb broker {option}`, or name it with --data-dir or --state-url"
     try:
-        url: str = json.loads(path.read_text(encoding="utf-8"))["state"]
+        found: str | None = json.loads(path.read_text(encoding="utf-8")).get(name)
     except FileNotFoundError:
-        hint = "start the broker with `hmb broker --state 0`, or name it with --data-dir or --state-url"
-        raise CliError(f"no broker serves its state from {path.parent}: {hint}", NOT_FOUND) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CliError(f"cannot read the address of the state in {path}: {error}") from error
-    return url
+        raise CliError(f"no broker serves {what} from {path.parent}: {hint}", NOT_FOUND) from None
+    except (OSError, ValueError, AttributeError) as error:
+        raise CliError(f"cannot read the address in {path}: {error}") from error
+    if found is None:
+        raise CliError(f"the broker with the data directory {path.parent} serves no page: {hint}", NOT_FOUND)
+    return found
 
 
 def fetch_state(url: str) -> State:

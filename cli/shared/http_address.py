@@ -1,4 +1,4 @@
-"""The options `--state` and `--metrics` of `hmb broker`: parse their addresses, and open their ports."""
+"""The options `--state`, `--ui` and `--metrics` of `hmb broker`: parse their addresses, and open their ports."""
 
 from __future__ import annotations
 
@@ -29,20 +29,23 @@ class HttpAddressParameter(click.ParamType["HttpAddress"]):
 
 
 @contextmanager
-def monitoring_ports(state: HttpAddress | None, metrics: HttpAddress | None) -> Iterator[MonitoringPorts | None]:
+def monitoring_ports(
+    state: HttpAddress | None, metrics: HttpAddress | None, ui: HttpAddress | None
+) -> Iterator[MonitoringPorts | None]:
     """Open the ports while the `with` block runs. Without an address, open nothing. Raises CliError."""
-    if state is None and metrics is None:
+    wanted = [address for address in (state, ui, metrics) if address is not None]
+    if not wanted:
         yield None
         return
     from hmb.monitoring.ports import MonitoringPorts
 
     try:
-        ports = MonitoringPorts(state, metrics)
+        ports = MonitoringPorts(state, metrics, ui)
     except ValueError as error:
-        raise CliError(f"--state {error}", USAGE) from error
+        raise CliError(f"--state or --ui {error}", USAGE) from error
     except OSError as error:
-        wanted = " and ".join(f"{it.host}:{it.port}" for it in (state, metrics) if it is not None)
-        raise CliError(f"cannot open the port for state or metrics ({wanted}): {error.strerror}") from error
+        places = " and ".join(f"{it.host}:{it.port}" for it in wanted)
+        raise CliError(f"cannot open the port for state, page or metrics ({places}): {error.strerror}") from error
     try:
         yield ports
     finally:

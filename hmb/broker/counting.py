@@ -27,11 +27,12 @@ def counted(handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> di
     At each request, the returned handler looks up the original handler in `handlers`. A test can therefore replace an
     original handler later, for example by a handler that fails.
     """
-    return {api: _counted(api, handlers, counters.of(api).add) for api in handlers}
+    return {api: _counted(api, handlers, counters) for api in handlers}
 
 
-def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], add: Callable[[float, bool, int], None]) -> Handler:
+def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> Handler:
     measure: Measure = MEASURES.get(api, _measured)
+    add = counters.of(api).add
 
     def result(request: Any, deferred: Deferred[Response], started: float) -> Response:
         response: Response = deferred.result()
@@ -40,7 +41,8 @@ def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], add: Callable[[flo
 
     def handle(request: Any, context: RequestContext) -> Response | Deferred[Response] | None:
         started = time.perf_counter()
-        response = handlers[api](request, context)
+        observe = counters.observe
+        response = handlers[api](request, context) if observe is None else observe(handlers[api], request, context)
         if isinstance(response, Deferred):
             return Deferred(partial(result, request, response, started))
         add(time.perf_counter() - started, *measure(request, response))

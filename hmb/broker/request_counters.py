@@ -14,7 +14,9 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hmb.protocol.api_keys import ApiKey
 
@@ -63,11 +65,16 @@ class RequestCount:
         return 0.0
 
 
+# A function that calls a handler with a request and its context, and returns the handler's response.
+Observe = Callable[[Callable[..., Any], Any, Any], Any]
+
+
 class RequestCounters:
     """The counters of all APIs."""
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
+        self.observe: Observe | None = None  # calls the handlers while the page of the broker shows single requests
 
     def of(self, api: ApiKey) -> RequestCount:
         """Return the counters of an API. The broker calls this method for each API before it accepts connections."""

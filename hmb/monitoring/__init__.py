@@ -4,6 +4,7 @@ A broker knows much that its clients never see: the segments of each partition, 
 that each API needs. This folder makes one description of all these facts, and every tool shows a part of it:
     BrokerServer --collect--> BrokerState --> hmb.Broker.state(), hmb state --json      for programs and tests
                                           --> hmb top                                  for a terminal
+                                          --> hmb broker --ui                          for a browser
                                           --> /metrics                                 for Prometheus and Grafana
 
 For example, a group has committed offset 280 of a partition whose high watermark is 351. `collect` reads both numbers,
@@ -11,7 +12,8 @@ and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb st
 `kafka_consumergroup_lag{...} 71.0`.
 
 *Cost.* The broker always counts requests (hmb/broker/counting.py) and keeps its last 1,000 events
-(hmb/storage/events.py). The broker computes everything else only when a program requests the state.
+(hmb/storage/events.py). While it serves its state, it takes a sample every ten seconds. The broker computes everything
+else only when a program requests the state.
 
 *Limits.* The state is a copy. The broker changes while `collect` reads it, so two parts of one state can differ by some
 milliseconds.
@@ -22,4 +24,6 @@ Read in this order:
 3. `http_server.py`   a small HTTP server, and what it refuses
 4. `ports.py`         which address shows what
 5. `metrics.py`       the state in the names of Kafka's exporters
+6. `sampling.py`      rates over the last minute
+7. `page/`            the page that draws the state in a browser
 """

@@ -14,6 +14,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import hmb
@@ -24,6 +25,7 @@ from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.monitoring.sampling import Sampler
 from hmb.monitoring.state import (
     ApiInfo,
     BrokerState,
@@ -46,6 +48,7 @@ from hmb.protocol.errors import KafkaError, ProtocolError
 from hmb.protocol.messages import api_name
 from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
@@ -53,8 +56,11 @@ PROCESS = Path("/proc/self")
 MS = 1000  # per second
 
 
-def collect(server: BrokerServer) -> BrokerState:
-    """Return the state of a started broker. Raises RuntimeError if the broker is not started."""
+def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState:
+    """Return the state of a started broker. Raises RuntimeError if the broker is not started.
+
+    The state contains rates only if a `sampler` takes samples of the broker.
+    """
     broker = server.context
     return BrokerState(
         time=broker.clock.now_ms(),
@@ -65,11 +71,11 @@ def collect(server: BrokerServer) -> BrokerState:
         data_dir=str(server.data_dir.resolve()),
         started=server.started_ms,
         process=_process(),
-        topics=[_topic(topic) for topic in broker.topics.all()],
-        groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms())),
+        topics=[_topic(topic, server.cleaner, sampler) for topic in broker.topics.all()],
+        groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms(), sampler)),
         transactions=_transactions(broker.transactions),
         connections=[_connection(address, client) for address, client in server.clients()],
-        requests=[_api(api, count) for api, count in sorted(broker.requests.copy().items())],
+        requests=[_api(api, count, sampler) for api, count in sorted(broker.requests.copy().items())],
         events=[EventInfo(*event) for event in broker.events.all()],
     )
 
@@ -77,21 +83,27 @@ def collect(server: BrokerServer) -> BrokerState:
 # -- topics
 
 
-def _topic(topic: Topic) -> TopicInfo:
-    partitions = [_partition(number, log) for number, log in sorted(topic.partitions.items())]
+def _topic(topic: Topic, cleaner: Cleaner, sampler: Sampler | None) -> TopicInfo:
+    partitions = [
+        _partition(TopicPartition(topic.name, number), log, cleaner, sampler)
+        for number, log in sorted(topic.partitions.items())
+    ]
     return TopicInfo(topic.name, str(topic.id), topic.is_internal, dict(topic.configs), partitions)
 
 
-def _partition(number: int, log: Log) -> PartitionInfo:
-    segments = log.segments
+def _partition(name: TopicPartition, log: Log, cleaner: Cleaner, sampler: Sampler | None) -> PartitionInfo:
+    segments, stable, end = log.segments, log.last_stable_offset, log.log_end_offset
     return PartitionInfo(
-        partition=number,
+        partition=name.partition,
         leader_epoch=log.leader_epoch,
         log_start_offset=log.log_start_offset,
-        last_stable_offset=log.last_stable_offset,
-        high_watermark=log.high_watermark,
-        log_end_offset=log.log_end_offset,
+        last_stable_offset=stable,
+        high_watermark=end,
+        log_end_offset=end,
         recovery_point=log.recovery_point,
+        syncs=log.commit.syncs,
+        dirty_ratio=cleaner.dirty_ratio(name, log),
+        records_per_s=None if sampler is None else sampler.records_per_s(name, end),
         bytes=sum(segment.size for segment in segments),
         segments=[_segment(segment, is_active=segment is segments[-1]) for segment in segments],
         producers=_producers(log),
@@ -106,6 +118,7 @@ def _segment(segment: Segment, *, is_active: bool) -> SegmentInfo:
         bytes=segment.size,
         offset_index_entries=segment.offset_index.size // segment.offset_index.ENTRY.size,
         time_index_entries=segment.time_index.size // segment.time_index.ENTRY.size,
+        batches=segment.batch_count,
         first_timestamp=_first_timestamp(segment) if has_batch else None,
         max_timestamp=segment.max_timestamp if has_batch else None,
         is_active=is_active,
@@ -147,11 +160,12 @@ def refusal(log: Log) -> str | None:
 # -- groups
 
 
-def _groups(groups: GroupCoordinator, topics: Topics, now: int) -> Iterator[GroupInfo]:
+def _groups(groups: GroupCoordinator, topics: Topics, now: int, sampler: Sampler | None) -> Iterator[GroupInfo]:
     with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
         for listed in groups.list_groups([], []):
             with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
-                yield _group(listed, groups, topics, now)
+                group = _group(listed, groups, topics, now)
+                yield group if sampler is None else replace(group, lags=sampler.lags(group.group_id))
 
 
 def _group(listed: ListGroupsResponse.ListedGroup, groups: GroupCoordinator, topics: Topics, now: int) -> GroupInfo:
@@ -165,6 +179,7 @@ def _group(listed: ListGroupsResponse.ListedGroup, groups: GroupCoordinator, top
         state=listed.group_state,
         members=members(groups, listed.group_id),
         positions=[_position(topics, each, found.offset, now) for each, found in sorted(committed.items())],
+        lags=[],
     )
 
 
@@ -265,10 +280,11 @@ def _connection(address: str, client: ConnectedClient) -> ConnectionInfo:
     )
 
 
-def _api(api: ApiKey, count: RequestCount) -> ApiInfo:
+def _api(api: ApiKey, count: RequestCount, sampler: Sampler | None) -> ApiInfo:
     return ApiInfo(
         api=api_name(api),
         count=count.count,
+        requests_per_s=None if sampler is None else sampler.requests_per_s(api, count.count),
         errors=count.errors,
         record_bytes=count.record_bytes,
         total_ms=count.seconds * MS,

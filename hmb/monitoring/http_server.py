@@ -11,16 +11,26 @@ refuse them:
    internet could let this name point to 127.0.0.1, and a page of that name could read the responses (DNS rebinding).
    A server that listens on all addresses cannot know its names, so it skips this check. It has only public routes.
 3. The header Origin. If a request has this header, it must name the server itself.
+
+A page in a browser loads further files, and its links must not show the token. So a cookie can also contain the token,
+but only in GET requests. The name of the cookie contains the port, because a browser sends the cookies of one host to
+all ports of this host. The attribute SameSite=Strict keeps the cookie out of requests that other web pages start.
+
+*Streams.* A response with `chunks` has no end: the server sends each chunk as soon as the iterator yields it. A reader
+that takes nothing for SLOW seconds is too slow, and the server closes its connection.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
+import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
 from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from socket import AF_INET6
@@ -29,8 +39,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from hmb.defaults import DEFAULT_HOST
 
+LOGGER = logging.getLogger(__name__)
 MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
 IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
+SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
@@ -46,12 +58,15 @@ class HttpRequest(NamedTuple):
     method: str
     query: dict[str, str]
     body: bytes
+    cookie: str = ""  # the token in the request's cookie; empty if the request has no such cookie
 
 
 class HttpResponse(NamedTuple):
     body: bytes
     content_type: str = JSON
     status: HTTPStatus = HTTPStatus.OK
+    headers: Mapping[str, str] = {}  # further headers; the header Content-Type is not among them
+    chunks: Generator[bytes, None, None] | None = None  # parts of a stream, which the server sends after `body`
 
 
 Respond = Callable[[HttpRequest], HttpResponse]
@@ -86,6 +101,18 @@ class HttpServer:
         """The address of the server: `host:port`."""
         return self._server.address
 
+    @property
+    def cookie(self) -> str:
+        """The header Set-Cookie that stores the token in a browser."""
+        return f"{self._server.cookie_name}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+
+    def use_token(self, token: str) -> None:
+        """Accept only requests with this token from now on. The caller calls this method before `start`."""
+        self.token = self._server.token = token
+
+    def is_token(self, given: str) -> bool:
+        return is_equal(given, self.token)
+
     def add(self, path: str, respond: Respond, *methods: str, is_public: bool = False) -> None:
         """Add a route for requests with one of the methods (GET by default). The caller adds routes before `start`."""
         self._routes[path] = Route(respond, methods or ("GET",), is_public)
@@ -117,6 +144,14 @@ class _Server(ThreadingHTTPServer):
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.server_port}"
 
     @property
+    def cookie_name(self) -> str:
+        return f"hmb-{self.server_port}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log an error of a route. The default would print a traceback also if a client closes its connection."""
+        LOGGER.debug("a request of %s failed", client_address, exc_info=True)
+
+    @property
     def names(self) -> set[str] | None:
         """The values that the header Host may have; None if the server listens on all addresses."""
         if is_unspecified(self.host):
@@ -146,10 +181,21 @@ class _Handler(BaseHTTPRequestHandler):
             response = json_response({"error": str(error)}, error.status)
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
-        self.send_header("Content-Length", str(len(response.body)))
-        self.send_header("Cache-Control", "no-store")
+        if response.chunks is None:
+            self.send_header("Content-Length", str(len(response.body)))
+        for name, value in {"Cache-Control": "no-store", **response.headers}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(response.body)
+        if response.chunks is not None:
+            self._send_stream(response.chunks)
+
+    def _send_stream(self, chunks: Generator[bytes, None, None]) -> None:
+        """Send the chunks of a stream until it ends, or until the reader is gone or too slow."""
+        self.connection.settimeout(SLOW)
+        with closing(chunks), suppress(OSError):  # TimeoutError is an OSError, too.
+            for chunk in chunks:
+                self.wfile.write(chunk)
 
     def _response(self) -> HttpResponse:
         address = urlsplit(self.path)
@@ -162,7 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {', '.join(self.server.routes)}")
         if self.command not in route.methods:
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{address.path} knows {' and '.join(route.methods)}")
-        return route.respond(HttpRequest(self.command, query, self._body() if self.command == "POST" else b""))
+        body = self._body() if self.command == "POST" else b""
+        return route.respond(HttpRequest(self.command, query, body, self._cookie()))
 
     def _check_origin(self) -> None:
         """Raise Refused if a web page of another site has sent the request."""
@@ -176,9 +223,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_token(self, query: dict[str, str]) -> None:
         header = self.headers.get("Authorization", "")
-        given = header.removeprefix("Bearer ") if header else query.get("token", "")
-        if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+        given = header.removeprefix("Bearer ") if header else query.get("token") or self._cookie()
+        if not is_equal(given, self.server.token):
             raise Refused(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; the broker prints it at its start")
+
+    def _cookie(self) -> str:
+        """Return the token in the cookie of a GET request, or an empty text."""
+        cookies: SimpleCookie = SimpleCookie()
+        with suppress(CookieError):
+            cookies.load(self.headers.get("Cookie", ""))
+        found = cookies.get(self.server.cookie_name)
+        return found.value if found is not None and self.command == "GET" else ""
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -188,6 +243,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Write no line for a request, because a test may read the broker's standard error."""
+
+
+def is_equal(given: str, token: str) -> bool:
+    """Compare a token with the right one. The time of the comparison shows nothing about the right token."""
+    return hmac.compare_digest(given.encode(), token.encode())
 
 
 def is_loopback(host: str) -> bool:

@@ -1,10 +1,12 @@
-"""The HTTP ports of a broker: its state, its metrics and its health.
+"""The HTTP ports of a broker: its state, its page, its metrics and its health.
 
-The options `--state` and `--metrics` of `hmb broker` each open a port. If both options name the same address, they
-share one server. Every port also serves `/healthz`, which reports whether the broker accepts records.
+The options `--state`, `--ui` and `--metrics` of `hmb broker` each open a port. If several options name the same
+address, they share one server. Every port also serves `/healthz`, which reports whether the broker accepts records. The
+port of the page also serves the state.
 
-`hmb state` and `hmb top` find the address and the token of the state in a file in the data directory. Only the user who
-runs the broker can read this file.
+`hmb state`, `hmb top` and `hmb ui` find the addresses and the token in a file in the data directory. Only the user who
+runs the broker can read this file. State and page have the same token. A second file keeps the token, so a page that is
+open in a browser continues after a restart of the broker.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from hmb.broker.broker import BrokerServer
-from hmb.defaults import DEFAULT_HOST, STATE_FILE
+from hmb.defaults import DEFAULT_HOST, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
 from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
+from hmb.monitoring.page.routes import PAGE, PageRoutes
+from hmb.monitoring.sampling import Sampler
 from hmb.monitoring.state import BrokerState, as_json
 
 STATE, METRICS, HEALTH = "/state", "/metrics", "/healthz"
@@ -41,19 +46,25 @@ class HttpAddress(NamedTuple):
 
 
 class MonitoringPorts:
-    """The HTTP servers for the state and the metrics of one broker."""
+    """The HTTP servers for the state, the page and the metrics of one broker."""
 
-    def __init__(self, state: HttpAddress | None = None, metrics: HttpAddress | None = None) -> None:
+    def __init__(
+        self, state: HttpAddress | None = None, metrics: HttpAddress | None = None, ui: HttpAddress | None = None
+    ) -> None:
         """Bind the ports, but answer no request before `start`.
 
-        Raises OSError if a port is not free, and ValueError if other computers could read the state.
+        Raises OSError if a port is not free, and ValueError if other computers could read the state or the page.
         """
-        if state is not None and not is_loopback(state.host):
-            raise ValueError(f"{state.host}: the state names topics and clients, so it needs a loopback host")
+        for private in (state, ui):
+            if private is not None and not is_loopback(private.host):
+                raise ValueError(f"{private.host}: this port shows topics and clients, so it needs a loopback host")
         self._servers: dict[HttpAddress, HttpServer] = {}
         self._file: Path | None = None
+        self._page: PageRoutes | None = None
+        self._sampler: Sampler | None = None
         try:
-            self.state = None if state is None else self._server(state)
+            self.ui = None if ui is None else self._server(ui)
+            self.state = self.ui if state is None else self._server(state)
             self.metrics = None if metrics is None else self._server(metrics)
         except BaseException:
             self.stop()
@@ -66,19 +77,30 @@ class MonitoringPorts:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of what is served: "state" (with the token) and "metrics"."""
+        """The addresses of what is served: "state" and "ui" (with the token), and "metrics"."""
         urls = {}
         if self.state is not None:
             urls["state"] = f"http://{self.state.address}{STATE}?token={self.state.token}"
+        if self.ui is not None:
+            urls["ui"] = f"http://{self.ui.address}{PAGE}?token={self.ui.token}"
         if self.metrics is not None:
             urls["metrics"] = f"http://{self.metrics.address}{METRICS}"
         return urls
 
     def start(self, broker: BrokerServer) -> None:
         """Begin to serve the state of a started broker. Raises OSError."""
-        current = partial(collect, broker)
         if self.state is not None:
-            self.state.add(STATE, partial(_respond_state, current))
+            self._sampler = Sampler(broker)
+            self._sampler.start()
+        current = partial(collect, broker, self._sampler)
+        if self.state is not None:
+            token = _kept_token(broker.data_dir / TOKEN_FILE, self.state.token)
+            for server in (self.state, self.ui):
+                if server is not None:
+                    server.use_token(token)
+                    server.add(STATE, partial(_respond_state, current))
+        if self.ui is not None:
+            self._page = PageRoutes(self.ui, broker, current)
         if self.metrics is not None:
             self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
         for server in self._servers.values():
@@ -86,9 +108,14 @@ class MonitoringPorts:
             server.start()
         if self.state is not None:
             self._file = broker.data_dir / STATE_FILE
-            _write_private(self._file, json.dumps({"state": self.urls["state"]}) + "\n")
+            found = {name: url for name, url in self.urls.items() if name != "metrics"}
+            _write_private(self._file, json.dumps(found) + "\n")
 
     def stop(self) -> None:
+        if self._page is not None:
+            self._page.stop()
+        if self._sampler is not None:
+            self._sampler.stop()
         for server in self._servers.values():
             server.stop()
         if self._file is not None:
@@ -116,3 +143,12 @@ def _write_private(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _kept_token(path: Path, new: str) -> str:
+    """Return the token in a file, which only the owner can read. If the file has none, write `new` into it."""
+    with suppress(OSError, ValueError):
+        if (kept := path.read_text(encoding="ascii").strip()) and not path.stat().st_mode & 0o077:
+            return kept
+    _write_private(path, f"{new}\n")
+    return new

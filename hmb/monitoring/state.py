@@ -23,6 +23,7 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
+    batches: int | None  # None if the segment is older than the broker's start; the broker has not read it since
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None
     is_active: bool  # whether the log appends to this segment
@@ -50,6 +51,9 @@ class PartitionInfo:
     high_watermark: int
     log_end_offset: int
     recovery_point: int  # all records at lower offsets are on disk
+    syncs: int  # since the start of the broker
+    dirty_ratio: float | None  # share of bytes that compaction has not read yet; None if the topic is not compacted
+    records_per_s: float | None  # over the last minute; None if the broker takes no samples (see sampling.py)
     bytes: int
     segments: list[SegmentInfo]
     producers: list[ProducerInfo]
@@ -95,6 +99,7 @@ class GroupInfo:
     state: str  # Kafka's name of the state, for example "Stable"
     members: list[GroupMemberInfo]
     positions: list[PositionInfo]
+    lags: list[list[int]]  # [time, sum of the lags] of the last five minutes; empty if the broker takes no samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class ApiInfo:
 
     api: str
     count: int
+    requests_per_s: float | None  # over the last minute; None if the broker takes no samples
     errors: int  # requests whose response contains an error code
     record_bytes: int  # bytes of records in Produce requests and in Fetch responses
     total_ms: float  # of all requests: the time from the handler's start until the response is ready, with waits
@@ -134,6 +140,7 @@ class ApiInfo:
 class EventInfo:
     """Something that happened in the broker, for example a rebalance or a deleted segment."""
 
+    number: int  # 0 for the first event after the start of the broker
     time: int
     kind: str
     text: str
@@ -175,4 +182,6 @@ def as_json(value: Any) -> Any:
         return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list):
         return [as_json(each) for each in value]
+    if isinstance(value, dict):
+        return {name: as_json(each) for name, each in value.items()}
     return value

@@ -2,8 +2,8 @@
 
 Log messages also show what has happened, but only if somebody has switched the logging on before the event. The broker
 therefore always keeps its last 1,000 events in memory. The 1,000 events need at most 0.4 MB. For example, after the
-deletion of two segments the newest event is `(1795627942326, "retention", "orders-0: deleted the records at offsets 0
-to 1999 (segments: 2)")`.
+deletion of two segments the newest event is `(41, 1795627942326, "retention", "orders-0: deleted the records at offsets
+0 to 1999 (segments: 2)")`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import count
 from typing import NamedTuple
 
 from hmb.units import now_ms
@@ -30,6 +31,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
+    number: int  # 0 for the first event of the log
     time: int  # ms since 1970
     kind: EventKind
     text: str
@@ -42,11 +44,12 @@ class EventLog:
         """Create an empty log. `clock` returns the time in ms since 1970."""
         self._clock = clock
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._numbers = count()
 
     def add(self, kind: EventKind, text: str, logger: logging.Logger) -> None:
         """Store an event, and write a line with the same text at the level INFO of `logger`."""
         logger.info("%s", text)
-        self._events.append(Event(self._clock(), kind, text[:LONGEST_TEXT]))
+        self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_TEXT]))
 
     def all(self) -> list[Event]:
         """Return a copy of the events.

@@ -70,6 +70,7 @@ class GroupCommit:
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
+        self.syncs = 0  # number of syncs since the log was opened
         self._directory = directory
         self._on_names_synced = on_names_synced
         self._names_synced = 0
@@ -101,6 +102,7 @@ class GroupCommit:
                 self._on_names_synced(unsynced.segments[-1], unsynced.end_offset)
             self._names_synced = unsynced.names_made
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
+            self.syncs += 1
 
     def _sync(self, unsynced: Unsynced) -> None:
         directory = unsynced.directory

@@ -77,6 +77,8 @@ class Segment:
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
+        # The number of batches. None if the segment existed before the broker started, and no rebuild has counted them.
+        self.batch_count: int | None = None if self.size else 0
         self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
         self.damage_reports = DamageReports(self.file)
         self.config = config
@@ -142,6 +144,8 @@ class Segment:
         """Update the indexes for one batch, after an append or during a rebuild of the indexes."""
         if self.first_timestamp is None:
             self.first_timestamp = max_timestamp
+        if self.batch_count is not None:
+            self.batch_count += 1
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.offset_of_max_timestamp = max_timestamp, offset_of_max
         if self._bytes_since_index_entry > self.config.index_interval_bytes:
@@ -243,6 +247,7 @@ class Segment:
         """
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
+        self.batch_count = 0
         self._bytes_since_index_entry = 0
         with self.offset_index.made_anew(), self.time_index.made_anew():
             yield

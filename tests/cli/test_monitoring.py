@@ -148,6 +148,24 @@ def _drain(terminal: int) -> None:
         os.close(terminal)
 
 
+def test_ui_prints_the_link_of_a_running_broker(run: Hmb, tmp_path: Path) -> None:
+    options = ["--port", "0", "--data-dir", str(tmp_path), "--ui", "0", "--json"]
+    with start("broker", *options) as broker:
+        assert broker.stdout is not None
+        opened = json.loads(broker.stdout.readline())
+        assert run("ui", "--data-dir", str(tmp_path)).stdout == opened["ui"] + "\n"
+        assert json.loads(run("ui", "--state-url", opened["state"], "--json").stdout) == {"ui": opened["ui"]}
+        assert "topics" in run("state", "--data-dir", str(tmp_path), "--json").stdout
+        broker.terminate()
+        assert broker.wait(30) == 0
+    assert "start the broker with `hmb broker --ui`" in run("ui", "--data-dir", str(tmp_path), exit_code=3).stderr
+    assert "no broker serves" in run("ui", "--state-url", opened["state"], exit_code=4).stderr
+
+
+def test_ui_names_a_broker_without_a_page(run: Hmb, url: str, tmp_path: Path) -> None:
+    assert "serves no page" in run("ui", "--data-dir", str(tmp_path), exit_code=3).stderr
+
+
 def test_broker_prints_the_addresses_of_its_ports(tmp_path: Path) -> None:
     options = ["--port", "0", "--data-dir", str(tmp_path), "--state", "0", "--metrics", "0", "--json"]
     with start("broker", *options) as broker:

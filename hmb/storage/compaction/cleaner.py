@@ -94,6 +94,15 @@ Select = Callable[[Log, int, int], Cleanable | None]  # arguments: a log, its fi
 
 def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     """Return the segments to compact at the time `now` (ms), or None if the log needs no compaction yet."""
+    found, config = compactable(log, first_dirty, now), log.config
+    if not found.dirty:
+        return None
+    too_old = any(0 <= s.max_timestamp < now - config.max_compaction_lag_ms for s in found.dirty)
+    return found if too_old or found.dirty_ratio >= config.min_cleanable_dirty_ratio else None
+
+
+def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
+    """Return the segments that a round at the time `now` (ms) could compact, even if the log needs no compaction."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
@@ -104,11 +113,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     if config.min_compaction_lag_ms:
         young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
         count = min(count, next(young, count))
-    found = Cleanable(segments[:count], first_dirty, min(segments[count].base_offset, stable))
-    if not found.dirty:
-        return None
-    too_old = any(0 <= s.max_timestamp < now - config.max_compaction_lag_ms for s in found.dirty)
-    return found if too_old or found.dirty_ratio >= config.min_cleanable_dirty_ratio else None
+    return Cleanable(segments[:count], first_dirty, min(segments[count].base_offset, stable))
 
 
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
@@ -324,6 +329,11 @@ class Cleaner:
         except (DamagedStateFile, OSError) as error:
             LOGGER.error("%s; all logs are compacted again from their start", error)
             return {}
+
+    def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
+        """Return the share of dirty bytes in the segments that can be compacted. None if the log is not compacted."""
+        first_dirty = self._first_dirty.get(name, 0) if self._seen.get(name) is log else 0
+        return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
     def run(self, select: Select = cleanable) -> None:
         """Compact each log for which `select` returns segments. By default, these are the logs that need compaction."""

@@ -83,12 +83,13 @@ def log_fields(file: BufferedReader, path: Path, options: DumpOptions, _findings
             yield found
             continue
         kind = "batches" if found.batch.magic == MAGIC else "messages"
-        yield from _batch_fields(file, path, found, f"{kind}[{number}].")
+        yield from batch_fields(file, path, found, f"{kind}[{number}].")
         end = found.position + found.batch.size
     yield from _rest(file, end)
 
 
-def _batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str) -> Iterator[Entry]:
+def batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str = "") -> Iterator[Entry]:
+    """Yield the fields of one batch. `prefix` begins the name of each field."""
     damage = crc_damage(file, path, *at)
     if damage is not None:
         yield damage

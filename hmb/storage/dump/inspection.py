@@ -16,7 +16,7 @@ Source: the thesis, chapter 9.5.3, "Storage Format".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
@@ -158,18 +158,28 @@ class Search:
     entry: tuple[int, int] | None
 
 
+def bisection(
+    count: int, key_of: Callable[[int], int], wanted: int, *, below: bool = False
+) -> tuple[list[SearchStep], int | None]:
+    """Return the steps of a binary search, and the number of the last of `count` entries whose key is at most `wanted`.
+
+    `key_of` returns the key of the entry with a number. If `below` is True, the key must be below `wanted`.
+    """
+    steps: list[SearchStep] = []
+    low, high = 0, count - 1
+    while low <= high:
+        middle = (low + high) // 2
+        key = key_of(middle)
+        goes_right = key < wanted if below else key <= wanted
+        steps.append(SearchStep(low, high, middle, key, goes_right))
+        low, high = (middle + 1, high) if goes_right else (low, middle - 1)
+    return steps, high if high >= 0 else None
+
+
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
     """Find the last entry whose key is at or below `wanted`. If `below` is True, the key must be below `wanted`."""
-    steps: list[SearchStep] = []
     with IndexReader(path) as index:
-        low, high = 0, len(index) - 1
-        while low <= high:
-            middle = (low + high) // 2
-            key = index[middle][0]
-            goes_right = key < wanted if below else key <= wanted
-            steps.append(SearchStep(low, high, middle, key, goes_right))
-            low, high = (middle + 1, high) if goes_right else (low, middle - 1)
-        found = high if high >= 0 else None
+        steps, found = bisection(len(index), lambda number: index[number][0], wanted, below=below)
         return Search(path, len(index), wanted, steps, found, None if found is None else index[found])
 
 

@@ -1,0 +1,161 @@
+"""The feed: it sends the changes of a broker's state to each page that listens.
+
+A state of 1,000 partitions is about 500 KB of JSON, and only a few of its parts change in a second. So the feed
+divides the state into parts. Each part has a key, a list such as `["partition", "orders", 0]`. The feed sends all parts
+to a new page, and after that only the changed parts:
+    event: state    data: {"version": 7, "set": [[["broker"], {...}], [["topic", "orders"], {...}], ...], "gone": []}
+    event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
+
+One thread collects the state for all pages. It starts with the first page and ends after the last one. After each
+collection, the thread rests for 50 times as long as the collection took, so that clients of the broker notice little.
+
+The feed keeps only its last KEPT changes. A page that has missed more of them gets all parts again. So a slow page
+costs no memory in the broker.
+
+Source: Server-Sent Events, in the HTML standard of the WHATWG.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from hmb.monitoring.state import BrokerState, PartitionInfo, as_json
+
+SHORTEST_REST, LONGEST_REST = 0.25, 2.0  # seconds between two collections
+REST_FACTOR = 50
+KEPT = 8  # changes
+MOST_LISTENERS = 16
+ALIVE = 5.0  # seconds; without changes, the feed sends an empty comment, and so notices that a page is gone
+
+Parts = dict[tuple[Any, ...], Any]
+PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
+
+
+def parts_of(state: BrokerState) -> Parts:
+    """Divide a state into parts. The value of each part can be compared, and `as_json` can convert it."""
+    parts: Parts = {}
+    broker = ("time", "version", "cluster_id", "node_id", "addresses", "data_dir", "started", "process")
+    parts[("broker",)] = {name: getattr(state, name) for name in broker}
+    for topic in state.topics:
+        count = len(topic.partitions)
+        about = {"topic_id": topic.topic_id, "is_internal": topic.is_internal, "configs": topic.configs}
+        parts["topic", topic.name] = about | {"partitions": count}
+        for it in topic.partitions:
+            parts["partition", topic.name, it.partition] = {name: getattr(it, name) for name in PARTITION_FIELDS}
+            for segment in it.segments:
+                parts["segment", topic.name, it.partition, segment.base_offset] = segment
+    parts |= {("group", each.group_id): each for each in state.groups}
+    parts |= {("transaction", each.transactional_id): each for each in state.transactions}
+    parts |= {("connection", each.client): each for each in state.connections}
+    parts |= {("api", each.api): each for each in state.requests}
+    parts |= {("event", each.number): each for each in state.events}
+    return parts
+
+
+class Feed:
+    """Sends the parts of a broker's state, and then their changes, to the pages that listen."""
+
+    def __init__(self, current: Callable[[], BrokerState]) -> None:
+        """Create a feed of the state that `current` returns. It works only while a page listens."""
+        self._current = current
+        self._changed = threading.Condition()  # guards all fields below; notifies the listeners of each new version
+        self._parts: Parts = {}
+        self._version = 0
+        self._changes: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
+        self._listeners = 0
+        self._thread: threading.Thread | None = None
+        self._is_stopped = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many pages listen that the feed accepts no further page."""
+        return self._listeners >= MOST_LISTENERS
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the streams end: the feed was stopped, or a collection has failed. A page then connects again."""
+        return self._is_stopped or self._thread is None
+
+    def _is_newer(self, seen: int) -> bool:
+        return self._version != seen or self._has_ended
+
+    def stop(self) -> None:
+        """End the streams of all pages."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+    def listen(self) -> Generator[bytes, None, None]:
+        """Yield the events for one page: first all parts, and then each change, until the feed stops."""
+        with self._changed:
+            self._listeners += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="page-feed", daemon=True)
+                self._thread.start()
+        try:
+            yield from self._events()
+        finally:
+            with self._changed:
+                self._listeners -= 1
+                self._changed.notify_all()
+
+    def _events(self) -> Iterator[bytes]:
+        seen = 0
+        while True:
+            with self._changed:
+                self._changed.wait_for(partial(self._is_newer, seen), ALIVE)
+                if self._has_ended:
+                    return
+                pending = [change for version, change in self._changes if version > seen]
+                is_complete = seen > 0 and len(pending) == self._version - seen
+                parts = None if is_complete or not self._version else dict(self._parts)
+                seen = self._version
+            if parts is not None:
+                yield _event("state", seen, parts, [])
+            else:
+                yield b"".join(pending) or b":\n\n"
+
+    def _run(self) -> None:
+        """Collect the state again and again, until no page listens any more."""
+        try:
+            while True:
+                started = time.monotonic()
+                self._publish(parts_of(self._current()))
+                rest = (time.monotonic() - started) * REST_FACTOR
+                with self._changed:
+                    wanted = min(max(rest, SHORTEST_REST), LONGEST_REST)
+                    if self._changed.wait_for(lambda: self._is_stopped or not self._listeners, wanted):
+                        self._forget()
+                        return
+        except BaseException:
+            with self._changed:
+                self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Forget all parts, so that the next page starts a new thread. The caller holds the lock."""
+        self._thread, self._version, self._parts = None, 0, {}
+        self._changes.clear()
+        self._changed.notify_all()
+
+    def _publish(self, parts: Parts) -> None:
+        changed = {key: part for key, part in parts.items() if self._parts.get(key) != part}
+        gone = [key for key in self._parts if key not in parts]
+        version = self._version + 1
+        change = _event("change", version, changed, gone)
+        with self._changed:
+            self._parts, self._version = parts, version
+            self._changes.append((version, change))
+            self._changed.notify_all()
+
+
+def _event(name: str, version: int, parts: Parts, gone: list[tuple[Any, ...]]) -> bytes:
+    data = {"version": version, "set": [[key, as_json(part)] for key, part in parts.items()], "gone": gone}
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,256 @@
+"""Reads the views of one log: the batches of a segment, one batch with its bytes, and a look-up step by step.
+
+These functions read the log's files when the user opens a view. They use the readers of `hmb dump-log` and of
+`hmb index-inspect`, which never change a file. So the page shows the same numbers and the same lines as these commands.
+
+A look-up of offset 8,100 has three steps, each with the numbers of the running broker:
+1. a binary search in the base offsets of the segments: 8,021 is the last one at or below 8,100
+2. a binary search in the segment's offset index: the entry (8,080 -> 5,000)
+3. a scan of the log from byte 5,000 on, until a batch contains offset 8,100
+
+A look-up of a time first searches the segments for their greatest timestamp, and then the time index for an offset.
+
+A segment can contain a million batches, and a record can have 100 MB. So each function returns a bounded part, and
+reports what it has left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
+from hmb.storage.dump.entries import BatchEntry, optional_size
+from hmb.storage.dump.hexadecimal import FieldEntry, batch_fields
+from hmb.storage.dump.inspection import Search, bisection, scan, search
+from hmb.storage.dump.segment_files import BatchAt, IndexReader, header_at, walk
+from hmb.storage.dump.segments import crc_damage, whole_batch
+from hmb.storage.log import Log
+from hmb.storage.segment import Segment
+from hmb.storage.time_index import TimeIndex
+
+MOST_BATCHES = 500
+MOST_ENTRIES = 2000  # of an index
+MOST_STEPS = 500  # of a scan
+MOST_RECORDS = 100
+MOST_LINES = 2000  # of the annotated bytes
+MOST_BYTES = 256  # of one field, in the annotated bytes
+LONGEST_TEXT = 1000  # characters of a key, a value or a header
+LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
+
+Json = dict[str, Any]
+
+
+def segment_of(log: Log, base_offset: int) -> Segment:
+    """Return the segment with this base offset. Raises KafkaError if the log has no such segment."""
+    for segment in log.segments:
+        if segment.base_offset == base_offset:
+            return segment
+    why = f"no segment of {log.directory.name} begins at offset {base_offset}; retention or compaction has removed it"
+    raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+
+
+# -- one segment
+
+
+def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
+    """Return batches of a segment from `position` on, and the entries of its indexes. Raises KafkaError, OSError."""
+    segment = segment_of(log, base_offset)
+    with segment.path.open("rb") as file:
+        found = list(itertools.islice(walk(file, position), MOST_BATCHES + 1))
+    shown = found[:MOST_BATCHES]
+    return {
+        "base_offset": base_offset,
+        "bytes": segment.size,
+        "from": position,
+        "batches": [_batch(at) for at in shown],
+        "next": found[-1].position if len(found) > MOST_BATCHES else None,
+        "offset_index": _entries(segment.offset_index.file.path),
+        "time_index": _entries(segment.time_index.file.path),
+    }
+
+
+def _batch(at: BatchAt) -> Json:
+    batch = at.batch
+    is_v2 = isinstance(batch, RecordBatch)
+    return {
+        "position": at.position,
+        "bytes": batch.size,
+        "base_offset": batch.base_offset if isinstance(batch, RecordBatch) else batch.offset,
+        "last_offset": batch.last_offset,
+        "records": batch.records_count if isinstance(batch, RecordBatch) else None,
+        "max_timestamp": batch.max_timestamp,
+        "codec": batch.codec.name.lower(),
+        "producer_id": batch.producer_id if isinstance(batch, RecordBatch) else -1,
+        "is_transactional": is_v2 and batch.is_transactional,
+        "is_control": is_v2 and batch.is_control,
+    }
+
+
+def _entries(path: Path) -> Json:
+    """Return the entries of an index. An index without entries may have no file."""
+    if not path.exists():
+        return {"count": 0, "entries": []}
+    with IndexReader(path) as index:
+        return {"count": len(index), "entries": [index[number] for number in range(min(len(index), MOST_ENTRIES))]}
+
+
+# -- one batch
+
+
+def batch_view(log: Log, base_offset: int, position: int) -> Json:
+    """Return a batch's header, its records and its annotated bytes. Raises KafkaError, OSError."""
+    segment = segment_of(log, base_offset)
+    if not 0 <= position < segment.size:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"position {position} is after the end of {segment.path.name}")
+    with segment.path.open("rb") as file:
+        at = BatchAt(position, header_at(file, position))
+        is_large = at.batch.size > LARGEST_BATCH
+        damage = None if is_large else crc_damage(file, segment.path, *at)
+        whole = None if is_large else whole_batch(file, at, is_valid=damage is None)
+        lines = [] if is_large else list(itertools.islice(_lines(file, segment.path, at), MOST_LINES + 1))
+    entry = BatchEntry(position, at.batch, at.batch.codec, damage is None)
+    return {
+        "file": str(segment.path),
+        "header": entry.fields(),
+        "damage": None if damage is None else damage.error,
+        "note": f"The batch has {at.batch.size} bytes, so the page shows only its header." if is_large else None,
+        **_records(whole),
+        "lines": lines[:MOST_LINES],
+        "has_more_lines": len(lines) > MOST_LINES,
+    }
+
+
+def _records(batch: Batch | None) -> Json:
+    """Return the first records of a batch. `problem` names the reason why further records cannot be decoded."""
+    records: list[Json] = []
+    problem = None
+    try:
+        for record in itertools.islice(() if batch is None else batch.records(LARGEST_BATCH), MOST_RECORDS):
+            records.append(
+                {
+                    "offset": record.offset,
+                    "timestamp": record.timestamp,
+                    "key": _text(record.key),
+                    "value": _text(record.value),
+                    "headers": [[_cut(name), _text(value)] for name, value in record.headers],
+                }
+            )
+    except KafkaError as error:
+        problem = error.message
+    return {"records": records, "problem": problem}
+
+
+def _lines(file: BufferedReader, path: Path, at: BatchAt) -> Iterator[str]:
+    """Yield the lines that `hmb dump-log --hex` prints for a batch. Cut long fields, and name their size in a note."""
+    for entry in batch_fields(file, path, at):
+        if isinstance(entry, FieldEntry) and len(entry.data) > MOST_BYTES:
+            yield from replace(entry, data=entry.data[:MOST_BYTES]).line().splitlines()
+            yield f"        ... {len(entry.data) - MOST_BYTES} more bytes of {entry.field} are not shown"
+        else:
+            yield from entry.line().splitlines()
+
+
+def _text(data: bytes | None) -> Json:
+    """Return bytes as text, with their size. Long text is cut. Bytes that are not UTF-8 become hexadecimal numbers."""
+    shown = (data or b"")[: LONGEST_TEXT * 4]
+    try:
+        text, is_text = shown.decode(errors="strict" if len(shown) == len(data or b"") else "ignore"), True
+    except UnicodeDecodeError:
+        text, is_text = shown.hex(" "), False
+    return {"bytes": optional_size(data), "text": text[:LONGEST_TEXT], "is_text": is_text}
+
+
+def _cut(text: str) -> str:
+    return text[:LONGEST_TEXT]
+
+
+# -- a look-up
+
+
+def look_up_offset(log: Log, offset: int) -> Json:
+    """Return the steps by which the broker finds the batch that contains `offset`. Raises KafkaError, OSError."""
+    if not log.log_start_offset <= offset < log.log_end_offset:
+        span = f"{log.log_start_offset} to {log.log_end_offset - 1}"
+        why = f"offset {offset} is not in the log, which contains the offsets {span}"
+        if log.log_start_offset == log.log_end_offset:
+            why = f"the log contains no records, so it has no offset {offset}"
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+    segments = log.segments
+    bases = [segment.base_offset for segment in segments]
+    steps, number = bisection(len(bases), bases.__getitem__, offset)
+    segment = segments[number or 0]
+    first = {
+        "name": "segments",
+        "what": "base offset",
+        "wanted": offset,
+        "count": len(bases),
+        "steps": [asdict(step) for step in steps],
+        "number": number,
+        "entry": [segment.base_offset, segment.path.name],
+    }
+    return {"wanted": offset, "segment": segment.base_offset, "steps": [first, *_in_segment(segment, offset=offset)]}
+
+
+def look_up_time(log: Log, timestamp: int) -> Json:
+    """Return the steps by which the broker finds the first record that is not older than `timestamp` (ms)."""
+    segments = log.segments
+    newest = [segment.max_timestamp for segment in segments]
+    number = next((n for n, greatest in enumerate(newest) if greatest >= timestamp), None)
+    if number is None:
+        greatest = max(newest)
+        why = "the log contains no timestamps" if greatest == NO_TIMESTAMP else f"the newest record has {greatest}"
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"no record has timestamp {timestamp} or a later one: {why}")
+    segment = segments[number]
+    read = [{"number": n, "key": key, "is_found": n == number} for n, key in enumerate(newest[: number + 1])]
+    first = {
+        "name": "segment times",
+        "what": "greatest timestamp",
+        "wanted": timestamp,
+        "count": len(segments),
+        "read": read[-MOST_STEPS:],
+        "number": number,
+        "entry": [segment.max_timestamp, segment.path.name],
+    }
+    steps = [first, *_in_segment(segment, timestamp=timestamp)]
+    found = log.offset_for_timestamp(timestamp)
+    return {"wanted": timestamp, "segment": segment.base_offset, "steps": steps, "offset": found and found.offset}
+
+
+def _in_segment(segment: Segment, *, offset: int | None = None, timestamp: int | None = None) -> list[Json]:
+    """Return the steps inside one segment: the searches in its indexes, and the scan of its log."""
+    steps: list[Json] = []
+    start, position = offset, 0
+    time_index, offset_index = segment.time_index.file.path, segment.offset_index.file.path
+    if timestamp is not None:
+        start = segment.base_offset
+        if time_index.exists():
+            found = search(time_index, timestamp, below=True)
+            steps.append(_search_step(found))
+            start = segment.base_offset if found.entry is None else found.entry[1]
+    if offset_index.exists() and start is not None:
+        found = search(offset_index, start)
+        steps.append(_search_step(found))
+        position = 0 if found.entry is None else found.entry[1]
+    scanned = scan(segment.path, position, **({"offset": offset} if timestamp is None else {"timestamp": timestamp}))
+    read = [asdict(step) for step in itertools.islice(scanned, MOST_STEPS)]
+    found_at = read[-1] if read and read[-1]["is_found"] else None
+    return [*steps, {"name": "scan", "from": position, "read": read, "found": found_at, "bytes": segment.size}]
+
+
+def _search_step(found: Search) -> Json:
+    is_time_index = found.path.suffix == TimeIndex.SUFFIX
+    return {
+        "name": "time index" if is_time_index else "offset index",
+        "what": "timestamp" if is_time_index else "offset",
+        "wanted": found.wanted,
+        "count": found.entries,
+        "steps": [asdict(step) for step in found.steps],
+        "number": found.number,
+        "entry": found.entry,
+    }

@@ -1,0 +1,277 @@
+"""The requests that clients send while a page shows them: their fields, and their way through the code.
+
+The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
+recording, and the recording ends RECORDING seconds after the last call of `view`. The recorder keeps the last KEPT
+requests and the SLOWEST slowest ones. To record a request takes about 0.1 ms, so the recorder takes at most
+MOST_A_SECOND requests a second, and all requests that are among the slowest.
+
+For one request of each API and second, the recorder also notes each function of HMB that the request calls
+(`sys.setprofile`). For example, the way of a Produce request begins with these calls:
+    broker/network/connection.py   AcceptedConnection._serve
+    broker/dispatch.py             Dispatcher.begin
+    broker/handlers/produce.py     handle
+    storage/log.py                 Log.append
+
+A record contains texts of bounded length and no bytes of the request, so it does not keep the request's memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from uuid import UUID
+
+import hmb
+from hmb.broker.context import RequestContext
+from hmb.broker.deferred import Deferred
+from hmb.broker.dispatch import Handler
+from hmb.broker.request_counters import RequestCounters
+from hmb.protocol.annotate import meaning
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages import api_name
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.schema import Request, Response, Struct
+from hmb.records import parse_batch
+from hmb.units import now_ms
+
+RECORDING = 5.0  # seconds
+KEPT, SLOWEST = 100, 20  # requests
+MOST_A_SECOND = 50
+MOST_FIELDS = 200  # of a request or of a response
+MOST_CALLS = 300  # of functions, in the way of one request
+LONGEST_VALUE = 200  # characters
+ROOT = f"{Path(hmb.__file__).parent}/"
+
+Json = dict[str, Any]
+Call = tuple[int, str, str]  # depth, file below hmb/, qualified name of the function
+
+
+@dataclass(slots=True)
+class SeenRequest:
+    """One request that a client has sent, as texts."""
+
+    number: int
+    time: int  # ms since 1970, when the handler began
+    api: str
+    version: int
+    client_id: str | None
+    client: str
+    note: str  # for Produce: the codecs of the batches
+    ms: float = 0.0
+    errors: list[str] = field(default_factory=list)
+    request: list[list[str]] = field(default_factory=list)  # [path, value] of each field
+    response: list[list[str]] | None = None  # None if the client wants no response
+    way: list[Call] | None = None  # None if the recorder has not followed this request
+
+    def row(self) -> Json:
+        """Return the fields that the list of requests shows."""
+        names = ("number", "time", "api", "version", "client_id", "client", "note", "ms", "errors")
+        return {name: getattr(self, name) for name in names} | {"has_way": self.way is not None}
+
+
+class RecentRequests:
+    """Records requests while a page shows them. Thread-safe."""
+
+    def __init__(self, counters: RequestCounters) -> None:
+        self._counters = counters
+        self._lock = threading.Lock()  # guards all fields below; its holder takes no other lock
+        self._numbers = itertools.count(1)
+        self._recent: deque[SeenRequest] = deque(maxlen=KEPT)
+        self._slowest: list[SeenRequest] = []
+        self._ends = 0.0  # when the recording ends (`time.monotonic`)
+        self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
+        self._followed: dict[int, int] = {}  # for each API, the second of the last request that was followed
+
+    def view(self) -> Json:
+        """Record requests for the next RECORDING seconds, and return the requests that are recorded already."""
+        with self._lock:
+            if self._counters.observe is None:
+                self._recent.clear()
+                self._slowest.clear()
+            self._ends = time.monotonic() + RECORDING
+            self._counters.observe = self._observe
+            return {
+                "recent": [each.row() for each in reversed(self._recent)],
+                "slowest": [each.row() for each in self._slowest],
+                "most_a_second": MOST_A_SECOND,
+            }
+
+    def one(self, number: int) -> Json | None:
+        """Return everything about the request with this number, or None if the recorder has forgotten it."""
+        with self._lock:
+            for each in [*self._recent, *self._slowest]:
+                if each.number == number:
+                    texts = {"request": each.request, "response": each.response, "way": each.way}
+                    return each.row() | texts | {"steps": MOST_CALLS}
+        return None
+
+    def stop(self) -> None:
+        self._counters.observe = None
+
+    def _observe(self, handler: Handler, request: Any, context: RequestContext) -> Any:
+        """Call the handler, and record the request. The broker calls this method instead of the handler."""
+        begun = time.perf_counter()
+        way: list[Call] | None = [] if self._is_followed(request.api_key) else None
+        with _followed(way):
+            response = handler(request, context)
+        if isinstance(response, Deferred):
+            return Deferred(partial(self._result, request, response, context, begun, way))
+        self._note(request, response, context, begun, way)
+        return response
+
+    def _result(
+        self,
+        request: Request,
+        deferred: Deferred[Response],
+        context: RequestContext,
+        begun: float,
+        way: list[Call] | None,
+    ) -> Response:
+        with _followed(way):
+            response = deferred.result()
+        self._note(request, response, context, begun, way)
+        return response
+
+    def _is_followed(self, api: int) -> bool:
+        second = int(time.monotonic())
+        with self._lock:
+            is_due = self._followed.get(api) != second
+            self._followed[api] = second
+        return is_due
+
+    def _note(
+        self,
+        request: Request,
+        response: Response | None,
+        context: RequestContext,
+        begun: float,
+        way: list[Call] | None,
+    ) -> None:
+        ms = (time.perf_counter() - begun) * 1000
+        if not self._is_taken(ms, is_followed=way is not None):
+            return
+        answered = None if response is None else list(itertools.islice(_fields(response), MOST_FIELDS))
+        seen = SeenRequest(
+            *(next(self._numbers), now_ms() - int(ms), api_name(request.api_key), context.version),
+            *(_cut(context.header.client_id), context.client.host, _note_of(request), round(ms, 3)),
+            errors=sorted({text for _, text, is_error in answered or () if is_error}),
+            request=[[path, text] for path, text, _ in itertools.islice(_fields(request), MOST_FIELDS)],
+            response=None if answered is None else [[path, text] for path, text, _ in answered],
+            way=way,
+        )
+        with self._lock:
+            self._recent.append(seen)
+            self._slowest = sorted([*self._slowest, seen], key=lambda each: -each.ms)[:SLOWEST]
+
+    def _is_taken(self, ms: float, *, is_followed: bool) -> bool:
+        """Return whether to record a request that took so long. End the recording if no page asks for it any more."""
+        now = time.monotonic()
+        with self._lock:
+            if now > self._ends:
+                self._counters.observe = None
+                return False
+            if int(now) != self._second:
+                self._second, self._taken = int(now), 0
+            self._taken += 1
+            is_slow = len(self._slowest) < SLOWEST or ms > self._slowest[-1].ms
+            return is_followed or is_slow or self._taken <= MOST_A_SECOND
+
+
+@contextmanager
+def _followed(way: list[Call] | None) -> Iterator[None]:
+    """Add the functions of HMB that this thread calls during a `with` block to `way`. Do nothing if it is None."""
+    if way is None:
+        yield
+        return
+    if not way:
+        way.extend(_callers())
+    before = sys.getprofile()
+    sys.setprofile(_follower(way))
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _callers() -> list[Call]:
+    """Return the functions of HMB that have led to the handler, from the connection's thread on."""
+    here, frames, frame = __file__, [], sys._getframe()
+    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
+        name = frame.f_code.co_filename
+        if name.startswith(ROOT) and name != here and not name.endswith("broker/counting.py"):
+            frames.append((name.removeprefix(ROOT), frame.f_code.co_qualname))
+    return [(depth, *names) for depth, names in enumerate(reversed(frames))]
+
+
+def _follower(way: list[Call]) -> Callable[[FrameType, str, Any], None]:
+    """Return a function that Python calls at each call and at each return of the followed thread."""
+    depth = 1 + max((each[0] for each in way), default=0)
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal depth
+        name = frame.f_code.co_filename
+        if not name.startswith(ROOT) or name == __file__:
+            return
+        if event == "call":
+            if len(way) < MOST_CALLS:
+                way.append((depth, name.removeprefix(ROOT), frame.f_code.co_qualname))
+            depth += 1
+        elif event == "return":
+            depth -= 1
+
+    return note
+
+
+def _fields(struct: Struct, path: str = "") -> Iterator[tuple[str, str, bool]]:
+    """Yield the path and the value of each field of a message, and whether the value is an error code."""
+    for name in struct.fields:
+        value = getattr(struct, name)
+        for suffix, item in _items(value):
+            if isinstance(item, Struct):
+                yield from _fields(item, f"{path}{name}{suffix}.")
+            else:
+                is_error = name == "error_code" and isinstance(item, int) and item != 0
+                text = ErrorCode(item).name if isinstance(item, int) and is_error else _cut(_text(name, item))
+                yield f"{path}{name}{suffix}", text or "", is_error
+
+
+def _text(name: str, value: object) -> str:
+    return str(value) if isinstance(value, UUID) else meaning(name, value)
+
+
+def _items(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the items of a list of structs with their indexes. Yield any other value unchanged."""
+    if isinstance(value, list) and value and isinstance(value[0], Struct):
+        yield from ((f"[{number}]", item) for number, item in enumerate(value))
+    else:
+        yield "", value
+
+
+def _note_of(request: Request) -> str:
+    """Return the codecs and the numbers of records of a Produce request, for example "2 batches: gzip, none"."""
+    if not isinstance(request, ProduceRequest):
+        return ""
+    codecs, records = [], 0
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            with suppress(KafkaError):
+                if partition.records:
+                    batch = parse_batch(partition.records)
+                    codecs.append(batch.codec.name.lower())
+                    records += getattr(batch, "records_count", 1)
+    batches = "1 batch" if len(codecs) == 1 else f"{len(codecs)} batches"
+    return f"{batches} ({', '.join(sorted(set(codecs)))}), {records} records" if codecs else "no records"
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

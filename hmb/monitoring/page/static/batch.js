@@ -1,0 +1,55 @@
+// The view "batch": the header of one batch, its records, and its bytes as `hmb dump-log --hex` prints them.
+
+import { el, link, setText, table } from "./dom.js";
+import { read } from "./store.js";
+import { count, number, time } from "./texts.js";
+
+export function batch(main, store, topic, partition, segment, position) {
+  const problem = el("p", { class: "problem", role: "alert", hidden: true });
+  const content = el("div");
+  main.append(
+    el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic), " / ",
+      link(`${topic}-${partition}`, "partition", topic, partition, segment)),
+    el("h1", {}, `Batch at byte ${position} of segment ${segment}`), problem, content);
+  read("/batch", { topic, partition, segment, position }).then((view) => show(content, view), (error) => {
+    problem.hidden = false;
+    setText(problem, error.message);
+  });
+}
+
+function show(content, view) {
+  const header = Object.entries(view.header).map(([name, value]) => ({ name, value: String(value ?? "–") }));
+  const fields = table("Header", [
+    { name: "field", cell: (row) => row.name },
+    { name: "value", cell: (row) => row.value, isLong: true },
+  ], (row) => row.name);
+  fields.show(header);
+  const records = table("Records", [
+    { name: "offset", cell: (row) => number(row.offset), isNumber: true },
+    { name: "timestamp", cell: (row) => time(row.timestamp) },
+    { name: "key", cell: (row) => shown(row.key), isLong: true },
+    { name: "value", cell: (row) => shown(row.value), isLong: true },
+    { name: "headers", cell: (row) => row.headers.map(([name, value]) => `${name}=${shown(value)}`).join(", "), isLong: true },
+  ], (row) => row.offset, { empty: "No records are shown." });
+  records.show(view.records);
+  const missing = (view.header.count ?? view.records.length) - view.records.length;
+  const notes = [
+    view.note,
+    view.damage === null ? null : `The batch is damaged: ${view.damage}`,
+    view.problem === null ? null : `Not all records can be decoded: ${view.problem}`,
+    view.note === null && missing > 0 ? `${count(missing, "more record")} in this batch` : null,
+    view.has_more_lines ? "The batch has more lines of bytes; hmb dump-log --hex prints all of them." : null,
+  ].filter((note) => note !== null);
+  content.append(...notes.map((note) => el("p", { class: "note" }, note)),
+    el("div", { class: "columns" }, fields.node, records.node),
+    el("h2", {}, "Bytes"), el("p", { class: "note" }, `hmb dump-log --hex ${view.file}`),
+    el("pre", { tabindex: "0", "aria-label": "Bytes of the batch" }, view.lines.join("\n")));
+}
+
+// A key or a value as text. A long one is cut, and its size follows.
+function shown(it) {
+  if (it.bytes < 0) return "null";
+  const text = it.is_text ? it.text : `bytes ${it.text}`;
+  const size = new TextEncoder().encode(it.text).length;
+  return it.is_text && size === it.bytes ? text : `${text}… (${count(it.bytes, "byte")})`;
+}

@@ -1,0 +1,27 @@
+// The view "clients": one row for each connection, and the transactions that the broker knows.
+
+import { el, table } from "./dom.js";
+import { duration, number } from "./texts.js";
+
+export function clients(main, store) {
+  const connections = table("Connections", [
+    { name: "client", cell: (row) => row.client },
+    { name: "client id", cell: (row) => row.client_id, isLong: true },
+    { name: "library", cell: (row) => row.software },
+    { name: "last API", cell: (row) => row.last_api },
+    { name: "requests", cell: (row) => number(row.requests), isNumber: true },
+  ], (row) => row.client, { empty: "No client is connected." });
+  const transactions = table("Transactional producers", [
+    { name: "transactional id", cell: (row) => row.transactional_id, isLong: true },
+    { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },
+    { name: "epoch", cell: (row) => String(row.epoch), isNumber: true },
+    { name: "state", cell: (row) => row.state },
+    { name: "open since", cell: (row) => (row.started === null ? "–" : duration(store.get("broker").time - row.started)), isNumber: true },
+    { name: "partitions", cell: (row) => row.partitions.join(", "), isLong: true },
+  ], (row) => row.transactional_id, { empty: "No producer uses transactions." });
+  main.append(el("h1", {}, "Clients"), connections.node, transactions.node);
+  return () => {
+    connections.show(store.all("connection").map((it) => it.part).sort((a, b) => a.client.localeCompare(b.client)));
+    transactions.show(store.all("transaction").map((it) => it.part));
+  };
+}

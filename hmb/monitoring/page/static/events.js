@@ -1,0 +1,55 @@
+// The view "events": what happened in the broker, as a time line with one row for each kind, and as a list.
+
+import { el, reconcile, setAttribute, setText, svg, table } from "./dom.js";
+import { clock, number, time } from "./texts.js";
+
+const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic"];
+const WIDTH = 800, ROW = 26, LEFT = 96;
+const MOST_ROWS = 200;
+
+export function events(main, store) {
+  const choice = el("select", { id: "kind", onchange: () => update() }, ["all", ...KINDS].map((kind) => el("option", { value: kind }, kind)));
+  const line = timeLine();
+  const list = eventList("Events, newest first");
+  main.append(el("h1", {}, "Events"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, line.node), el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
+
+  function update() {
+    const all = store.all("event").map((it) => it.part);
+    line.update(all, store.get("broker").time);
+    list.show(all.filter((it) => choice.value === "all" || it.kind === choice.value));
+  }
+  return update;
+}
+
+// A table of events, newest first.
+export function eventList(caption) {
+  const list = table(caption, [
+    { name: "time", cell: (row) => time(row.time) },
+    { name: "kind", cell: (row) => row.kind },
+    { name: "what happened", cell: (row) => row.text, isLong: true },
+  ], (row) => row.number, { empty: "Nothing has happened yet." });
+  return { node: list.node, show: (rows) => list.show(rows.toSorted((a, b) => b.number - a.number).slice(0, MOST_ROWS)) };
+}
+
+function timeLine() {
+  const marks = svg("g");
+  const first = svg("text", { x: LEFT, y: KINDS.length * ROW + 18 });
+  const last = svg("text", { x: WIDTH - 4, y: KINDS.length * ROW + 18, "text-anchor": "end" });
+  const rows = KINDS.flatMap((kind, n) => [
+    svg("text", { x: 4, y: n * ROW + 18 }, kind),
+    svg("line", { x1: LEFT, x2: WIDTH - 4, y1: n * ROW + 14, y2: n * ROW + 14, class: "base" }),
+  ]);
+  const node = svg("svg", { viewBox: `0 0 ${WIDTH} ${KINDS.length * ROW + 24}`, role: "img", class: "timeline" }, rows, marks, first, last);
+
+  function update(all, now) {
+    const start = Math.min(...all.map((it) => it.time), now - 1000);
+    const x = (at) => LEFT + ((WIDTH - 12 - LEFT) * (at - start)) / (now - start) + 4;
+    reconcile(marks, all, (it) => it.number,
+      (it) => svg("circle", { r: 5, cy: KINDS.indexOf(it.kind) * ROW + 14, class: `kind-${it.kind}` }, svg("title", {}, `${time(it.time)} ${it.text}`)),
+      (mark, it) => setAttribute(mark, "cx", x(it.time).toFixed(1)));
+    setText(first, clock(start));
+    setText(last, clock(now));
+    node.setAttribute("aria-label", `Time line of ${number(all.length)} events; the table below contains the last of them.`);
+  }
+  return { node, update };
+}

@@ -1,0 +1,139 @@
+// The view "partition": its segments, and the batches and index entries of one segment.
+//
+// The address names the segment: #/partition/orders/0/8021. Without it, the view shows the active segment. The batches
+// come from the segment's file (GET /segment). The view reads them again when the segment has grown.
+
+import { el, link, reconcile, setAttribute, setText, table } from "./dom.js";
+import { lane, tone } from "./lane.js";
+import { offsetForm } from "./look-up.js";
+import { read } from "./store.js";
+import { count, duration, number, rate, size, time } from "./texts.js";
+import { strip } from "./strip.js";
+
+const REREAD = 1000; // ms between two reads of a growing segment
+
+export function partition(main, store, topic, text, base) {
+  const id = Number(text);
+  const gone = el("p", { class: "problem", role: "alert", hidden: true });
+  const facts = el("p", { class: "headline" });
+  const bar = lane(topic, id);
+  const segments = segmentTable(topic, id);
+  const producers = producerTable();
+  const detail = segmentDetail(topic, id);
+  main.append(
+    el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic)),
+    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), segments.node, detail.node, producers.node);
+
+  function update() {
+    const part = store.get("partition", topic, id);
+    gone.hidden = part !== null;
+    if (part === null) {
+      setText(gone, `The partition ${topic}-${text} does not exist any more.`);
+      return;
+    }
+    const own = store.segments(topic, id);
+    const chosen = own.find((it) => String(it.base_offset) === base) ?? own[own.length - 1];
+    setText(facts, factsOf(part));
+    bar.update(part, own, store.positions(topic, id), { first: part.log_start_offset, end: part.log_end_offset });
+    segments.show(own.map((it, n) => ({ ...it, end: own[n + 1]?.base_offset ?? part.log_end_offset, isChosen: it === chosen })));
+    producers.show(part.producers);
+    if (chosen !== undefined) detail.update(chosen);
+  }
+  return Object.assign(update, { leave: detail.leave });
+}
+
+function factsOf(part) {
+  const texts = [
+    `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}`,
+    `${size(part.bytes)}`,
+    `${rate(part.records_per_s)} in`,
+    `leader epoch ${part.leader_epoch}`,
+    `on disk up to offset ${number(part.recovery_point)} after ${count(part.syncs, "sync")}`,
+  ];
+  if (part.dirty_ratio !== null) texts.push(`dirty ratio ${part.dirty_ratio.toFixed(2)}`);
+  if (part.error !== null) texts.push(`refuses records: ${part.error}`);
+  return texts.join(", ");
+}
+
+function segmentTable(topic, id) {
+  return table("Segments", [
+    { name: "segment", cell: (row) => link(row.isChosen ? `${row.base_offset} (shown below)` : `${row.base_offset}`, "partition", topic, id, row.base_offset) },
+    { name: "offsets", cell: (row) => number(row.end - row.base_offset), isNumber: true },
+    { name: "bytes", cell: (row) => size(row.bytes), isNumber: true },
+    { name: "batches", cell: (row) => number(row.batches), isNumber: true },
+    { name: "index entries", cell: (row) => `${row.offset_index_entries} + ${row.time_index_entries}`, isNumber: true },
+    { name: "first time", cell: (row) => time(row.first_timestamp) },
+    { name: "last time", cell: (row) => time(row.max_timestamp) },
+    { name: "", cell: (row) => (row.is_active ? "active" : "") },
+  ], (row) => row.base_offset);
+}
+
+function producerTable() {
+  return table("Idempotent and transactional producers", [
+    { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },
+    { name: "epoch", cell: (row) => String(row.epoch), isNumber: true },
+    { name: "last sequence", cell: (row) => number(row.last_sequence), isNumber: true },
+    { name: "last batch", cell: (row) => time(row.last_timestamp) },
+    { name: "open transaction", cell: (row) => (row.transaction_start === null ? "no" : `since offset ${number(row.transaction_start)}`) },
+  ], (row) => row.producer_id);
+}
+
+// The batches of one segment: a strip to scale, and a table.
+function segmentDetail(topic, id) {
+  const heading = el("h2");
+  const problem = el("p", { class: "problem", hidden: true });
+  const drawing = strip(topic, id);
+  const batches = table("Batches", [
+    { name: "position", cell: (row) => link(number(row.position), "batch", topic, id, row.segment, row.position), isNumber: true },
+    { name: "offsets", cell: (row) => `${row.base_offset} to ${row.last_offset}` },
+    { name: "records", cell: (row) => number(row.records), isNumber: true },
+    { name: "bytes", cell: (row) => number(row.bytes), isNumber: true },
+    { name: "codec", cell: (row) => row.codec },
+    { name: "producer", cell: (row) => (row.producer_id < 0 ? "–" : String(row.producer_id)), isNumber: true },
+    { name: "kind", cell: kindOf },
+    { name: "greatest timestamp", cell: (row) => time(row.max_timestamp) },
+  ], (row) => row.position, { empty: "The segment contains no batch yet." });
+  const earlier = el("button", { type: "button", onclick: () => turn(pages.pop() ?? 0) }, "Earlier batches");
+  const later = el("button", { type: "button", onclick: () => { pages.push(from); turn(next); } }, "Later batches");
+  const node = el("section", {}, heading, problem, drawing.node, batches.node, el("p", { class: "form" }, earlier, later));
+  const pages = [];
+  let from = 0, next = null, segment = null, seen = null, timer = null;
+
+  async function load() {
+    const loaded = segment;
+    try {
+      const view = await read("/segment", { topic, partition: id, segment: loaded.base_offset, position: from });
+      if (segment.base_offset !== loaded.base_offset) return;
+      next = view.next;
+      drawing.update(view, loaded.base_offset);
+      batches.show(view.batches.map((it) => ({ ...it, segment: loaded.base_offset })));
+      setText(heading, `Segment ${loaded.base_offset}: ${count(view.batches.length, "batch", "batches")} from byte ${number(from)} on`);
+      problem.hidden = true;
+    } catch (error) {
+      problem.hidden = false;
+      setText(problem, error.message);
+    }
+    earlier.hidden = from === 0;
+    later.hidden = next === null;
+  }
+
+  function turn(position) {
+    from = position;
+    load();
+  }
+
+  function update(chosen) {
+    const id = `${chosen.base_offset} ${chosen.bytes}`;
+    segment = chosen;
+    if (id === seen || timer !== null) return;
+    seen = id;
+    timer = setTimeout(() => { timer = null; }, REREAD);
+    load();
+  }
+  return { node, update, leave: () => clearTimeout(timer) };
+}
+
+function kindOf(row) {
+  if (row.is_control) return "end of a transaction";
+  return row.is_transactional ? "transactional" : "";
+}

@@ -1,0 +1,62 @@
+// The view "topics": one row for each topic, and the numbers of the whole broker.
+
+import { el, link, setText, table } from "./dom.js";
+import { count, duration, number, rate, size } from "./texts.js";
+
+const MOST_ROWS = 500;
+
+export function topics(main, store) {
+  const headline = el("p", { class: "headline" });
+  const filter = el("input", { type: "search", id: "filter", oninput: () => update() });
+  const rest = el("p", { class: "note" });
+  const list = table("Topics", [
+    { name: "topic", cell: (row) => link(row.topic, "topic", row.topic) },
+    { name: "partitions", cell: (row) => number(row.partitions), isNumber: true },
+    { name: "records", cell: (row) => number(row.records), isNumber: true },
+    { name: "records in", cell: (row) => rate(row.rate), isNumber: true },
+    { name: "bytes", cell: (row) => size(row.bytes), isNumber: true },
+    { name: "segments", cell: (row) => number(row.segments), isNumber: true },
+    { name: "refuses records", cell: (row) => row.error ?? "no", isLong: true },
+  ], (row) => row.topic, { empty: "No topic exists. A producer creates one, or: hmb topics create orders" });
+  main.append(el("h1", {}, "Topics"), headline,
+    el("p", { class: "form" }, el("label", { for: "filter" }, "Filter "), filter), list.node, rest);
+
+  function update() {
+    const rows = sums(store);
+    const wanted = filter.value.toLowerCase();
+    const found = rows.filter((row) => row.topic.toLowerCase().includes(wanted));
+    setText(headline, headlineOf(store.get("broker"), rows));
+    setText(rest, found.length > MOST_ROWS ? `${number(found.length - MOST_ROWS)} more topics; use the filter` : "");
+    list.show(found.slice(0, MOST_ROWS));
+  }
+  return update;
+}
+
+function headlineOf(broker, rows) {
+  const sum = (name) => rows.reduce((all, row) => all + row[name], 0);
+  const memory = broker.process.resident_bytes === null ? "" : `, ${size(broker.process.resident_bytes)} of memory`;
+  return `up ${duration(broker.time - broker.started)}, ${count(rows.length, "topic")}, ` +
+    `${count(sum("partitions"), "partition")}, ${size(sum("bytes"))} in ${count(sum("segments"), "segment")}, ` +
+    `${count(broker.process.threads, "thread")}${memory}, data in ${broker.data_dir}`;
+}
+
+// Return one row for each topic, with the sums of its partitions. One pass over the partitions is enough.
+function sums(store) {
+  const rows = new Map();
+  for (const { key, part } of store.all("topic")) {
+    rows.set(key[1], { topic: key[1], isInternal: part.is_internal, partitions: part.partitions, records: 0, bytes: 0, segments: 0, rate: null, error: null });
+  }
+  for (const { key, part } of store.all("partition")) {
+    const row = rows.get(key[1]);
+    if (row === undefined) continue;
+    row.records += part.log_end_offset - part.log_start_offset;
+    row.bytes += part.bytes;
+    if (part.records_per_s !== null) row.rate = (row.rate ?? 0) + part.records_per_s;
+    row.error ??= part.error;
+  }
+  for (const { key } of store.all("segment")) {
+    const row = rows.get(key[1]);
+    if (row !== undefined) row.segments += 1;
+  }
+  return [...rows.values()].sort((a, b) => a.isInternal - b.isInternal || a.topic.localeCompare(b.topic));
+}

@@ -1,0 +1,111 @@
+"""Samples of a broker, for rates over the last minute and for the lag of groups over the last minutes.
+
+A counter such as the log end offset only shows how many records a partition has had. Its growth since an older sample
+shows the rate. So a thread takes a sample every INTERVAL seconds while the broker serves its state or its page. For
+example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate over
+the last minute is 50 records per second.
+
+Cost: a sample reads one number of each partition and each group, about 1 ms for 1,000 partitions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from typing import NamedTuple
+
+from hmb.broker.broker import BrokerServer
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
+
+INTERVAL = 10.0  # seconds between two samples
+MINUTE = 60.0
+KEPT = 31  # samples: five minutes
+SHORTEST = 0.5  # seconds; over a shorter time, a rate would be a matter of chance
+
+
+class StateSample(NamedTuple):
+    at: float  # `time.monotonic`
+    time: int  # the broker's time, in ms since 1970
+    ends: dict[TopicPartition, int]  # log end offsets
+    requests: dict[ApiKey, int]
+    lags: dict[str, int]  # the sum of the lags of a group's partitions
+
+
+class Sampler:
+    """Takes samples of a broker in a thread, and computes rates from them."""
+
+    def __init__(self, broker: BrokerServer) -> None:
+        """Take the first sample of a started broker. `start` begins to take further samples."""
+        self._broker = broker
+        self._samples: deque[StateSample] = deque([self._sample()], maxlen=KEPT)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="state-sampler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
+        """Return the rate of a partition whose log end offset is `end`.
+
+        The rate is None if no sample is old enough, or if the topic was created again meanwhile.
+        """
+        sample = self._minute_ago()
+        return None if sample is None else _growth(sample, sample.ends.get(partition, 0), end)
+
+    def requests_per_s(self, api: ApiKey, count: int) -> float | None:
+        sample = self._minute_ago()
+        return None if sample is None else _growth(sample, sample.requests.get(api, 0), count)
+
+    def lags(self, group: str) -> list[list[int]]:
+        """Return `[time, lag]` of a group for each sample that contains the group, oldest first."""
+        return [[sample.time, sample.lags[group]] for sample in self._samples.copy() if group in sample.lags]
+
+    def _minute_ago(self) -> StateSample | None:
+        """Return the oldest sample of the last minute, or None if even this sample is too new for a rate."""
+        now = time.monotonic()
+        sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)
+        return sample if sample is not None and now - sample.at >= SHORTEST else None
+
+    def _run(self) -> None:
+        while not self._stop.wait(INTERVAL):
+            try:
+                self._samples.append(self._sample())
+            except RuntimeError:  # The broker has stopped, so it has no logs any more.
+                return
+
+    def _sample(self) -> StateSample:
+        broker = self._broker.context
+        return StateSample(
+            at=time.monotonic(),
+            time=broker.clock.now_ms(),
+            ends={name: log.log_end_offset for name, log in self._broker.logs.items()},
+            requests={api: count.count for api, count in broker.requests.copy().items()},
+            lags=self._lags(),
+        )
+
+    def _lags(self) -> dict[str, int]:
+        groups, topics = self._broker.context.groups, self._broker.context.topics
+        lags: dict[str, int] = {}
+        with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
+            for listed in groups.list_groups([], []):
+                with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
+                    lag = 0
+                    for name, found in groups.offsets.fetch(listed.group_id, None).items():
+                        topic = topics.get(name.topic)
+                        log = None if topic is None else topic.partitions.get(name.partition)
+                        lag += 0 if log is None else max(0, log.high_watermark - found.offset)
+                    lags[listed.group_id] = lag
+        return lags
+
+
+def _growth(sample: StateSample, before: int, now: int) -> float | None:
+    return None if now < before else round((now - before) / (time.monotonic() - sample.at), 2)
