@@ -33,9 +33,9 @@ class AcceptedConnection:
 
     Each wait has a time limit. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue
     for STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python
-    socket would cost one more system call, poll(), before each read. A connection with TLS has such a
-    timeout, because OpenSSL makes its system calls. In addition, the server closes a connection whose `deadline` has
-    passed.
+    socket would cost one more system call, poll(), before each read. Only a connection with TLS has a timeout of the
+    Python socket, because OpenSSL makes the system calls of this connection. In addition, the server closes a
+    connection whose `deadline` has passed.
     """
 
     def __init__(

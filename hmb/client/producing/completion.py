@@ -138,7 +138,7 @@ class BatchCompletion:
     ) -> bool:
         """Let a batch be sent again after a pause, or give it up. Return True if it is sent again.
 
-        The batch is given up in three cases: the error is not retriable, the delivery timeout is over, or the
+        The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
         transaction must be aborted. `can_retry=True` means: treat the error as retriable, although Kafka does not.
         """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout

@@ -253,9 +253,10 @@ class Deliveries:
         return all(piece.result.completed for piece in self._slices)
 
     def result(self, timeout: float | None = None) -> list[Range]:
-        """Wait until all records are done. Return the offsets at which the broker has written the records.
+        """Wait until each record is delivered or has failed.
 
-        Raises the first error if a record was not delivered, and TimeoutError after `timeout` seconds.
+        Return the offsets at which the broker has written the records. Raises the first error if a record was not
+        delivered, and TimeoutError after `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -263,9 +264,10 @@ class Deliveries:
         return [written for piece in self._slices for written in _ranges(piece)]
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait until all records are done. Return the first error, or None if all records were delivered.
+        """Wait until each record is delivered or has failed.
 
-        The message of the error contains the index of the value. Raises TimeoutError after `timeout` seconds.
+        Return the first error, or None if all records were delivered. The message of the error contains the index of
+        the value. Raises TimeoutError after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:
@@ -278,7 +280,7 @@ class Deliveries:
     def failures(self) -> list[Failure]:
         """Return the records that were not delivered, as one `Failure` for each batch.
 
-        Call this method only when all records are done.
+        Call this method only when each record is delivered or has failed.
         """
         found: dict[tuple[BatchResult, int], Failure] = {}
         for piece in self._slices:

@@ -94,7 +94,7 @@ class AtLeastOnce:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Record that a batch was given up. Only a producer with transactions needs this information."""
+        """Record that the producer has given up a batch. Only a producer with transactions needs this information."""
 
 
 class Idempotence(AtLeastOnce):
