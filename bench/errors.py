@@ -16,15 +16,15 @@ class BenchmarkError(click.ClickException):
 
 
 class PeerUnavailable(BenchmarkError):
-    """An error: a broker or a client program cannot run, because a part that it needs is not installed.
+    """The error for a broker or a client program that cannot run, because a part is not installed.
 
     For example, Java is missing. pytest skips tests that need this program.
     """
 
 
 class PeerFailed(BenchmarkError):
-    """An error: a broker or a client program did not start, ended too early, or returned a wrong result."""
+    """The error for a broker or a client program that did not start, ended too early, or returned a wrong result."""
 
 
 class InvalidSamples(BenchmarkError):
-    """An error: a file does not contain samples, or no file of samples exists."""
+    """The error for a file that does not contain samples, or for a missing file of samples."""

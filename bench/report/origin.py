@@ -1,8 +1,8 @@
 """Groups of sample files whose runs were made on the same machine and with the same scale.
 
-One median must not mix the figures of different machines, and also not the figures of full runs and of quick runs
-(`--scale 0.1`). An `Origin` names the suite, the machine and the scale of a file. Only files of the same origin share a
-table or a chart.
+One median must not mix the figures of different machines. It must not mix the figures of full runs and of quick runs
+(`--scale 0.1`) either. An `Origin` names the suite, the machine and the scale of a file. Only files of the same origin
+share a table or a chart.
 
 If the user names no files, `hmb bench show` and `hmb bench plot` take the user's own runs in `hmb-bench/`. If this
 folder contains no runs, they take the published runs in `bench/results`. If several files have the same origin, they

@@ -163,7 +163,8 @@ class SampleView:
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table also names two groups of cells. In the first group, a
         contestant was better than the reference in every round. In the second group, the contestant was worse in every
-        round. A single cell can be chance: if both are equally fast, one of them wins all five rounds in 1 of 16 cells.
+        round. The result in a single cell can be chance: if both are equally fast, one of them wins all five rounds in
+        1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:

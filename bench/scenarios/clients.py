@@ -62,7 +62,8 @@ class LibraryClient:
 
     @property
     def label(self) -> str:
-        """The name of the client in samples, for example "hmb send", or "hmb send (before)" for another HMB."""
+        """The name of the client in samples, for example "hmb send", or "hmb send (before)" for another installation of HMB.
+        """
         return self.name + self.installation.name.removeprefix(peers.Hmb.name)
 
 
@@ -242,7 +243,10 @@ def fill(broker: MeasuredBroker, records: int) -> None:
 def chosen_clients(
     only: str | None, parts: Sequence[str], scale: float, versus: peers.Installation | None
 ) -> list[LibraryClient]:
-    """Return the clients that the options choose. With `versus`, return only HMB's clients, from both installations."""
+    """Return the clients that the user has chosen.
+
+    With `versus`, return only HMB's clients, from both installations.
+    """
     clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
     if parts:
         clients = [each for each in clients if any(part in each.name for part in parts)]

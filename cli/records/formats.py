@@ -260,7 +260,7 @@ class FormatParser:
     ) -> Callable[[Any], bytes]:
         """Parse a modifier and the `}` after it.
 
-        Some modifiers have an argument in brackets, for example `unpack[>I]}`.
+        Some modifiers have an argument in brackets, for example `unpack[>I]`.
         """
         start = self._position
         for name, parse in with_argument.items():

@@ -35,7 +35,7 @@ def subject(
     several: bool = False,
     required: bool = True,
 ) -> Decorator:
-    """Return a decorator that adds a subject to a command, as an argument and as a hidden option.
+    """Return a decorator that adds an argument such as a topic to a command, and the same value as a hidden option.
 
     With the noun `topic` and the letter `-t`, the hidden option is `-t` or `--topic`. The command receives the value as
     the keyword `topic`. If `several` is true, the command receives a tuple of values as the keyword `topics`.

@@ -76,7 +76,7 @@ def _digits(text: str) -> bytes:
 def _row(line: str) -> tuple[int, bytes, bool] | None:
     """Return the offset and the bytes in a row of a dump. Return None if the line is not a row.
 
-    The bool is true if the line has a colon or a field name, and therefore is certainly a row.
+    The third value is True if the line is certainly a row, because it has a colon or a field name.
     """
     found = ROW.fullmatch(line)
     has_colon = found is not None
