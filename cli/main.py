@@ -4,7 +4,7 @@
 therefore imports no subcommand. The table COMMANDS contains two texts for each subcommand: its line in the help, and
 the name of its module. In each module, the click command has the name `command`.
 
-When a subcommand raises an error, the group prints one line and ends the process with an exit code.
+When a subcommand raises an error, `hmb` prints one line and ends the process with an exit code.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Each benchmark declares one `SampleView`. A view uses three terms:
 - A *cell* is one task that all contestants do, for example to send messages of 100 B, or to serve 10 connections.
 - The *reference* is the contestant with which all others are compared, usually Kafka.
 
-For example, `hmb bench produce` has ten cells. Its contestants are HMB and Kafka 4.3.0, and Kafka is the reference. A
-column of the table shows the median and the range of a figure. If the column has `compare`, the next column shows the
-ratio to the reference. The last table summarizes the ratios of all cells.
+For example, `hmb bench produce` has ten cells, each with a message size and a batch size. Its contestants are HMB and
+Kafka 4.3.0, and Kafka is the reference. A column of the table shows the median and the range of a figure. If the column
+has `compare`, the next column shows the ratio to the reference. The last table summarizes the ratios of all cells.
 
 `hmb bench show` prints the tables of a view, `hmb bench plot` draws its charts (`charts`), and the documentation
 includes both.

@@ -62,8 +62,7 @@ class LibraryClient:
 
     @property
     def label(self) -> str:
-        """The name of the client in samples, for example "hmb send", or "hmb send (before)" for another installation of HMB.
-        """
+        """The name of the client in samples: "hmb send", or "hmb send (before)" for another installation of HMB."""
         return self.name + self.installation.name.removeprefix(peers.Hmb.name)
 
 

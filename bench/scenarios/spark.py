@@ -188,10 +188,10 @@ class SparkMeasurement:
 
 
 def spark_with(jars: Path | None) -> SparkSession:
-    """Return a Spark session with two cores and HMB's data source. With `jars`, it also has the jars of this folder.
+    """Return a Spark session with two cores and HMB's data source.
 
-    The function does not use `hmb.spark.session`, which refuses the older versions of Spark that some connectors need.
-    Raises PeerUnavailable.
+    With `jars`, the session also loads the jars in this folder. The function does not use `hmb.spark.session`, which
+    refuses the older versions of Spark that some connectors need. Raises PeerUnavailable.
     """
     try:
         from pyspark.sql import SparkSession

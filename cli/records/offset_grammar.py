@@ -53,7 +53,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """A range of offsets or times, from `start` to `until`. `start` or `until` is None if the user has not named it."""
+    """A range of offsets or times, from `start` to `until`. A limit that the user has not named is None."""
 
     start: Offset | None = None
     until: Until = None
