@@ -251,7 +251,7 @@ class BrokerServer:
     def cancel_start(self) -> None:
         """Interrupt the method `start`, which may recover logs for a long time. A second thread calls this method.
 
-        The next start of a broker with this data directory recovers the logs from the beginning.
+        When a broker starts with this data directory again, it recovers the logs from the beginning.
         """
         self._stop.request()
 

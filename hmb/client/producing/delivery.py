@@ -138,7 +138,7 @@ class BatchResult:
             self._changed.notify_all()
 
     def part_of(self, index: int) -> tuple[int, Outcome]:
-        """Find the part of the batch that contains the record `index`.
+        """Find the part of the batch that contains the record with this index.
 
         Return the index of the first record of this part, and the outcome of the part.
         """
@@ -146,7 +146,7 @@ class BatchResult:
         return first, self._outcomes[first]
 
     def error_of(self, index: int) -> Exception | None:
-        """Return the error of the record `index`, or None if the record was delivered.
+        """Return the error of the record with this index, or None if the record was delivered.
 
         If the broker rejected the batch because of one invalid record, the error of each record contains the reason.
         """

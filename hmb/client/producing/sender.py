@@ -213,10 +213,7 @@ class Sender(threading.Thread):
             self._completion.resolve(queue, self._failed.pop(queue))
 
     def _fail_all(self, error: Exception) -> None:
-        """Close the connection.
-
-        All batches in flight have failed, and all batches that were not sent yet (`_taken`).
-        """
+        """Close the connection, and treat the batches in flight and the batches in `_taken` as failed."""
         self.connection.close()
         for batch in [*self._in_flight(), *self._taken]:
             batch.queue.in_flight = 0

@@ -41,8 +41,8 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits that `_assign_plain` cannot handle, by magic. If one of these bits is set, the message is a wrapper
-# or invalid.
+# The attribute bits that `_assign_plain` cannot handle. The index is the magic. If such a bit is set, the message is a
+# wrapper or invalid.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
