@@ -187,7 +187,7 @@ class ConsumerGroupMember:
         self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
-        """Start a pause. The next heartbeat contains all fields.
+        """Start a pause before the next heartbeat. The next heartbeat contains all fields.
 
         The coordinator may not have received the failed heartbeat, so it may not know the values of these fields.
         """
