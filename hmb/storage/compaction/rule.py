@@ -182,8 +182,9 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        Messages v0 and v1 have no delete horizon. The tombstones among these messages are dropped if
-        `drop_old_tombstones` is True. Raises KafkaError if the batch cannot be read.
+        Messages v0 and v1 have no delete horizon, the time from which on a tombstone may be dropped. The tombstones
+        among these messages are dropped if `drop_old_tombstones` is True. Raises KafkaError if the batch cannot be
+        read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
