@@ -15,7 +15,7 @@ from typing import Self
 
 from hmb.broker.config.broker_config import ALIASES, MINUTE_MS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings
+from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings, share_group_settings
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
@@ -30,16 +30,19 @@ from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.settings import listener_security, unopened_listeners
+from hmb.broker.share.sessions import ShareSessions
+from hmb.broker.share.starting import share_group_requests
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
@@ -47,6 +50,7 @@ from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
+SHARE_STATE_PRUNE_INTERVAL = 300.0  # seconds between two deletions of old records of __share_group_state
 STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must have ended
 
 
@@ -101,6 +105,7 @@ class BrokerServer:
         self._context: BrokerContext | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
+        self._share: ShareGroupRequests | None = None
         self._server: Server | None = None
         self._cleaner: Cleaner | None = None
         self.housekeepers: list[Housekeeper] = []
@@ -194,6 +199,7 @@ class BrokerServer:
         groups = self._groups = _groups(topics, configs, self._clock)
         transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
         self._transactions = transactions
+        share = self._share = share_group_requests(topics, configs, groups, self._clock)
         self._context = context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
@@ -202,6 +208,9 @@ class BrokerServer:
             fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
             groups=groups,
             transactions=transactions,
+            share=share,
+            share_sessions=ShareSessions(self._config.share_max_sessions),
+            share_settings=partial(share_group_settings, configs),
             stop=self._stop,
             clock=self._clock,
             versions=self._versions,
@@ -210,6 +219,7 @@ class BrokerServer:
         )
         groups.start()
         transactions.start()
+        share.coordinator.start()
         self._start_housekeeping(self._logs, groups, transactions, configs)
         server.start(context)
 
@@ -238,6 +248,7 @@ class BrokerServer:
                 lambda: config.transactional_ids_check_interval / 1000,
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
+            (lambda: SHARE_STATE_PRUNE_INTERVAL, self._prune_share_state),
         ]
         # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, and would delay all other
         # tasks. The second housekeeper therefore only compacts logs.
@@ -247,6 +258,13 @@ class BrokerServer:
         ]
         for housekeeper in self.housekeepers:
             housekeeper.start()
+
+    def _prune_share_state(self) -> None:
+        def delete_before(ends: dict[int, int]) -> None:
+            starts = {TopicPartition(SHARE_STATE_TOPIC, number): offset for number, offset in ends.items()}
+            self.context.topics.delete_records(starts)
+
+        self.context.share.coordinator.prune(delete_before)
 
     def cancel_start(self) -> None:
         """Interrupt the method `start`, which may recover logs for a long time. A second thread calls this method.
@@ -283,6 +301,8 @@ class BrokerServer:
             self._groups.stop(deadline)
         if self._transactions is not None:
             self._transactions.stop(deadline)
+        if self._share is not None:
+            self._share.coordinator.stop(deadline)
         if self._server is not None:
             self._server.stop(deadline)
         for housekeeper in self.housekeepers:
@@ -312,6 +332,7 @@ def _groups(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> Group
         classic_group_settings(config),
         GroupTopics(topics),
         partial(consumer_group_settings, configs),
+        partial(share_group_settings, configs),
         wall_clock=clock.now_ms,
         clock=clock.monotonic_ms,
         events=topics.events,

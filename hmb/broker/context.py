@@ -15,9 +15,12 @@ from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.principals import ANONYMOUS
+from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.share.requests import ShareGroupRequests
+from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import RequestHeader
@@ -52,6 +55,9 @@ class BrokerContext:
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    share: ShareGroupRequests
+    share_sessions: ShareSessions
+    share_settings: Callable[[str], ShareGroupSettings]
     stop: Stop
     clock: BrokerClock = SYSTEM_CLOCK
     versions: Mapping[ApiKey, range] | None = None  # supported versions of each API; None means all
@@ -59,12 +65,13 @@ class BrokerContext:
     events: EventLog = field(default_factory=EventLog)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Make the coordinators of groups and of transactions remove their data about deleted topics.
+        """Make the coordinators of groups, transactions and share groups remove their data about deleted topics.
 
         `ids` contains the name and the id of each deleted topic.
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)
+        self.share.on_topics_deleted(ids)
 
     @property
     def config(self) -> BrokerConfig:
@@ -82,6 +89,7 @@ class ConnectedClient:
     requests: int = 0  # number of requests that the broker has received
     principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
+    at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
 
 
 class RequestContext(NamedTuple):

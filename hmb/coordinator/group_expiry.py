@@ -26,6 +26,7 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.group import Group
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.offsets import CommittedOffset, Expiry
+from hmb.coordinator.share.group import ShareGroup
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ProtocolError
@@ -72,6 +73,11 @@ def _(group: ConsumerGroup, topic: str) -> bool:
 
 
 @is_subscribed.register
+def _(group: ShareGroup, topic: str) -> bool:
+    return False  # A share group has no committed offsets that a deletion could take away.
+
+
+@is_subscribed.register
 def _(group: ClassicGroup, topic: str) -> bool:
     if group.protocol_type != CONSUMER:
         return False
@@ -88,6 +94,11 @@ def expiry(group: Group) -> Expiry | None:
 @expiry.register
 def _(group: ConsumerGroup) -> Expiry | None:
     return Expiry(_commit_time, group.subscriptions.include)
+
+
+@expiry.register
+def _(group: ShareGroup) -> Expiry | None:
+    return None  # A share group stays until a client deletes it, because its share-partitions do not expire.
 
 
 @expiry.register

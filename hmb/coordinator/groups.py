@@ -46,6 +46,9 @@ from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
+from hmb.coordinator.share.group import ShareGroup
+from hmb.coordinator.share.group_records import OFFSETS_KEYS, SHARE_KEYS
+from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -75,6 +78,7 @@ class GroupCoordinator:
         settings: GroupSettings,
         topics: ClusterTopics,
         consumer_settings: Callable[[str], ConsumerGroupSettings],
+        share_settings: Callable[[str], ShareGroupSettings] | None = None,
         *,
         wall_clock: Callable[[], int] = now_ms,
         clock: Callable[[], int] = monotonic_ms,
@@ -86,6 +90,7 @@ class GroupCoordinator:
         self._settings = settings
         self._topics = topics
         self._consumer_settings = consumer_settings
+        self._share_settings = share_settings  # None if the coordinator has no share groups
         self._wall_clock = wall_clock
         self._clock = clock
         self.timer = GroupTimer(clock)
@@ -117,7 +122,7 @@ class GroupCoordinator:
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        self._journal.load(self.replay, self._stop_loading)
+        self._journal.load(self.replay, self._stop_loading, OFFSETS_KEYS)
         for shared in self._table.all():
             with isolated(LOGGER, f"group {shared.machine.group_id}", "the group is not restored"):
                 shared.step(shared.machine.resume)
@@ -132,11 +137,13 @@ class GroupCoordinator:
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._table.find_or_make(key.group)  # If a group has no other records, it only stores offsets.
             self._offset_manager.replay(key, value, producer_id)
-        else:  # Each record of a KIP-848 group contains one part of the group's state.
+        else:  # Each record of a KIP-848 group or a share group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._table.find_or_make(group_id)
-            if not isinstance(shared.machine, ConsumerGroup):
-                shared.machine = self._consumer(group_id)
+            is_share = isinstance(key, SHARE_KEYS)
+            if not isinstance(shared.machine, ShareGroup if is_share else ConsumerGroup):
+                shared.machine = self.make_share(group_id) if is_share else self._consumer(group_id)
+            assert isinstance(shared.machine, ShareGroup | ConsumerGroup)
             shared.machine.replay(key, value)
 
     def make_topic(self) -> None:
@@ -145,6 +152,27 @@ class GroupCoordinator:
 
     # -- the table of groups
 
+    def all(self) -> list[SharedGroup]:
+        """Return all groups."""
+        return self._table.all()
+
+    def find(self, group_id: str) -> SharedGroup:
+        """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        return self._table.find(group_id)
+
+    def find_or_make(self, group_id: str) -> SharedGroup:
+        """Return the group with this id, or create it. Raises the other errors of `find`."""
+        self._journal.check_coordinates(group_id)
+        return self._table.find_or_make(group_id)
+
+    def has_offsets(self, group_id: str) -> bool:
+        """Return whether the group has committed offsets."""
+        return bool(self._offset_manager.fetch(group_id))
+
+    def make_share(self, group_id: str) -> ShareGroup:
+        """Return a new share group, which is not in the table yet."""
+        assert self._share_settings is not None
+        return ShareGroup(group_id, self._share_settings, self._topics, self._wall_clock)
 
     def _make(self, group_id: str) -> SharedGroup:
         """Return a new group, which uses the classic protocol until a member joins with the KIP-848 protocol."""

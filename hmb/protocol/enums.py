@@ -22,6 +22,8 @@ MAX_IN_FLIGHT = 5
 # With -1, a member leaves the group. With -2, a static member leaves and will join again. After a member has joined,
 # its epoch is above 0.
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
+# Special values of the epoch of a share session (KIP-932). The epoch 0 opens a session, and -1 closes it.
+INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
@@ -158,3 +160,26 @@ class AclOperation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+
+
+class AcknowledgeType(IntEnum):
+    """What a member of a share group does with a record that it has acquired (KIP-932).
+
+    GAP means that the offset contains no record for the application. RENEW extends the lock (KIP-1222).
+    """
+
+    GAP = 0
+    ACCEPT = 1
+    RELEASE = 2
+    REJECT = 3
+    RENEW = 4
+
+
+class ShareAcquireMode(IntEnum):
+    """How many records a member of a share group acquires (KIP-1206).
+
+    With BATCH_OPTIMIZED, the broker acquires whole record batches, so a member can get more records than it asked for.
+    """
+
+    BATCH_OPTIMIZED = 0
+    RECORD_LIMIT = 1

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
+from hmb.broker.config.group_configs import share_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.deferred import final
@@ -20,6 +22,8 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.old_clients import ConvertedRecords
+from hmb.broker.share.sessions import ShareSessions
+from hmb.broker.share.starting import share_group_requests
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -32,6 +36,7 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from hmb.storage.clock import SYSTEM_CLOCK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.log_manager import LogManager
 from tests.coordinator.settings import consumer_group_settings, group_settings
@@ -68,6 +73,7 @@ class Asker:
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
             self.broker.transactions.stop(time.monotonic() + 5)
+            self.broker.share.coordinator.stop(time.monotonic() + 5)
             self.logs.close()
         self.closed = True
 
@@ -97,6 +103,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         group_settings(initial_delay=0),
         GroupTopics(topics),
         lambda group_id: consumer_group_settings(assignment_interval=0),
+        partial(share_group_settings, configs),
     )
     transactions = TransactionCoordinator(
         Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),
@@ -104,6 +111,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         MarkerWriter(topics.log_of, topics.logs, groups, lambda: sync),
         lambda: configs.current.transaction_max_timeout,
     )
+    share = share_group_requests(topics, configs, groups, SYSTEM_CLOCK)
     context = BrokerContext(
         configs=configs,
         cluster_id=logs.cluster_id,
@@ -112,10 +120,14 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
         groups=groups,
         transactions=transactions,
+        share=share,
+        share_sessions=ShareSessions(config.share_max_sessions),
+        share_settings=partial(share_group_settings, configs),
         stop=Stop(),
     )
     groups.start()
     transactions.start()
+    share.coordinator.start()
     return Asker(context, Dispatcher(context, LISTENER, client=ConnectedClient("192.0.2.1")), logs)
 
 

@@ -17,10 +17,20 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.broker.calls import produce
 from tests.broker.conftest import Asker
 from tests.broker.offset_calls import commit
-from tests.reliability.requests import COMPACTED, CONSUMER_GROUP, GROUP, TOPIC, TRANSACTION, Generator, Known
+from tests.reliability.requests import (
+    COMPACTED,
+    CONSUMER_GROUP,
+    GROUP,
+    SHARE_GROUP,
+    TOPIC,
+    TRANSACTION,
+    Generator,
+    Known,
+)
 from tests.storage.conftest import batch
 
 TRIES = 40  # random requests for each version
@@ -56,6 +66,8 @@ def used_broker(ask: Asker) -> Known:
         topic_partitions=[],
     )
     known.members.append(ask(heartbeat, 0).member_id)
+    sharing = ShareGroupHeartbeatRequest(group_id=SHARE_GROUP, member_id="sharer", subscribed_topic_names=[TOPIC])
+    known.members.append(ask(sharing, 1).member_id)
     producer = InitProducerIdRequest(transactional_id=TRANSACTION, transaction_timeout_ms=60_000)
     known.producer_ids.append(ask(producer, 4).producer_id)
     return known
@@ -76,7 +88,8 @@ def test_every_request_gets_a_response_in_its_version(
     """
     caplog.set_level(logging.ERROR)
     cls = request_class(api_key)
-    ask = make_asker(offsets_topic_num_partitions="2", transaction_state_log_num_partitions="2")
+    few = ("offsets_topic", "transaction_state_log", "share_coordinator_state_topic")
+    ask = make_asker(**dict.fromkeys([f"{topic}_num_partitions" for topic in few], "2"))
     generator = Generator(Random(api_key), make_state(ask))
     for version in cls.versions:
         for _ in range(TRIES):

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hmb.coordinator.journal.records import KEYS, Key
+from hmb.coordinator.journal.records import Key
+from hmb.coordinator.share.group_records import OFFSETS_KEYS
+from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -27,12 +29,14 @@ from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.schema import Request, Response, Struct
 
-GROUPS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
+GROUPS: list[type[Struct]] = [cls for key in OFFSETS_KEYS.values() for cls in (key, key.value)]
 TRANSACTIONS: list[type[Struct]] = [cls for key in TRANSACTION_KEYS.values() for cls in (key, key.value)]
-OWNERS = {cls.__name__: owner for owner, own in (("group", GROUPS), ("transaction", TRANSACTIONS)) for cls in own}
+SHARES: list[type[Struct]] = [cls for key in STATE_KEYS.values() for cls in (key, key.value)]
+OWNED = (("group", GROUPS), ("transaction", TRANSACTIONS), ("share", SHARES))
+OWNERS = {cls.__name__: owner for owner, own in OWNED for cls in own}
 OTHERS = [RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
 MESSAGES = [find(key) for key in API_KEYS for find in (request_class, response_class)]
-CLASSES: list[type[Struct]] = [*MESSAGES, *OTHERS, *GROUPS, *TRANSACTIONS]
+CLASSES: list[type[Struct]] = [*MESSAGES, *OTHERS, *GROUPS, *TRANSACTIONS, *SHARES]
 # These versions are not yet stable in 4.3, and HMB does not have them.
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}
 ONLY_HERE = {  # from Kafka 0.8's protocol guide; DescribeConfigs v0 is from KIP-133

@@ -47,6 +47,7 @@ from tests.golden.group_and_admin_clients import (
     librdkafka_admin,
     librdkafka_group,
 )
+from tests.golden.share_clients import kafka_43_share_group
 from tests.golden.transactional_clients import kafka_43_transactions, librdkafka_transactions
 
 FOLDER = Path(__file__).parent
@@ -307,6 +308,27 @@ WITH_KAFKA_43 = [
         dict.fromkeys([ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE]),
     ),
     Scenario(
+        "kafka-4.3.0-share-group",
+        kafka_43_share_group,
+        dict.fromkeys(
+            [
+                ApiKey.SHARE_GROUP_HEARTBEAT,
+                ApiKey.SHARE_GROUP_DESCRIBE,
+                ApiKey.SHARE_FETCH,
+                ApiKey.SHARE_ACKNOWLEDGE,
+                ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+                ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+                ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+                # The broker sends these requests through the recorder.
+                ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+                ApiKey.WRITE_SHARE_GROUP_STATE,
+                ApiKey.READ_SHARE_GROUP_STATE,
+                ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+                ApiKey.DELETE_SHARE_GROUP_STATE,
+            ]
+        ),
+    ),
+    Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
         {  # explicit versions, because requests between brokers also pass through the recorder
@@ -368,7 +390,14 @@ def main() -> None:
         record(peers.Kafka082(config=advertised), recorder, old)
     recorder = Recorder()
     advertised = {"advertised.listeners": f"PLAINTEXT://{peers.HOST}:{recorder.port}"}
-    few = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+    few = dict.fromkeys(
+        (
+            "offsets.topic.num.partitions",
+            "transaction.state.log.num.partitions",
+            "share.coordinator.state.topic.num.partitions",
+        ),
+        "1",
+    )
     record(peers.Kafka43(config=advertised | few), recorder, new)
 
 

@@ -22,7 +22,7 @@ from hmb.records import Codec, Record, encode_batch, encode_message_set
 
 LONGEST_STRING = 32_767  # bytes; Kafka's limit for each string
 LONGEST_WAIT = 20  # ms
-TOPIC, COMPACTED, GROUP, CONSUMER_GROUP, TRANSACTION = "t", "compacted", "g", "c", "x"
+TOPIC, COMPACTED, GROUP, CONSUMER_GROUP, SHARE_GROUP, TRANSACTION = "t", "compacted", "g", "c", "s", "x"
 TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249, "x" * 250, "\u00e9" * 300)
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
@@ -107,7 +107,7 @@ class Generator:
         random = self.random
         usual: Sequence[str] = ()
         if name in GROUPS:
-            usual = GROUP, CONSUMER_GROUP, f"group-{random.randrange(100)}"
+            usual = GROUP, CONSUMER_GROUP, SHARE_GROUP, f"group-{random.randrange(100)}"
         elif name in TOPICS:
             usual = TOPIC, COMPACTED, f"topic-{random.randrange(20)}", "__consumer_offsets", "cleanup.policy", "0"
         elif name in TRANSACTIONS:

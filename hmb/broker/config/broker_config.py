@@ -10,7 +10,6 @@ topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. All s
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,9 +18,11 @@ from typing import Any
 
 from hmb.broker.config import no_effect as config_no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.broker.config.keys import setting as _key
 from hmb.broker.config.security_keys import SECURITY
+from hmb.broker.config.share_config import ShareConfig
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
-from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
+from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
 from hmb.storage.config import MIB, LogConfig
 
@@ -74,17 +75,11 @@ THREADING = ("connection", "staged")  # The modules network/server.py and networ
 OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 
-def _key(
-    name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = INT64_MAX, **rest: Any
-) -> Any:
-    return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest})
-
-
 _dynamic = partial(_key, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig:
+class BrokerConfig(ShareConfig):
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
     broker_id: int = _key(

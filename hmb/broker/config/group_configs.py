@@ -1,4 +1,4 @@
-"""The settings of a single consumer group (KIP-848).
+"""The settings of a single consumer group (KIP-848) or share group (KIP-932).
 
 A group's setting overrides a default of the broker. For example, the group's `consumer.session.timeout.ms` overrides
 the broker's `group.consumer.session.timeout.ms`.
@@ -18,17 +18,29 @@ from hmb.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.broker.config.share_config import GROUP_ONLY, READ_COMMITTED, check_offset_reset
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.group import ConsumerGroupSettings
+from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-KIND = "consumer."
+NAMES = (
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
+    "consumer.assignment.interval.ms",
+    "share.session.timeout.ms",
+    "share.heartbeat.interval.ms",
+    "share.assignment.interval.ms",
+    "share.record.lock.duration.ms",
+    "share.delivery.count.limit",
+    "share.partition.max.record.locks",
+)
 GROUP_KEYS = {
-    name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name)
-    for name in ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms")
+    **{name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name) for name in NAMES},
+    **GROUP_ONLY,
 }
 
 
@@ -53,6 +65,24 @@ def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupS
     )
 
 
+def share_group_settings(broker: DynamicConfig, group: str) -> ShareGroupSettings:
+    """Return the current settings of a share group. The coordinator calls this function at each request."""
+    config, own = broker.current, broker.altered_of_group(group)
+    only = {name: own.get(name, key.default_text or "") for name, key in GROUP_ONLY.items()}
+    return ShareGroupSettings(
+        session_timeout=int(own.get("share.session.timeout.ms", config.share_session)),
+        heartbeat_interval=int(own.get("share.heartbeat.interval.ms", config.share_heartbeat)),
+        assignment_interval=int(own.get("share.assignment.interval.ms", config.share_assignment)),
+        max_size=config.share_max_size,
+        lock_duration=int(own.get("share.record.lock.duration.ms", config.share_lock_duration)),
+        delivery_limit=int(own.get("share.delivery.count.limit", config.share_delivery_limit)),
+        max_locks=int(own.get("share.partition.max.record.locks", config.share_max_locks)),
+        offset_reset=only["share.auto.offset.reset"],
+        reads_committed=only["share.isolation.level"] == READ_COMMITTED,
+        allows_renew=only["share.renew.acknowledge.enable"] == "true",
+    )
+
+
 class GroupResource:
     """The settings of one group. Clients can set these settings before the group exists."""
 
@@ -68,7 +98,10 @@ class GroupResource:
 
     def entries(self) -> Iterator[ConfigDescription]:
         for name, key in sorted(GROUP_KEYS.items()):
-            synonyms = self._broker.synonyms(f"group.{name}")
+            if name in GROUP_ONLY:
+                synonyms = [Synonym(name, key.default_text, ConfigSource.DEFAULT_CONFIG)]
+            else:
+                synonyms = self._broker.synonyms(f"group.{name}")
             if (own := self.altered.get(name)) is not None:
                 synonyms.insert(0, Synonym(name, own, ConfigSource.DYNAMIC_GROUP_CONFIG))
             yield ConfigDescription(key, synonyms[0].value, synonyms[0].source, synonyms)
@@ -79,6 +112,8 @@ class GroupResource:
 
     def _normal(self, configs: Mapping[str, str]) -> dict[str, str]:
         try:
+            if "share.auto.offset.reset" in configs:
+                check_offset_reset(configs["share.auto.offset.reset"])
             return {name: self._key(name).normal(text) for name, text in configs.items()}
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
@@ -98,7 +133,10 @@ class GroupResource:
         if name not in GROUP_KEYS:
             known = ", ".join(GROUP_KEYS)
             raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")
-        least, most = (self._bound(f"group.{KIND}{bound}.{name.removeprefix(KIND)}") for bound in ("min", "max"))
+        if name in GROUP_ONLY:
+            return GROUP_KEYS[name]
+        kind, _, rest = name.partition(".")
+        least, most = (self._bound(f"group.{kind}.{bound}.{rest}") for bound in ("min", "max"))
         return dataclasses.replace(GROUP_KEYS[name], minimum=least, maximum=most)
 
     def _bound(self, broker_name: str) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hmb.protocol.enums import INT32_MAX, ConfigType
+from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 from hmb.protocol.errors import HmbError
 from hmb.protocol.primitives import LONGEST_STRING
 
@@ -117,6 +117,14 @@ class ConfigKey:
     @property
     def default_text(self) -> str | None:
         return self.text(self.default)
+
+
+def setting(
+    name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = INT64_MAX, **rest: Any
+) -> Any:
+    """Declare a field of `BrokerConfig` that is the setting `name`."""
+    metadata = {"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigType.STRING}

@@ -6,12 +6,13 @@ Behavior: the list is made from the table of handlers, so it contains exactly th
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a
     version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
     lists the versions that the older Kafka supports.
-Version notes: version 3 adds the name and the version of the client software, and the broker logs them. HMB has one
-    feature, `transaction.version`, because clients need it. With version 2 of this feature, a producer gets a new epoch
-    with each transaction (KIP-890). The minimum version of this feature is 0. A response of version 3 cannot contain
-    the minimum version 0, so its list of supported features is empty.
+Version notes: version 3 adds the name and the version of the client software, and the broker logs them. Version 3 also
+    adds features. HMB has three of them. With version 2 of `transaction.version`, a producer gets a new epoch with each
+    transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, and version 1 of `share.version` means
+    share groups (KIP-932). The minimum version of these features is 0. A response of version 3 cannot contain the
+    minimum version 0, so its list of supported features is empty.
 Left out: all other features. These features concern clusters of several brokers, or APIs that HMB does not have. A
-    client that needs such a feature, for example for share groups, reports that the broker does not support it.
+    client that needs such a feature, for example for streams groups, reports that the broker does not support it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from hmb.broker import handlers
 from hmb.broker.context import RequestContext
@@ -28,10 +30,29 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
 from hmb.protocol.messages.api_versions import FIRST_VERSION_OF_NAMES, ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 LOGGER = logging.getLogger(__name__)
 Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsResponse.FinalizedFeatureKey
-TRANSACTIONS = "transaction.version"
+
+
+class Feature(NamedTuple):
+    """A feature of HMB, and the version of an API that the feature needs.
+
+    A broker that imitates an older Kafka has a feature only if it offers this version.
+    """
+
+    name: str
+    level: int
+    api_key: ApiKey
+    version: int
+
+
+FEATURES = (
+    Feature("group.version", 1, ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
+    Feature("transaction.version", VERSION_2, ApiKey.END_TXN, FIRST_VERSION_OF_EPOCHS),
+    Feature("share.version", 1, ApiKey.SHARE_GROUP_HEARTBEAT, ShareGroupHeartbeatRequest.versions[0]),
+)
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511
 
 
@@ -44,12 +65,17 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         LOGGER.info("client %s uses the software %s, version %s", context.header.client_id, *named)
     offered = context.broker.versions
     response = _response(ErrorCode.NONE, offered)
-    if offered is not None and FIRST_VERSION_OF_EPOCHS not in offered.get(ApiKey.END_TXN, ()):
-        return response  # Version 2 of the feature `transaction.version` needs this version of EndTxn (KIP-890).
+    features = [
+        feature for feature in FEATURES if offered is None or feature.version in offered.get(feature.api_key, ())
+    ]
+    if not features:
+        return response
     if context.version >= ApiVersionsResponse.FIRST_VERSION_OF_LEAST_0:
-        response.supported_features = [Supported(name=TRANSACTIONS, min_version=0, max_version=VERSION_2)]
+        response.supported_features = [
+            Supported(name=each.name, min_version=0, max_version=each.level) for each in features
+        ]
     response.finalized_features = [
-        Finalized(name=TRANSACTIONS, min_version_level=VERSION_2, max_version_level=VERSION_2)
+        Finalized(name=each.name, min_version_level=each.level, max_version_level=each.level) for each in features
     ]
     response.finalized_features_epoch = 0  # The epoch is always 0, because the features never change.
     return response

@@ -1,16 +1,20 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6; versions 3 and later use the flexible encoding (KIP-482).
-Behavior: this broker coordinates all groups and all transactional ids. A group needs the topic `__consumer_offsets`,
-    and a transactional id needs the topic `__transaction_state`. If the topic does not exist, the broker creates it.
+Behavior: this broker coordinates all groups, transactional ids and share-partitions. A group needs the topic
+    `__consumer_offsets`, a transactional id needs `__transaction_state`, and a share-partition needs
+    `__share_group_state`. If the topic does not exist, the broker creates it.
 Version notes: the client library librdkafka compresses with lz4 only if the broker supports version 0 of this request.
-Left out: share groups, which get INVALID_REQUEST. A consumer of a share group (KIP-932) cannot start.
+    From version 6 on, a client can ask for the coordinator of a share-partition. The key then consists of the group id,
+    the topic id and the partition, separated by colons.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
+from hmb.coordinator.share.coordinator import check_share_key
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import (
@@ -21,6 +25,7 @@ from hmb.protocol.messages.find_coordinator import (
 
 Coordinator = FindCoordinatorResponse.Coordinator
 NO_NODE = -1
+FIRST_VERSION_OF_SHARE = FindCoordinatorRequest.FIRST_VERSION_OF_SHARE
 
 
 def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
@@ -40,6 +45,9 @@ def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
             context.broker.groups.make_topic()
         elif key_type == CoordinatorType.TRANSACTION:
             context.broker.transactions.make_topic()
+        elif key_type == CoordinatorType.SHARE and context.version >= FIRST_VERSION_OF_SHARE:
+            check_share_key(key)
+            context.broker.share.coordinator.make_topic()
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"HMB has no coordinator for key type {key_type}")
         coordinator.node_id = context.broker.config.broker_id

@@ -117,6 +117,8 @@ class AcceptedConnection:
             LOGGER.info("lost the connection to %s: %s", self._peer, error)
         finally:
             self._socket.close()
+            for action in self.client.at_end.values():
+                action()
             self._on_close(self)
             LOGGER.info("%s disconnected", self._peer)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hmb.broker.config.broker_config import BrokerConfig
-from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 
 class OwnTopic(NamedTuple):
@@ -17,7 +17,7 @@ class OwnTopic(NamedTuple):
 
 
 def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
-    """Return the internal topics by name. The coordinators store groups and transactions in these topics."""
+    """Return the internal topics by name. The coordinators store their state in these topics."""
     return {
         OFFSETS_TOPIC: OwnTopic(
             config.offsets_partitions,
@@ -34,6 +34,16 @@ def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
                 "compression.type": "uncompressed",
                 "segment.bytes": str(config.transactions_segment_bytes),
                 "unclean.leader.election.enable": "false",
+                "min.insync.replicas": "1",
+            },
+        ),
+        SHARE_STATE_TOPIC: OwnTopic(
+            config.share_state_partitions,
+            {
+                "cleanup.policy": "delete",
+                "compression.type": "uncompressed",
+                "segment.bytes": str(config.share_state_segment_bytes),
+                "retention.ms": "-1",
                 "min.insync.replicas": "1",
             },
         ),

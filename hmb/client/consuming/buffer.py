@@ -16,44 +16,17 @@ to the marker that ends the transaction.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hmb.client.consuming.positions import Position
 from hmb.client.consuming.settings import Deserializer
 from hmb.client.errors import DeserializationError
 from hmb.protocol.errors import KafkaError
+from hmb.records.aborted import AbortedTransactions
 from hmb.records.consumer_record import ConsumerRecord
-from hmb.records.control import ControlType, control_type
 from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.reading import Batch
-
-
-class AbortedTransactions:
-    """The aborted transactions in one Fetch response. The object decides which batches belong to these transactions.
-
-    The caller must call `covers` once for each batch of the response, in the order of the batches.
-    """
-
-    def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
-        self._later = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
-        self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
-
-    def copy(self) -> AbortedTransactions:
-        """Return a copy. A caller can then call `covers` on the copy, without changing this object."""
-        other = AbortedTransactions(())
-        other._later, other._open = self._later.copy(), self._open.copy()
-        return other
-
-    def covers(self, batch: Batch) -> bool:
-        """Return whether this batch belongs to an aborted transaction."""
-        while self._later and self._later[0][0] <= batch.last_offset:
-            self._open.add(self._later.popleft()[1])
-        if not batch.is_transactional or batch.producer_id not in self._open:
-            return False
-        if batch.is_control and any(control_type(record) is ControlType.ABORT for record in batch.records()):
-            self._open.discard(batch.producer_id)
-        return True
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.consuming.buffer import AbortedTransactions, FetchedBatches
+from hmb.client.consuming.buffer import FetchedBatches
 from hmb.client.consuming.partition_errors import PartitionErrors
 from hmb.client.consuming.positions import UNKNOWN, Position
 from hmb.client.errors import answered_error
@@ -47,6 +47,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
+from hmb.records.aborted import AbortedTransactions
 
 NEWEST_FETCH = FIRST_VERSION_OF_IDS  # Newer versions only add fields for followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1

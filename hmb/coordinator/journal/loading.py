@@ -40,6 +40,7 @@ READ_BYTES = 1 << 20  # the size of one read; Kafka's setting offsets.load.buffe
 # is set only if the record belongs to a transaction that is still open.
 Loaded: TypeAlias = tuple[Key, Any, int | None]
 Replay: TypeAlias = Callable[[Key, Any, int | None], None]
+ReadRecords: TypeAlias = Callable[[Log, threading.Event, Keys], Iterator[Loaded]]
 
 
 class _Stored(NamedTuple):
@@ -91,32 +92,58 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
     OSError.
     """
     newest = NewestRecords()
+    _read_batches(log, stop, newest.add)
+    yield from newest.decoded(keys)
+
+
+def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
+    """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
+
+    A coordinator needs all records if a record only changes the state of its key, and does not replace it. The errors
+    are those of `newest_records`.
+    """
+    records: list[Record] = []
+
+    def add(batch: Batch) -> None:
+        batch.check()
+        records.extend(batch.records())
+
+    _read_batches(log, stop, add)
+    for record in records:
+        if (key := _decoded_key(_key(record), record.offset, keys)) is not None:
+            yield key, None if record.value is None else decode_value(key, record.value), None
+
+
+def _read_batches(log: Log, stop: threading.Event, take: Callable[[Batch], None]) -> None:
+    """Pass each batch of a log to `take`. If `take` raises KafkaError, repair the segment and read it again."""
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:
         try:
             for batch in iter_batches(region.read()):
-                newest.add(batch)
+                take(batch)
                 offset = batch.last_offset + 1
         except KafkaError as error:
             if offset == repaired_at:
                 raise
             replacement.check(log, offset, error.message)
             repaired_at = offset
-    yield from newest.decoded(keys)
 
 
 def _decoded(records: Mapping[bytes, _Stored], keys: Keys, producer_id: int | None) -> Iterator[Loaded]:
     for raw, stored in sorted(records.items(), key=lambda item: item[1].offset):
-        if stored.value is None:
-            continue
-        try:
-            key = decode_key(raw, keys)
-        except UnknownRecordType as error:
-            LOGGER.warning("offset %d: %s; the record is skipped", stored.offset, error)
-            continue
-        except ProtocolError as error:
-            raise ProtocolError(f"offset {stored.offset}: {error}") from error
-        yield key, decode_value(key, stored.value), producer_id
+        if stored.value is not None and (key := _decoded_key(raw, stored.offset, keys)) is not None:
+            yield key, decode_value(key, stored.value), producer_id
+
+
+def _decoded_key(raw: bytes, offset: int, keys: Keys) -> Key | None:
+    """Decode the key of the record at `offset`, or return None for an unknown type. Raises ProtocolError."""
+    try:
+        return decode_key(raw, keys)
+    except UnknownRecordType as error:
+        LOGGER.warning("offset %d: %s; the record is skipped", offset, error)
+        return None
+    except ProtocolError as error:
+        raise ProtocolError(f"offset {offset}: {error}") from error
 
 
 def _key(record: Record) -> bytes:

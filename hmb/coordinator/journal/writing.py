@@ -21,19 +21,23 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from hmb.coordinator.journal.loading import Replay, newest_records
+from hmb.coordinator.journal.loading import ReadRecords, Replay, newest_records
 from hmb.coordinator.journal.partition import Apply, JournalPartition, LoadingState, QueuedRecords
 from hmb.coordinator.journal.records import KEYS, KeyAndValue, Keys
 from hmb.coordinator.journal.topic import JournaledTopic, JournalPartitions
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
-from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, RecordBatch, encode_batch
 from hmb.storage.log import Log
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
-DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # topic -> decoder of `hmb dump-log`
+DECODERS = {  # topic -> decoder of `hmb dump-log`
+    OFFSETS_TOPIC: "offsets",
+    TRANSACTIONS_TOPIC: "transaction-log",
+    SHARE_STATE_TOPIC: "share-group-state",
+}
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
@@ -66,6 +70,10 @@ class Journal:
     def leader_epoch(self, id: str) -> int:
         """Return the leader epoch of the partition to which an id belongs. Raises the errors of `check_coordinates`."""
         return self._partition(id).log.leader_epoch
+
+    def log_end_offset(self, number: int) -> int:
+        """Return the log end offset of partition `number`. Raises the errors of `enqueue_marker`."""
+        return self._partitions.existing(number).log.log_end_offset
 
     def check_coordinates(self, id: str) -> None:
         """Check that the partition of this id is loaded. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
@@ -196,18 +204,20 @@ class Journal:
 
     # -- load
 
-    def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
+    def load(
+        self, replay: Replay, stop: threading.Event, keys: Keys = KEYS, read: ReadRecords = newest_records
+    ) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        In each partition, call `replay` once for each key, with the newest value of the key. Then call `replay` for
-        each record of an open transaction. The coordinator calls this method in a separate thread. If `stop` is set,
-        this method returns early.
+        In each partition, call `replay` for each record that `read` returns. `newest_records` returns the newest value
+        of each key, and then the records of open transactions. The coordinator calls this method in a separate thread.
+        If `stop` is set, this method returns early.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:
                 continue
             try:
-                for loaded in newest_records(partition.log, stop, keys):
+                for loaded in read(partition.log, stop, keys):
                     if stop.is_set():
                         break
                     replay(*loaded)

@@ -1,5 +1,7 @@
 """FindCoordinator (10): ask which broker coordinates a consumer group or a transactional id."""
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -12,6 +14,8 @@ class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions=
     Version 3 uses the flexible encoding (KIP-482). Version 4 contains several keys (KIP-699). From version 6 on, a key
     can also belong to a share group (KIP-932). Versions 2 and 5 each have the same layout as the version before.
     """
+
+    FIRST_VERSION_OF_SHARE: ClassVar[int] = 6
 
     key:              str       = t.string("0-3")
     key_type:         int       = t.int8("1+")  # 0: group, 1: transactional id, 2: share group

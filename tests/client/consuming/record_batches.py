@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from hmb.client.consuming.buffer import AbortedTransactions
+from hmb.records.aborted import AbortedTransactions
 from hmb.records.fast.columns import columns
 from hmb.records.reading import Buffer, iter_batches
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmb.client import Consumer
-from hmb.client.consuming.buffer import AbortedTransactions
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch, encode_marker
+from hmb.records.aborted import AbortedTransactions
 from tests.client.consuming.record_batches import record_batch
 from tests.client.consuming.scripted_log import Log
 from tests.client.scripted_broker import ScriptedBroker

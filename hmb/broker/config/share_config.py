@@ -1,0 +1,156 @@
+"""The broker's settings for share groups (KIP-932), and the settings that each share group has of its own.
+
+A share group has settings of its own, such as `share.record.lock.duration.ms`. The broker's setting with the same name
+after `group.`, `group.share.record.lock.duration.ms`, is the default. Three settings of a group have no such setting of
+the broker: `GROUP_ONLY` declares them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from hmb.broker.config.keys import ConfigError, ConfigKey, setting
+from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
+from hmb.protocol.enums import INT32_MAX, ConfigType
+from hmb.storage.config import MIB
+
+READ_COMMITTED = "read_committed"
+DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+_dynamic = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
+
+
+@dataclass(frozen=True, slots=True)
+class ShareConfig:
+    """The settings of a broker for share groups. Times are in ms."""
+
+    share_session: int = setting(
+        "group.share.session.timeout.ms", 45_000,
+        "A member of a share group that sends no heartbeat for this time is removed.", 1, INT32_MAX
+    )
+    share_session_min: int = setting(
+        "group.share.min.session.timeout.ms", 45_000,
+        "The shortest session timeout that may be set for a share group.", 1, INT32_MAX
+    )
+    share_session_max: int = setting(
+        "group.share.max.session.timeout.ms", 60_000,
+        "The longest session timeout that may be set for a share group.", 1, INT32_MAX
+    )
+    share_heartbeat: int = setting(
+        "group.share.heartbeat.interval.ms", 5_000,
+        "The time between two heartbeats of a member of a share group.", 1, INT32_MAX
+    )
+    share_heartbeat_min: int = setting(
+        "group.share.min.heartbeat.interval.ms", 5_000,
+        "The shortest heartbeat interval that may be set for a share group.", 1, INT32_MAX
+    )
+    share_heartbeat_max: int = setting(
+        "group.share.max.heartbeat.interval.ms", 15_000,
+        "The longest heartbeat interval that may be set for a share group.", 1, INT32_MAX
+    )
+    share_assignment: int = _dynamic(
+        "group.share.assignment.interval.ms", 1_000,
+        "The shortest time between two assignments of a share group.", 0, INT32_MAX
+    )
+    share_assignment_min: int = setting(
+        "group.share.min.assignment.interval.ms", 0,
+        "The shortest assignment interval that may be set for a share group.", 0, INT32_MAX
+    )
+    share_assignment_max: int = setting(
+        "group.share.max.assignment.interval.ms", 15_000,
+        "The longest assignment interval that may be set for a share group.", 0, INT32_MAX
+    )
+    share_max_size: int = setting(
+        "group.share.max.size", 200,
+        "The largest number of members of a share group.", 1, 1_000
+    )
+    share_lock_duration: int = setting(
+        "group.share.record.lock.duration.ms", 30_000,
+        "A member that has acquired a record holds a lock on it for this time.", 1000, 3_600_000
+    )
+    share_lock_duration_min: int = setting(
+        "group.share.min.record.lock.duration.ms", 15_000,
+        "The shortest lock duration that may be set for a share group.", 1000, 30_000
+    )
+    share_lock_duration_max: int = setting(
+        "group.share.max.record.lock.duration.ms", 60_000,
+        "The longest lock duration that may be set for a share group.", 30000, 3_600_000
+    )
+    share_delivery_limit: int = setting(
+        "group.share.delivery.count.limit", 5,
+        "A share group archives a record after this number of deliveries.", 2, 10
+    )
+    share_delivery_limit_min: int = setting(
+        "group.share.min.delivery.count.limit", 2,
+        "The smallest delivery count limit that may be set for a share group.", 2, 5
+    )
+    share_delivery_limit_max: int = setting(
+        "group.share.max.delivery.count.limit", 10,
+        "The largest delivery count limit that may be set for a share group.", 5, 25
+    )
+    share_max_locks: int = setting(
+        "group.share.partition.max.record.locks", 2_000,
+        "The largest number of records of one partition that are in flight in a share group.", 100, 10_000
+    )
+    share_max_locks_min: int = setting(
+        "group.share.min.partition.max.record.locks", 100,
+        "The smallest number of records in flight that may be set for a share group.", 100, 2_000
+    )
+    share_max_locks_max: int = setting(
+        "group.share.max.partition.max.record.locks", 4_000,
+        "The largest number of records in flight that may be set for a share group.", 2000, 10_000
+    )
+    share_max_sessions: int = setting(
+        "group.share.max.share.sessions", 2_000,
+        "The largest number of share sessions.", 1, INT32_MAX
+    )
+    share_state_partitions: int = setting(
+        "share.coordinator.state.topic.num.partitions", 50,
+        "The number of partitions of __share_group_state.", 1, INT32_MAX
+    )
+    share_state_segment_bytes: int = setting(
+        "share.coordinator.state.topic.segment.bytes", 100 * MIB,
+        "The size of a segment of __share_group_state.", 1, INT32_MAX
+    )
+    share_updates: int = setting(
+        "share.coordinator.snapshot.update.records.per.snapshot", 500,
+        "The number of ShareUpdate records between two ShareSnapshot records.", 0, INT32_MAX
+    )
+
+
+GROUP_ONLY = {
+    key.name: key
+    for key in (
+        ConfigKey(
+            "share.auto.offset.reset", ConfigType.STRING, LATEST,
+            "Where a share group begins to read: earliest, latest or by_duration:, followed by a duration like PT1H.",
+        ),
+        ConfigKey(
+            "share.isolation.level", ConfigType.STRING, "read_uncommitted",
+            "Whether a share group also delivers records of open and aborted transactions.",
+            choices=("read_committed", "read_uncommitted"),
+        ),
+        ConfigKey(
+            "share.renew.acknowledge.enable", ConfigType.BOOLEAN, True,
+            "Whether the members of a share group may renew their acquisition locks.",
+        ),
+    )
+}
+"""The settings of a share group that have no default among the broker's settings."""
+
+
+def check_offset_reset(text: str) -> None:
+    """Raise ConfigError if `text` is not a value of `share.auto.offset.reset`."""
+    if text not in (EARLIEST, LATEST):
+        duration_ms(text)
+
+
+def duration_ms(text: str) -> int:
+    """Return the duration in a value such as `by_duration:PT1H30M` (ISO 8601), in ms. Raises ConfigError."""
+    found = DURATION.fullmatch(text.removeprefix(BY_DURATION)) if text.startswith(BY_DURATION) else None
+    if found is None or not any(found.groups()):
+        why = "must be earliest, latest or by_duration:, followed by a duration like P1D or PT1H30M"
+        raise ConfigError(why, "share.auto.offset.reset", text)
+    days, hours, minutes, seconds = (float(number or 0) for number in found.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

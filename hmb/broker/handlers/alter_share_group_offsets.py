@@ -1,0 +1,45 @@
+"""AlterShareGroupOffsets: change the share-partition start offsets of a share group (KIP-932).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the group must have no members, otherwise the error is NON_EMPTY_GROUP. The group reads each partition from
+    the new offset on. All delivery states at or above the new offset are deleted, so records that were acknowledged are
+    delivered again. If the group has never read a partition, the partition is added to the group.
+Version notes: none. The API has one version.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in, put_error
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.requests import NewOffset
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+from hmb.protocol.topics import NO_TOPIC_ID
+
+TopicResponse = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
+PartitionResponse = TopicResponse.AlterShareGroupOffsetsResponsePartition
+
+
+def handle(request: AlterShareGroupOffsetsRequest, context: RequestContext) -> AlterShareGroupOffsetsResponse:
+    response = AlterShareGroupOffsetsResponse()
+    offsets: list[NewOffset] = []
+    for wanted in request.topics:
+        response.responses.append(topic_response := TopicResponse(topic_name=wanted.topic_name))
+        for each in wanted.partitions:
+            topic_response.partitions.append(partition := PartitionResponse(partition_index=each.partition_index))
+            with error_code_in(partition):
+                topic = context.broker.topics.find(wanted.topic_name, NO_TOPIC_ID)
+                topic_response.topic_id = topic.id
+                topic.log(each.partition_index)
+                offsets.append(NewOffset(PartitionId(topic.id, each.partition_index), each.start_offset))
+    try:
+        context.broker.share.alter_offsets(request.group_id, offsets)
+    except KafkaError as error:
+        response.responses.clear()
+        put_error(response, error)
+    return response

@@ -1,0 +1,39 @@
+"""DeleteShareGroupOffsets: delete the offsets of a share group for whole topics (KIP-932).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the group must have no members, otherwise the error is NON_EMPTY_GROUP. If the group later subscribes to the
+    topic again, it begins as if it had never read the topic. A topic that does not exist gets
+    UNKNOWN_TOPIC_OR_PARTITION.
+Version notes: none. The API has one version.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in, put_error
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
+from hmb.protocol.topics import NO_TOPIC_ID
+
+TopicResponse = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
+
+
+def handle(request: DeleteShareGroupOffsetsRequest, context: RequestContext) -> DeleteShareGroupOffsetsResponse:
+    response = DeleteShareGroupOffsetsResponse()
+    topic_ids = []
+    for each in request.topics:
+        response.responses.append(topic_response := TopicResponse(topic_name=each.topic_name))
+        with error_code_in(topic_response):
+            topic = context.broker.topics.find(each.topic_name, NO_TOPIC_ID)
+            topic_response.topic_id = topic.id
+            topic_ids.append(topic.id)
+    try:
+        context.broker.share.delete_offsets(request.group_id, topic_ids)
+    except KafkaError as error:
+        response.responses.clear()
+        put_error(response, error)
+    return response

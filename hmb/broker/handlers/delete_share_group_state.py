@@ -1,0 +1,32 @@
+"""DeleteShareGroupState: delete the states of share-partitions (KIP-932).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: in Kafka, only brokers send this request. In HMB, the broker deletes the states in its own process, and
+    serves the request for tools. If a share-partition has no state, the request changes nothing and gets no error.
+Version notes: none. The API has one version.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
+
+TopicResult = DeleteShareGroupStateResponse.DeleteStateResult
+PartitionResult = TopicResult.PartitionResult
+
+
+def handle(request: DeleteShareGroupStateRequest, context: RequestContext) -> DeleteShareGroupStateResponse:
+    response = DeleteShareGroupStateResponse()
+    for topic in request.topics:
+        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
+        for data in topic.partitions:
+            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
+            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
+            with error_code_in(result):
+                context.broker.share.partitions.discard([id])
+                context.broker.share.coordinator.delete([id])
+    return response

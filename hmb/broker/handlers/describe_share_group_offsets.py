@@ -1,0 +1,87 @@
+"""DescribeShareGroupOffsets: return the share-partition start offsets of share groups (KIP-932).
+
+Versions: 0-1; all use the flexible encoding (KIP-482).
+Behavior: if the list of topics is null, the response contains all share-partitions of the group. A partition that the
+    group has never read has the start offset -1. A group that is not a share group gets GROUP_ID_NOT_FOUND.
+Version notes: version 1 adds the lag: the number of records from the start offset on whose delivery is not complete.
+    The lag is -1 while the start offset is unknown.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.share.share_state import ShareState
+from hmb.coordinator.share.state_records import NO_START_OFFSET
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
+
+WantedGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+GroupResponse = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
+TopicResponse = GroupResponse.DescribeShareGroupOffsetsResponseTopic
+PartitionResponse = TopicResponse.DescribeShareGroupOffsetsResponsePartition
+States = dict[PartitionId, ShareState]
+NO_LAG = -1
+
+
+def handle(request: DescribeShareGroupOffsetsRequest, context: RequestContext) -> DescribeShareGroupOffsetsResponse:
+    response = DescribeShareGroupOffsetsResponse()
+    for wanted in request.groups:
+        group = GroupResponse(group_id=wanted.group_id)
+        with error_code_in(group):
+            states = context.broker.share.start_offsets(wanted.group_id)
+            if wanted.topics is None:
+                group.topics = _all(states, context.broker)
+            else:
+                group.topics = _wanted(wanted, states, context.broker)
+        response.groups.append(group)
+    return response
+
+
+def _all(states: States, broker: BrokerContext) -> list[TopicResponse]:
+    topics = []
+    for topic_id, numbers in by_topic(states).items():
+        try:
+            name = broker.topics.find(None, topic_id).name
+        except KafkaError:  # The topic was deleted a moment ago.
+            continue
+        partitions = [_partition(PartitionId(topic_id, number), states, broker) for number in numbers]
+        topics.append(TopicResponse(topic_name=name, topic_id=topic_id, partitions=partitions))
+    return topics
+
+
+def _wanted(wanted: WantedGroup, states: States, broker: BrokerContext) -> list[TopicResponse]:
+    topics = []
+    for each in wanted.topics or ():
+        topics.append(topic_response := TopicResponse(topic_name=each.topic_name))
+        topic = broker.topics.get(each.topic_name)
+        if topic is not None:
+            topic_response.topic_id = topic.id
+        for number in each.partitions:
+            if topic is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                failed = PartitionResponse(partition_index=number, start_offset=NO_START_OFFSET, error_code=code)
+                topic_response.partitions.append(failed)
+            else:
+                topic_response.partitions.append(_partition(PartitionId(topic.id, number), states, broker))
+    return topics
+
+
+def _partition(partition: PartitionId, states: States, broker: BrokerContext) -> PartitionResponse:
+    state = states.get(partition)
+    if state is None:
+        return PartitionResponse(partition_index=partition.partition, start_offset=NO_START_OFFSET)
+    response = PartitionResponse(
+        partition_index=partition.partition, start_offset=state.start_offset, leader_epoch=state.leader_epoch
+    )
+    with error_code_in(response):
+        log = broker.topics.find(None, partition.topic_id).log(partition.partition)
+        if state.start_offset != NO_START_OFFSET:
+            response.lag = max(0, log.high_watermark - state.start_offset - max(0, state.complete_count))
+    return response

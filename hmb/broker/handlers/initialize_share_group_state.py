@@ -1,0 +1,36 @@
+"""InitializeShareGroupState: create the states of share-partitions (KIP-932).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: in Kafka, only brokers send this request. In HMB, the broker creates the states in its own process, and
+    serves the request for tools. A state with an older state epoch is replaced. A request with an older state epoch
+    gets FENCED_STATE_EPOCH.
+Version notes: none. The API has one version.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.protocol.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
+)
+
+TopicResult = InitializeShareGroupStateResponse.InitializeStateResult
+PartitionResult = TopicResult.PartitionResult
+
+
+def handle(request: InitializeShareGroupStateRequest, context: RequestContext) -> InitializeShareGroupStateResponse:
+    response = InitializeShareGroupStateResponse()
+    for topic in request.topics:
+        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
+        for data in topic.partitions:
+            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
+            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
+            with error_code_in(result):
+                context.broker.share.partitions.discard([id])
+                context.broker.share.coordinator.initialize([id], data.state_epoch, data.start_offset)
+    return response

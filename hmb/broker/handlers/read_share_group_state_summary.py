@@ -1,0 +1,36 @@
+"""ReadShareGroupStateSummary: return the start offsets of share-partitions (KIP-932).
+
+Versions: 0-1; all use the flexible encoding (KIP-482).
+Behavior: in Kafka, only brokers send this request. In HMB, the broker reads the states in its own process, and serves
+    the request for tools. A share-partition without a state has the start offset -1.
+Version notes: version 1 adds the number of records whose delivery is complete.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.protocol.messages.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+)
+
+TopicResult = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult
+PartitionResult = TopicResult.PartitionResult
+
+
+def handle(request: ReadShareGroupStateSummaryRequest, context: RequestContext) -> ReadShareGroupStateSummaryResponse:
+    response = ReadShareGroupStateSummaryResponse()
+    for topic in request.topics:
+        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
+        for data in topic.partitions:
+            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
+            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
+            with error_code_in(result):
+                state = context.broker.share.coordinator.summary(id)
+                result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
+                result.start_offset, result.delivery_complete_count = state.start_offset, state.complete_count
+    return response

@@ -1,0 +1,88 @@
+"""ShareFetch: acquire records for a member of a share group, and acknowledge records (KIP-932).
+
+Versions: 1-2; all use the flexible encoding (KIP-482).
+Behavior: the broker first handles the acknowledgements in the request, and stores their changes. Then it acquires up to
+    `max_records` records for the member (broker/share/). If no record is Available, the broker waits at most
+    `max_wait_ms`. The response contains whole record batches from the log, and `acquired_records` lists the offsets
+    that the member has acquired. Other offsets of these batches belong to other members, and the client skips them. In
+    the acquire mode BATCH_OPTIMIZED, the member acquires whole batches, and so sometimes more than `max_records`. A
+    member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`). The epoch -1
+    closes the share session, and releases all records of the member. The end of the connection does the same.
+Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
+    renews a lock does not fetch.
+Left out: `min_bytes`: the broker responds when one record was acquired, so a client gets smaller responses earlier. The
+    broker does not deliver records with a high delivery count in smaller groups, so one bad record can time out with
+    its whole batch.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import put_error
+from hmb.broker.share.acknowledging import Errors, acknowledge, acknowledgements_in, release, release_at_end
+from hmb.broker.share.fetching import NO_RECORDS, PartitionData, ShareFetching, check_fetch
+from hmb.broker.share.sessions import SessionId, ShareSession
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.modern.records import by_topic
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+TopicResponse = ShareFetchResponse.ShareFetchableTopicResponse
+
+
+def handle(request: ShareFetchRequest, context: RequestContext) -> ShareFetchResponse:
+    response = ShareFetchResponse()
+    try:
+        check_fetch(request)
+        session = _session(request, context)
+    except KafkaError as error:
+        put_error(response, error)
+        return response
+    errors = acknowledge(context.broker, session.id, acknowledgements_in(request.topics), renews=request.is_renew_ack)
+    if request.share_session_epoch == FINAL_SESSION_EPOCH:
+        release(context.broker, session)
+        return _respond(response, {}, errors)
+    fetch = ShareFetching(request, session, context)
+    fetch.collect()
+    if not fetch.responses and not errors:
+        fetch.wait()
+    response.acquisition_lock_timeout_ms = context.broker.share_settings(session.id.group_id).lock_duration
+    return _respond(response, fetch.responses, errors)
+
+
+def _session(request: ShareFetchRequest, context: RequestContext) -> ShareSession:
+    assert request.group_id is not None
+    id = SessionId(request.group_id, request.member_id or "")
+    sessions = context.broker.share_sessions
+    named = [PartitionId(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if request.share_session_epoch == INITIAL_SESSION_EPOCH:
+        if acknowledgements_in(request.topics):
+            why = "the first request of a share session cannot acknowledge records"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+        session = sessions.open(id)
+        release_at_end(context, session)
+    else:
+        session = sessions.next(id, request.share_session_epoch)
+    forgotten = [
+        PartitionId(topic.topic_id, number) for topic in request.forgotten_topics_data for number in topic.partitions
+    ]
+    session.change(named, forgotten)
+    return session
+
+
+def _respond(
+    response: ShareFetchResponse, fetched: dict[PartitionId, PartitionData], errors: Errors
+) -> ShareFetchResponse:
+    """Put the fetched records and the errors of acknowledgements into the response, grouped by topic."""
+    for partition, error in errors.items():
+        data = fetched.setdefault(partition, PartitionData(partition_index=partition.partition))
+        if error is not None:
+            data.acknowledge_error_code, data.acknowledge_error_message = error.code, error.message
+    for data in fetched.values():
+        if data.records is None:
+            data.records = NO_RECORDS
+    for topic_id, numbers in by_topic(fetched).items():
+        partitions = [fetched[PartitionId(topic_id, number)] for number in numbers]
+        response.responses.append(TopicResponse(topic_id=topic_id, partitions=partitions))
+    return response

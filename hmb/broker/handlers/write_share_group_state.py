@@ -1,0 +1,42 @@
+"""WriteShareGroupState: store changes of the states of share-partitions (KIP-932).
+
+Versions: 0-1; all use the flexible encoding (KIP-482).
+Behavior: in Kafka, only brokers send this request. In HMB, the broker writes the states in its own process, and serves
+    the request for tools. A share-partition without a state gets INVALID_REQUEST. An older epoch gets
+    FENCED_STATE_EPOCH or FENCED_LEADER_EPOCH. The broker sends the response after the change is on disk.
+Version notes: version 1 adds the number of records whose delivery is complete.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.coordinator.share.in_flight import StateBatch, Update
+from hmb.coordinator.share.share_state import check_batches, delivery_state
+from hmb.protocol.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
+
+TopicResult = WriteShareGroupStateResponse.WriteStateResult
+PartitionResult = TopicResult.PartitionResult
+
+
+def handle(request: WriteShareGroupStateRequest, context: RequestContext) -> WriteShareGroupStateResponse:
+    response = WriteShareGroupStateResponse()
+    for topic in request.topics:
+        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
+        for data in topic.partitions:
+            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
+            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
+            with error_code_in(result):
+                batches = [
+                    StateBatch(each.first_offset, each.last_offset, delivery_state(each), each.delivery_count)
+                    for each in data.state_batches
+                ]
+                check_batches(batches)
+                update = Update(data.start_offset, data.delivery_complete_count, batches)
+                coordinator = context.broker.share.coordinator
+                coordinator.finish(id, coordinator.begin_write(id, data.state_epoch, data.leader_epoch, update))
+                context.broker.share.partitions.discard([id])
+    return response

@@ -1,0 +1,76 @@
+"""Reads the headers of the record batches that a member of a share group may acquire.
+
+The broker must know which offsets each batch contains, because a member acquires offsets. It reads only the headers of
+the batches (61 bytes each). The connection later sends the batches themselves from the file with `sendfile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hmb.coordinator.share.in_flight import Run
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records.aborted import AbortedTransactions
+from hmb.records.reading import HEADER_PEEK, Batch, parse_batch
+from hmb.storage.files.virtual import FileRegion
+from hmb.storage.log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatches:
+    """Record batches of a log: their offsets, and where they are stored."""
+
+    region: FileRegion
+    offsets: Sequence[range]
+    positions: Sequence[int]  # the position of each batch in the file, and the end of the last batch
+    aborted: Sequence[range] = ()  # the offsets of batches that belong to aborted transactions
+
+    def part(self, acquired: Sequence[Run]) -> FileRegion:
+        """Return the region of the file with the batches that contain the acquired records."""
+        first, last = acquired[0].first, acquired[-1].last
+        begin = next(number for number, batch in enumerate(self.offsets) if batch.stop > first)
+        end = next(number for number, batch in enumerate(self.offsets) if batch.stop > last)
+        start = self.positions[begin]
+        return FileRegion(self.region.file, start, self.positions[end + 1] - start)
+
+
+def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
+    """Read the batches from `offset` on that contain the next `records` records, in at most `max_bytes` bytes.
+
+    If `committed` is true, read only below the last stable offset, and find the batches of aborted transactions. Return
+    None if the log has no records at or after `offset`. Raises KafkaError.
+    """
+    try:
+        found = log.read(offset, max_bytes, committed=committed)
+    except KafkaError as error:
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:  # The log has deleted this record a moment ago.
+            return None
+        raise
+    if found.records is None:
+        return None
+    transactions = AbortedTransactions((each.producer_id, each.first_offset) for each in found.aborted)
+    offsets: list[range] = []
+    positions = [found.records.position]
+    aborted: list[range] = []
+    for batch in _batches(found.records):
+        offsets.append(range(batch.base_offset, batch.last_offset + 1))
+        positions.append(positions[-1] + batch.size)
+        if found.aborted and transactions.covers(batch):
+            aborted.append(offsets[-1])
+        if batch.last_offset + 1 >= offset + records:
+            break
+    return StoredBatches(found.records, offsets, positions, aborted)
+
+
+def _batches(region: FileRegion) -> Iterator[Batch]:
+    """Yield the batches of a region. Only control batches contain their records, because the others can be long."""
+    position, end = region.position, region.position + region.size
+    while position < end:
+        batch = parse_batch(region.file.read(HEADER_PEEK, position))
+        if position + batch.size > end:
+            return
+        if batch.is_control:
+            batch = parse_batch(region.file.read(batch.size, position))
+        yield batch
+        position += batch.size

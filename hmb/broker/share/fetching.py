@@ -1,0 +1,125 @@
+"""Fetches records for a member of a share group, and waits until a record is Available.
+
+A fetch goes through the partitions of the share session. From each partition, the member acquires records, until it has
+as many as it asked for. If no partition has an Available record, the fetch waits. Three events wake it: a producer
+appends records to one of the logs, a record becomes Available again, or the broker stops.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from hmb.broker.context import RequestContext
+from hmb.broker.share.acknowledging import find_share_partition
+from hmb.broker.share.batches import StoredBatches, read_batches
+from hmb.broker.share.sessions import ShareSession
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.in_flight import Run
+from hmb.coordinator.share.partitions import Acquisition, SharePartition
+from hmb.protocol.enums import ShareAcquireMode
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from hmb.storage.watchers import Watcher, Watchers
+
+PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
+AcquiredRecords = PartitionData.AcquiredRecords
+CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
+NO_RECORDS = memoryview(b"")
+
+
+class ShareFetching:
+    """One ShareFetch request. `collect` acquires records, and `wait` calls it until a record was acquired."""
+
+    def __init__(self, request: ShareFetchRequest, session: ShareSession, context: RequestContext) -> None:
+        self._request = request
+        self._session = session
+        self._context = context
+        self._group_id, self._member = session.id
+        self._records_left = request.max_records
+        self._bytes_left = min(request.max_bytes, context.broker.config.fetch_max_bytes)
+        self._watched: list[Watchers] = []
+        self.responses: dict[PartitionId, PartitionData] = {}  # partitions with acquired records, or with an error
+
+    def collect(self) -> None:
+        """Acquire records from the partitions of the session, until the member has as many as it asked for."""
+        self._watched = [self._context.broker.stop.watchers]
+        for partition in list(self._session.partitions):
+            if self._records_left <= 0 or self._bytes_left <= 0:
+                return
+            try:
+                share_partition = find_share_partition(self._context.broker, self._group_id, partition)
+                self._watched += [share_partition.watchers, share_partition.log.watchers]
+                data = self._acquire(partition, share_partition)
+            except KafkaError as error:
+                data = PartitionData(error_code=error.code, error_message=error.message)
+            if data is not None:
+                data.partition_index = partition.partition
+                self.responses[partition] = data
+                self._session.move_to_end(partition)
+
+    def _acquire(self, partition: PartitionId, share_partition: SharePartition) -> PartitionData | None:
+        committed = self._context.broker.share_settings(self._group_id).reads_committed
+        log, most = share_partition.log, self._records_left
+
+        def read(offset: int) -> StoredBatches | None:
+            return read_batches(log, offset, most, self._bytes_left, committed=committed)
+
+        is_strict = self._request.share_acquire_mode == ShareAcquireMode.RECORD_LIMIT
+        acquired, found, change = share_partition.begin_acquire(Acquisition(self._member, most, is_strict), read)
+        share_partition.finish(change)
+        if not acquired or found is None:
+            return None
+        region = found.part(acquired)
+        self._records_left -= sum(run.size for run in acquired)
+        self._bytes_left -= region.size
+        ranges = divided(acquired, found.offsets, self._request.batch_size)
+        return PartitionData(records=region, acquired_records=ranges)
+
+    def wait(self) -> None:
+        """Wait until a record was acquired, but at most as long as the request allows."""
+        context = self._context
+        max_wait = min(self._request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
+        deadline = time.monotonic() + max_wait
+        watcher = Watcher()
+        watched: list[Watchers] = []
+        try:
+            while not self.responses and (remaining := deadline - time.monotonic()) > 0:
+                for watchers in self._watched:
+                    watchers.add(watcher)
+                    watched.append(watchers)
+                self.collect()  # Find records that became Available before the watcher was added.
+                if self.responses or context.broker.stop.requested.is_set() or context.client.is_gone():
+                    return
+                watcher.wait(min(remaining, CHECK_INTERVAL))
+        finally:
+            for watchers in watched:
+                watchers.discard(watcher)
+
+
+def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:
+    """Divide the acquired runs into ranges of about `size` records. A range ends where a record batch ends.
+
+    A client acknowledges a range that it has processed completely with one number. For example, a run with the offsets
+    0 to 899 consists of three record batches with 300 records each. With the size 500, the ranges are 0 to 599 and 600
+    to 899.
+    """
+    ranges = []
+    for run in acquired:
+        first = run.first
+        for batch in batches:
+            last = min(batch.stop - 1, run.last)
+            if last >= first and (last - first + 1 >= max(size, 1) or last == run.last):
+                ranges.append(AcquiredRecords(first_offset=first, last_offset=last, delivery_count=run.delivery_count))
+                first = last + 1
+    return ranges
+
+
+def check_fetch(request: ShareFetchRequest) -> None:
+    """Check the fields of a ShareFetch request. Raises INVALID_REQUEST."""
+    if not request.group_id or not request.member_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A ShareFetch request needs a group id and a member id.")
+    limits = (request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records)
+    if request.is_renew_ack and any(limits):
+        why = "max_wait_ms, min_bytes, max_bytes and max_records must be 0 if is_renew_ack is true."
+        raise KafkaError(ErrorCode.INVALID_REQUEST, why)

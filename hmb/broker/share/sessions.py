@@ -1,0 +1,100 @@
+"""Share sessions: the broker remembers which partitions a member of a share group reads.
+
+A member sends the list of its partitions only once. A *share session* stores this list, so that later requests contain
+only changes. A session has an epoch, which increases with each request:
+    epoch 0        opens a session, and replaces an older session of the member
+    epoch 1, 2 ..  the next requests of the session
+    epoch -1       closes the session. The broker then releases all records that the member has acquired.
+
+For example, a member opens a session with epoch 0 and the partitions orders-0 and orders-1. Its next request has epoch
+1 and no partitions. The broker reads both partitions again. A request with epoch 3 then gets the error
+INVALID_SHARE_SESSION_EPOCH, because the broker expects 2.
+
+If the connection of the member ends, the session ends, too. Other members then get its records at once, and not only
+after the acquisition locks time out.
+
+Source: KIP-932; Kafka's `ShareSession`, `SharePartitionManager`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+class SessionId(NamedTuple):
+    """A broker has at most one share session for each member of each group."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(slots=True)
+class ShareSession:
+    """One share session. A dict without values stores the partitions, in the order in which the broker reads them."""
+
+    id: SessionId
+    partitions: dict[PartitionId, None] = field(default_factory=dict)
+    epoch: int = 1  # the epoch that the next request must have
+
+    def change(self, added: Iterable[PartitionId], removed: Iterable[PartitionId]) -> None:
+        """Add and remove partitions, as a request of the member says."""
+        self.partitions.update(dict.fromkeys(added))
+        for partition in removed:
+            self.partitions.pop(partition, None)
+
+    def move_to_end(self, partition: PartitionId) -> None:
+        """Move a partition to the end, so that the next response begins with the other partitions."""
+        if partition in self.partitions:
+            self.partitions[partition] = self.partitions.pop(partition)
+
+
+class ShareSessions:
+    """All share sessions of the broker. Thread-safe."""
+
+    def __init__(self, most: int) -> None:
+        """Create an empty cache for at most `most` sessions."""
+        self._most = most
+        self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
+        self._sessions: dict[SessionId, ShareSession] = {}
+
+    def open(self, id: SessionId) -> ShareSession:
+        """Open a session, and replace an older session of the member. Raises SHARE_SESSION_LIMIT_REACHED."""
+        with self._lock:
+            if id not in self._sessions and len(self._sessions) >= self._most:
+                raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+            self._sessions[id] = session = ShareSession(id)
+            return session
+
+    def next(self, id: SessionId, epoch: int) -> ShareSession:
+        """Return the session of a request with this epoch. For the final epoch, remove the session.
+
+        Raises SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
+        """
+        with self._lock:
+            session = self._sessions.get(id)
+            if session is None:
+                raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+            if epoch == FINAL_SESSION_EPOCH:
+                del self._sessions[id]
+                return session
+            if epoch == INITIAL_SESSION_EPOCH or epoch != session.epoch:
+                raise KafkaError(
+                    ErrorCode.INVALID_SHARE_SESSION_EPOCH, f"the share session expects epoch {session.epoch}"
+                )
+            session.epoch = 1 if epoch == INT32_MAX else epoch + 1
+            return session
+
+    def end(self, session: ShareSession) -> bool:
+        """Remove a session whose connection has ended. Return False if a newer session has replaced it."""
+        with self._lock:
+            if self._sessions.get(session.id) is not session:
+                return False
+            del self._sessions[session.id]
+            return True

@@ -1,0 +1,44 @@
+"""Creates the parts of the broker that handle share groups, when the broker starts."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hmb.broker.config.dynamic import DynamicConfig
+from hmb.broker.config.group_configs import share_group_settings
+from hmb.broker.config.share_config import duration_ms
+from hmb.broker.topics.group_topics import GroupTopics
+from hmb.broker.topics.journal import JournalTopic
+from hmb.broker.topics.registry import Topics
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.share.coordinator import ShareCoordinator
+from hmb.coordinator.share.partitions import SharePartitions
+from hmb.coordinator.share.requests import ShareGroupRequests
+from hmb.coordinator.share.settings import EARLIEST, LATEST
+from hmb.protocol.topics import SHARE_STATE_TOPIC
+from hmb.storage.clock import BrokerClock
+from hmb.storage.log import Log
+
+
+def share_group_requests(
+    topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock
+) -> ShareGroupRequests:
+    """Create the share coordinator, the table of share-partitions, and the object that handles their requests."""
+
+    def first_offset(log: Log, reset: str) -> int:
+        """Return the offset at which a group begins to read a log. `reset` is its `share.auto.offset.reset`."""
+        if reset == EARLIEST:
+            return log.log_start_offset
+        if reset != LATEST and (found := log.offset_for_timestamp(clock.now_ms() - duration_ms(reset))) is not None:
+            return found.offset
+        return log.high_watermark
+
+    config = configs.current
+    journal = Journal(
+        JournalTopic(topics, config, SHARE_STATE_TOPIC), sync=lambda: configs.current.flush_acks_all, clock=clock.now_ms
+    )
+    coordinator = ShareCoordinator(journal, updates_per_snapshot=config.share_updates, clock=clock.now_ms)
+    settings = partial(share_group_settings, configs)
+    partitions = SharePartitions(coordinator, settings, first_offset, groups.timer, clock.monotonic_ms)
+    return ShareGroupRequests(groups, coordinator, partitions, GroupTopics(topics))

@@ -1,0 +1,44 @@
+"""The assignor of share groups: it decides which members read which partitions.
+
+Several members of a share group may read the same partition, so a group can have more members than partitions. For each
+topic, the assignor does one of two things:
+- If the topic has at least as many partitions as readers, each partition goes to one member.
+- Otherwise each member gets one partition, and each partition has several members.
+
+For example, topic "orders" has 2 partitions. With the members A, B, C and D, A and C read partition 0, and B and D read
+partition 1. When C and D leave, A reads partition 0 and B reads partition 1.
+
+Members do not have to give up partitions before other members get them. The assignor therefore does not try to keep
+earlier assignments.
+
+Source: KIP-932; Kafka's `SimpleAssignor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import PartitionId
+
+SIMPLE = "simple"
+
+
+def assign_simple(
+    members: Mapping[str, frozenset[UUID]], partitions: Iterable[PartitionId]
+) -> dict[str, frozenset[PartitionId]]:
+    """Return the partitions of each member. `members` maps a member id to the topics that the member reads."""
+    targets: dict[str, set[PartitionId]] = {member_id: set() for member_id in members}
+    topics: dict[UUID, list[PartitionId]] = {}
+    for partition in sorted(partitions):
+        topics.setdefault(partition.topic_id, []).append(partition)
+    first = 0  # The first reader of each topic differs, so that topics with few partitions do not go to one member.
+    for topic, numbered in topics.items():
+        readers = sorted(member_id for member_id, read in members.items() if topic in read)
+        if not readers:
+            continue
+        for number in range(max(len(readers), len(numbered))):
+            reader = readers[(first + number) % len(readers)]
+            targets[reader].add(numbered[number % len(numbered)])
+        first += len(numbered)
+    return {member_id: frozenset(target) for member_id, target in targets.items()}

@@ -1,0 +1,225 @@
+"""The share coordinator: it stores the state of share-partitions in `__share_group_state`.
+
+A share-partition is one partition that one share group reads. Three parts of the broker use its state:
+- The group coordinator creates the state when the group first subscribes to the topic, and deletes it at the end.
+- The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
+- A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
+
+In Kafka, these parts can run on three brokers, and they send each other requests (APIs 83 to 87). In HMB, they run in
+one process and call the methods of this class. HMB serves the five APIs, too.
+
+Two epochs prevent that an outdated part of the broker writes the state. The *state epoch* increases when an
+administrator changes the start offset. The *leader epoch* increases when the partition has a new leader.
+
+The memory changes when the records are added to the journal's queue, before they are on disk. A change that another
+thread adds afterwards therefore already contains the earlier change. If a write fails, the next write of the
+share-partition is a complete snapshot.
+
+For example, group "workers" reads orders-0. A member accepts the records 105 to 109. The coordinator adds these five
+records to the state in memory, and writes one ShareUpdate record of about 60 bytes.
+
+Source: KIP-932; Kafka's `ShareCoordinatorService`, `ShareCoordinatorShard`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.journal.loading import all_records
+from hmb.coordinator.journal.partition import QueuedRecords
+from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.share.in_flight import Update
+from hmb.coordinator.share.share_state import ShareState, replayed, snapshot_record, tombstone, update_record
+from hmb.coordinator.share.state_records import NO_START_OFFSET, STATE_KEYS, ShareSnapshotKey, ShareUpdateKey
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.state.checkpoints import encode_uuid
+from hmb.units import now_ms
+
+LOGGER = logging.getLogger(__name__)
+ENCODED_UUID_LENGTH = 22  # characters
+UPDATES_BEFORE_PRUNING = 1_000  # updates of one journal partition, after which `prune` deletes its old records
+
+
+class SharePartitionId(NamedTuple):
+    """The share group and the partition of one share-partition."""
+
+    group_id: str
+    partition: PartitionId
+
+    def __str__(self) -> str:
+        """Return the text whose hash selects the partition of `__share_group_state`."""
+        return f"{self.group_id}:{encode_uuid(self.partition.topic_id)}:{self.partition.partition}"
+
+
+def check_share_key(key: str) -> None:
+    """Raise INVALID_REQUEST if `key` is not the text of a `SharePartitionId`."""
+    group_id, topic_id, partition = (["", "", "", *key.rsplit(":", 2)])[-3:]
+    if not group_id or len(topic_id) != ENCODED_UUID_LENGTH or not partition.isdecimal():
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key[:100]!r} is not group-id:topic-id:partition")
+
+
+class ShareCoordinator:
+    """The states of all share-partitions. Thread-safe."""
+
+    def __init__(self, journal: Journal, *, updates_per_snapshot: int = 500, clock: Callable[[], int] = now_ms) -> None:
+        """Create a coordinator. `clock` returns the time in ms since 1970."""
+        self._journal = journal
+        self._updates_per_snapshot = updates_per_snapshot
+        self._clock = clock
+        # This lock guards the fields below. A thread that holds it may take the lock of the journal's partitions.
+        self._lock = threading.Lock()
+        self._states: dict[SharePartitionId, ShareState] = {}
+        self._writes: dict[int, int] = {}  # journal partition -> number of records since it was last pruned
+        self._loader = threading.Thread(target=self._load, name="share-loader", daemon=True)
+        self._stop_loading = threading.Event()
+
+    # -- start and stop
+
+    def start(self) -> None:
+        """Start a thread that loads the states. Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        self._loader.start()
+
+    def stop(self, deadline: float) -> None:
+        self._stop_loading.set()
+        if self._loader.is_alive():
+            self._loader.join(max(0.0, deadline - time.monotonic()))
+
+    def make_topic(self) -> None:
+        """Create `__share_group_state` if it does not exist. Raises KafkaError."""
+        self._journal.make_topic()
+
+    def _load(self) -> None:
+        self._journal.load(self._replay, self._stop_loading, STATE_KEYS, all_records)
+
+    def _replay(self, key: Key, value: Any, producer_id: int | None) -> None:
+        assert isinstance(key, ShareSnapshotKey | ShareUpdateKey)
+        id = SharePartitionId(key.group_id, PartitionId(key.topic_id, key.partition))
+        with self._lock:
+            state = replayed(self._states.get(id), value)
+            if state is None:
+                self._states.pop(id, None)
+            else:
+                self._states[id] = state
+
+    # -- requests
+
+    def initialize(self, ids: Sequence[SharePartitionId], state_epoch: int, start_offset: int) -> None:
+        """Create the states of share-partitions, or replace states with an older state epoch.
+
+        Raises FENCED_STATE_EPOCH, and the errors of the journal.
+        """
+        if ids:
+            self._journal.make_topic()
+        queued = []
+        with self._lock:
+            for id in ids:
+                known = self._known(id)
+                if known is not None and known.state_epoch > state_epoch:
+                    raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
+                now = self._clock()
+                epoch = 0 if known is None else known.snapshot_epoch + 1
+                state = ShareState(state_epoch, start_offset, snapshot_epoch=epoch, created=now, written=now)
+                queued.append(self._put(id, state, snapshot_record(id.group_id, id.partition, state)))
+        for each in queued:
+            self._journal.write(each)
+
+    def read(self, id: SharePartitionId, leader_epoch: int = -1) -> ShareState:
+        """Return the state of a share-partition. Raises INVALID_REQUEST if it does not exist, FENCED_LEADER_EPOCH."""
+        with self._lock:
+            state = self._existing(id)
+            if -1 < leader_epoch < state.leader_epoch:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {state.leader_epoch}")
+            return state
+
+    def summary(self, id: SharePartitionId) -> ShareState:
+        """Return the state of a share-partition. If it does not exist, return a state without a start offset."""
+        with self._lock:
+            return self._known(id) or ShareState(0, NO_START_OFFSET)
+
+    def begin_write(self, id: SharePartitionId, state_epoch: int, leader_epoch: int, update: Update) -> QueuedRecords:
+        """Add a change of a share-partition to the journal's queue. `finish` waits until the change is on disk.
+
+        Raises INVALID_REQUEST, FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH, and the errors of the journal.
+        """
+        with self._lock:
+            known = self._existing(id)
+            if state_epoch < known.state_epoch:
+                raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
+            if -1 < leader_epoch < known.leader_epoch:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {known.leader_epoch}")
+            changed = known.updated(update, leader_epoch, self._clock())
+            if changed.updates >= self._updates_per_snapshot:
+                changed = changed.as_snapshot()
+                return self._put(id, changed, snapshot_record(id.group_id, id.partition, changed))
+            return self._put(id, changed, update_record(id.group_id, id.partition, changed, update))
+
+    def finish(self, id: SharePartitionId, queued: QueuedRecords) -> None:
+        """Wait until a change is on disk. Raises the errors of `Journal.write`."""
+        try:
+            self._journal.write(queued)
+        except KafkaError:
+            with self._lock:  # The next record of the share-partition is a snapshot, which contains this change, too.
+                if id in self._states:
+                    self._states[id] = self._states[id]._replace(updates=self._updates_per_snapshot)
+            raise
+
+    def delete(self, ids: Sequence[SharePartitionId]) -> None:
+        """Delete the states of share-partitions. Raises the errors of the journal."""
+        queued = []
+        with self._lock:
+            for id in ids:
+                if self._known(id) is not None:
+                    queued.append(self._journal.enqueue(str(id), [tombstone(id.group_id, id.partition)]))
+                    del self._states[id]
+        for each in queued:
+            self._journal.write(each)
+
+    # -- old records
+
+    def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
+        """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
+
+        The coordinator writes a new snapshot of each share-partition. All earlier records are then not needed.
+        `delete_before` receives the new log start offset of each partition of the journal.
+        """
+        with self._lock:
+            due = [number for number, count in self._writes.items() if count >= UPDATES_BEFORE_PRUNING]
+            ids = [id for id in self._states if self._journal.partition_for(str(id)) in due]
+            ends = {number: self._journal.log_end_offset(number) for number in due}
+            queued = [self._snapshot(id) for id in ids]
+            for number in due:
+                self._writes[number] = 0
+        for each in queued:
+            self._journal.write(each)
+        if ends:
+            delete_before(ends)
+
+    def _snapshot(self, id: SharePartitionId) -> QueuedRecords:
+        state = self._states[id].as_snapshot()
+        return self._put(id, state, snapshot_record(id.group_id, id.partition, state))
+
+    # -- the caller holds the lock
+
+    def _known(self, id: SharePartitionId) -> ShareState | None:
+        self._journal.check_coordinates(str(id))
+        return self._states.get(id)
+
+    def _existing(self, id: SharePartitionId) -> ShareState:
+        known = self._known(id)
+        if known is None:
+            why = f"the share-partition {id} is not initialized"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+        return known
+
+    def _put(self, id: SharePartitionId, state: ShareState, record: KeyAndValue) -> QueuedRecords:
+        queued = self._journal.enqueue(str(id), [record])
+        number = self._journal.partition_for(str(id))
+        self._writes[number] = self._writes.get(number, 0) + 1
+        self._states[id] = state
+        return queued

@@ -1,0 +1,284 @@
+"""One share group: its members, and the partitions that the broker assigns to them.
+
+A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (modern/group.py).
+Two things are simpler here. First, several members may read one partition, so a member takes over its target at once.
+Second, a share group has no committed offsets. The share coordinator stores for each partition which records the group
+has processed (coordinator.py).
+
+Before a member reads a partition, the share coordinator must create the state of this share-partition. A heartbeat
+therefore has two parts:
+1. `uninitialized` returns the subscribed partitions without a state. The share coordinator creates their states, and
+   `set_initialized` adds them to the group.
+2. `heartbeat` stores the subscription, computes a new target if necessary, and returns the member's assignment.
+
+For example, member A joins and subscribes to "orders" with 2 partitions. The share coordinator creates two states. The
+assignor assigns both partitions to A. When member B joins, A keeps partition 0 and B gets partition 1.
+
+Source: KIP-932; Kafka's `ShareGroup`, `GroupMetadataManager` (shareGroup...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
+from hmb.coordinator.group import Commit
+from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.modern.member import subscription_size
+from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.share.assignor import assign_simple
+from hmb.coordinator.share.group_state import ShareGroupState
+from hmb.coordinator.share.member import ShareMember
+from hmb.coordinator.share.settings import ShareGroupSettings
+from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, GroupState, GroupType
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+
+Assignment = ShareGroupHeartbeatResponse.Assignment
+PROTOCOL_TYPE = "share"
+
+
+class ShareGroup:
+    """One share group, as a state machine without threads, clocks and disks. `now` is a time in ms.
+
+    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
+    - Each member has a session deadline in `_sessions`.
+    """
+
+    kind: ClassVar[str] = GroupType.SHARE
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: Callable[[str], ShareGroupSettings],
+        topics: ClusterTopics,
+        clock: Callable[[], int],
+    ) -> None:
+        """Create an empty group. `clock` returns the time in ms since 1970."""
+        self.group_id = group_id
+        self.protocol_type: str | None = PROTOCOL_TYPE
+        self.state = ShareGroupState(group_id, self.resume)
+        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.writes, self.events = self.state.writes, self.state.events
+        self._settings = settings
+        self._topics = topics
+        self._clock = clock
+        self._sessions: dict[str, int] = {}  # member id -> the time (ms) at which the session ends
+        self.is_unloaded = False
+
+    # -- ShareGroupHeartbeat, part 1: share-partitions
+
+    def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
+        """Return the partitions that the group will read after this heartbeat, and that have no state yet.
+
+        Raises NOT_COORDINATOR if the group was deleted.
+        """
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
+        if request.member_epoch < 0:
+            return []
+        names = self._subscribed() | frozenset(request.subscribed_topic_names or ())
+        partitions = _partitions(self._existing(names))
+        return [partition for partition in partitions if partition not in self.state.initialized]
+
+    def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
+        """Add partitions whose state exists to the group. The next heartbeat computes a new target."""
+        topics = [topic for each in {part.topic_id for part in partitions} if (topic := self._topics.by_id(each))]
+        known = {topic.id for topic in topics}
+        self.state.set_initialized(
+            self.state.initialized.union(each for each in partitions if each.topic_id in known), topics
+        )
+        self.state.set_epoch(self.state.epoch + 1, self.state.metadata_hash)
+        self.state.finish()
+
+    def forget(self, topic_ids: Iterable[UUID]) -> list[PartitionId]:
+        """Remove the share-partitions of topics from the group, and return them."""
+        gone = [partition for partition in self.state.initialized if partition.topic_id in set(topic_ids)]
+        if gone:
+            self.state.set_initialized(self.state.initialized.difference(gone), ())
+            self.state.set_epoch(self.state.epoch + 1, self.state.metadata_hash)
+            self.state.finish()
+        return gone
+
+    # -- ShareGroupHeartbeat, part 2: the member
+
+    def heartbeat(
+        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str, now: int
+    ) -> ShareGroupHeartbeatResponse:
+        """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
+
+        If this method raises KafkaError, the group is unchanged.
+        """
+        if request.member_epoch == LEAVE_EPOCH:
+            self._known(request.member_id)
+            self._remove([request.member_id], "the member leaves")
+            return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
+        settings = self._settings(self.group_id)
+        before = self._before(request, settings.max_size)
+        member = before.updated(request, client_id, client_host)
+        self._sessions[member.member_id] = now + settings.session_timeout
+        if self.state.members.get(member.member_id) != member:
+            self.state.put_subscription(member)
+        self._refresh(changed=member.topics != before.topics)
+        self._assign_if_due(settings.assignment_interval)
+        after = member
+        if member.epoch != self.state.assignment_epoch:
+            target = self.state.targets.get(member.member_id, frozenset())
+            after = member.moved(self.state.assignment_epoch, target)
+            self.state.put_assignment(after)
+        self.state.finish()
+        response = ShareGroupHeartbeatResponse(
+            member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
+        )
+        is_full = request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names is not None
+        if is_full or after.assigned != before.assigned:
+            response.assignment = _assignment_of(after)
+        return response
+
+    def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
+        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
+        if request.member_epoch != JOIN_EPOCH:
+            member = self._known(request.member_id)
+            member.check_epoch(request.member_epoch)
+            return member
+        if request.member_id in self.state.members:
+            return self.state.members[request.member_id]
+        if len(self.state.members) >= max_size:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The share group has reached its maximum capacity of {max_size} members.",
+            )
+        return ShareMember(request.member_id)
+
+    def _known(self, member_id: str) -> ShareMember:
+        if member_id not in self.state.members:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
+        return self.state.members[member_id]
+
+    def _refresh(self, *, changed: bool) -> None:
+        """Increase the group epoch if a subscription or a subscribed topic has changed."""
+        found = metadata_hash(self._existing(self._subscribed()))
+        if changed or found != self.state.metadata_hash:
+            self.state.set_epoch(self.state.epoch + 1, found)
+
+    def _assign_if_due(self, interval: int) -> None:
+        now = self._clock()
+        if self.state.assignment_epoch >= self.state.epoch or (
+            self.state.assignment_timestamp and now < self.state.assignment_timestamp + interval
+        ):
+            return
+        members = {
+            member_id: frozenset(topic.id for topic in self._existing(member.topics))
+            for member_id, member in self.state.members.items()
+        }
+        for member_id, target in assign_simple(members, self.state.initialized).items():
+            self.state.set_target(member_id, target)
+        self.events.append(f"the target assignment of epoch {self.state.epoch} is computed")
+        self.state.set_assignment_epoch(self.state.epoch, now)
+
+    def _subscribed(self) -> frozenset[str]:
+        return frozenset().union(*(member.topics for member in self.state.members.values()))
+
+    def _existing(self, names: Iterable[str]) -> list[AssignableTopic]:
+        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
+
+    def _remove(self, member_ids: Iterable[str], because: str) -> None:
+        for member_id in member_ids:
+            self.events.append(f"member {member_id} is removed: {because}")
+            self.state.remove(member_id)
+            self._sessions.pop(member_id, None)
+        self._refresh(changed=True)
+        self.state.finish()
+
+    # -- offsets: a share group has none
+
+    def check_commit(self, commit: Commit, now: int) -> None:
+        raise self._not_a_consumer_group()
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        raise self._not_a_consumer_group()
+
+    def _not_a_consumer_group(self) -> KafkaError:
+        return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
+
+    # -- deadlines
+
+    def next_deadline(self) -> int | None:
+        return min(self._sessions.values(), default=None)
+
+    def tick(self, now: int) -> None:
+        silent = [member_id for member_id, end in self._sessions.items() if end <= now]
+        if silent:
+            self._remove(silent, "the session has ended")
+
+    def resume(self, now: int) -> None:
+        end = now + self._settings(self.group_id).session_timeout
+        self._sessions = {member_id: self._sessions.get(member_id, end) for member_id in self.state.members}
+
+    def unload(self) -> None:
+        self.is_unloaded = True
+        self._sessions.clear()
+
+    # -- the journal and admin requests
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts."""
+        self.state.replay(key, value)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.state.members
+
+    @property
+    def state_name(self) -> str:
+        if self.is_empty:
+            return (GroupState.DEAD if self.is_unloaded else GroupState.EMPTY).value
+        return GroupState.STABLE.value
+
+    @property
+    def size(self) -> int:
+        """The sum of the sizes of all members' subscriptions, in bytes."""
+        return sum(subscription_size(member.topics, None) for member in self.state.members.copy().values())
+
+    def check_empty(self) -> None:
+        """Raise NON_EMPTY_GROUP if the group has members, and GROUP_ID_NOT_FOUND if it was deleted."""
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} not found.")
+        if not self.is_empty:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"Share group {self.group_id} is not empty.")
+
+    def tombstones(self) -> list[KeyAndValue]:
+        self.check_empty()
+        return self.state.tombstones()
+
+
+def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
+    """Check the fields of a heartbeat. Raises INVALID_REQUEST."""
+    problems = {
+        "MemberId can't be empty.": not request.member_id.strip(),
+        "GroupId can't be empty.": not request.group_id.strip(),
+        "RackId can't be empty.": request.rack_id is not None and not request.rack_id.strip(),
+        "SubscribedTopicNames must be set in first request.": request.member_epoch == JOIN_EPOCH
+        and not request.subscribed_topic_names,
+        "MemberEpoch is invalid.": request.member_epoch < LEAVE_EPOCH,
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+
+
+def _partitions(topics: Iterable[AssignableTopic]) -> list[PartitionId]:
+    return [PartitionId(topic.id, number) for topic in topics for number in range(topic.partitions)]
+
+
+def _assignment_of(member: ShareMember) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            Assignment.TopicPartitions(topic_id=topic, partitions=numbers)
+            for topic, numbers in by_topic(member.assigned).items()
+        ]
+    )

@@ -1,0 +1,168 @@
+"""The members, epochs and share-partitions of a share group, and the records that store them.
+
+Like the `ConsumerState` of a KIP-848 group, each method that changes the state creates the record of its change.
+`finish` puts all records of one request into one `Write`. If a write fails, the state is restored from the stored
+records (`StoredRecords`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
+from hmb.coordinator.group import Write
+from hmb.coordinator.journal.records import Key, KeyAndValue, decode_key, decode_value, encode_key, encode_value
+from hmb.coordinator.modern.records import by_topic, encode
+from hmb.coordinator.modern.store import StoredRecords
+from hmb.coordinator.share.group_records import (
+    OFFSETS_KEYS,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+from hmb.coordinator.share.member import (
+    ShareMember,
+    current_record,
+    member_record,
+    target_of,
+    target_record,
+    tombstones_of_member,
+    with_current,
+    with_metadata,
+)
+from hmb.protocol.errors import KafkaError
+
+FIRST_EPOCH = 1  # the group epoch of a new group
+TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
+
+
+class ShareGroupState:
+    """The members, epochs, target and share-partitions of one group.
+
+    - All member ids in `targets` are ids of `members`.
+    - `initialized` contains the partitions whose state the share coordinator stores. `names` contains their topics.
+    """
+
+    def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
+        """Create the state of an empty group. After a failed write, the state is restored and calls `resume(now)`."""
+        self.group_id = group_id
+        self._resume = resume
+        self.writes: list[Write] = []
+        self.events: list[str] = []
+        self._records: list[KeyAndValue] = []  # the records of the current step
+        self._stored = StoredRecords()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = 0
+        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        self.members: dict[str, ShareMember] = {}
+        self.targets: dict[str, frozenset[PartitionId]] = {}
+        self.initialized: frozenset[PartitionId] = frozenset()
+        self.names: dict[UUID, str] = {}
+
+    # -- changes
+
+    def put_subscription(self, member: ShareMember) -> None:
+        self.members[member.member_id] = member
+        self._records.append(member_record(self.group_id, member))
+
+    def put_assignment(self, member: ShareMember) -> None:
+        self.members[member.member_id] = member
+        self._records.append(current_record(self.group_id, member))
+
+    def remove(self, member_id: str) -> None:
+        del self.members[member_id]
+        self.targets.pop(member_id, None)
+        self._records += tombstones_of_member(self.group_id, member_id)
+
+    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
+        self.epoch, self.metadata_hash = epoch, metadata_hash
+        value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+        self._records.append(encode(ShareGroupMetadataKey(group_id=self.group_id), value))
+
+    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
+        if self.targets.get(member_id) != target:
+            self.targets[member_id] = target
+            self._records.append(target_record(self.group_id, member_id, target))
+
+    def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
+        self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
+        value = ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
+        self._records.append(encode(ShareGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
+
+    def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
+        """Store which partitions have a state. `topics` contains the topics of new partitions."""
+        self.initialized = partitions
+        self.names |= {topic.id: topic.name for topic in topics}
+        value = ShareGroupStatePartitionMetadataValue(
+            initialized_topics=[
+                TopicPartitionsInfo(topic_id=topic, topic_name=self.names[topic], partitions=numbers)
+                for topic, numbers in by_topic(partitions).items()
+            ]
+        )
+        self._records.append(encode(ShareGroupStatePartitionMetadataKey(group_id=self.group_id), value))
+
+    def tombstones(self) -> list[KeyAndValue]:
+        """Return the tombstones that delete all records of a group without members."""
+        keys = (
+            ShareGroupTargetAssignmentMetadataKey,
+            ShareGroupStatePartitionMetadataKey,
+            ShareGroupMetadataKey,
+        )
+        return [encode(key(group_id=self.group_id), None) for key in keys]
+
+    # -- the journal
+
+    def finish(self) -> None:
+        """End a step: put the records of all its changes into `writes`."""
+        if self._records:
+            records, self._records = self._records, []
+            self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
+
+    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
+        if self._stored.end(number, records, error):
+            self._forget()
+            for raw, value in self._stored:
+                key = decode_key(raw, OFFSETS_KEYS)
+                self._restore(key, decode_value(key, value))
+            self._resume(now)
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts."""
+        self._stored.put(encode_key(key), encode_value(value))
+        self._restore(key, value)
+
+    def _restore(self, key: Key, value: Any) -> None:
+        match key:
+            case ShareGroupMetadataKey():
+                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+            case ShareGroupMemberMetadataKey():
+                self.members[key.member_id] = with_metadata(self._member(key.member_id), value)
+            case ShareGroupCurrentMemberAssignmentKey():
+                self.members[key.member_id] = with_current(self._member(key.member_id), value)
+            case ShareGroupTargetAssignmentMetadataKey():
+                self.assignment_epoch, self.assignment_timestamp = value.assignment_epoch, value.assignment_timestamp
+            case ShareGroupTargetAssignmentMemberKey():
+                self.targets[key.member_id] = target_of(value)
+            case ShareGroupStatePartitionMetadataKey():
+                self.names = {topic.topic_id: topic.topic_name for topic in value.initialized_topics}
+                self.initialized = frozenset(
+                    PartitionId(topic.topic_id, number)
+                    for topic in value.initialized_topics
+                    for number in topic.partitions
+                )
+
+    def _member(self, member_id: str) -> ShareMember:
+        return self.members.get(member_id) or ShareMember(member_id)

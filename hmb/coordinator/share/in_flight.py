@@ -1,0 +1,335 @@
+"""The records in flight of one share-partition: which records a share group has delivered, and to which member.
+
+A *share-partition* is one partition that one share group reads. Two offsets limit its records in flight:
+    share-partition start offset   the first record whose delivery is not complete
+    next offset                    the first record that the group has never acquired
+
+Records below the start offset are finished. The group delivers records from the next offset on later. Between the two
+offsets, each record has a delivery state (states.py) and a delivery count. Neighbouring records often have the same
+state, so the object stores *runs* of records and not single records:
+
+    offset     100 ......... 104   105 ......... 109   110 ......... 119   120
+               Acknowledged  x1    Available     x1    Acquired by B x1    next offset
+
+For example, member A has acquired the records 100 to 109. It accepts 100 to 104 and releases the others. The
+share-partition start offset moves to 105, because the delivery of all records below 105 is complete. The next member
+that fetches receives the records from 105 on, and their delivery count becomes 2.
+
+This class is a state machine without threads, clocks and disks. `now` is a time in ms from a clock that never jumps.
+
+Invariants:
+- The runs are sorted, and together they cover each offset from `start_offset` to `next_offset` - 1 exactly once.
+- The first run is not in a final state.
+- A run has a member and a deadline exactly if its state is Acquired.
+
+Source: KIP-932; Kafka's `SharePartition`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from hmb.coordinator.share.acknowledgement import Acknowledgement
+from hmb.coordinator.share.states import DELIVERY_STATES, DeliveryEvent, DeliveryState
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+_E = DeliveryEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring records with the same delivery state, from `first` to `last` (inclusive)."""
+
+    first: int
+    last: int
+    state: DeliveryState
+    delivery_count: int = 0
+    member: str = ""
+    deadline: int = 0  # the time (ms) at which the acquisition lock times out
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    def continues(self, other: Run) -> bool:
+        """Return whether `other`, the next run, has the same state, so that both can be one run."""
+        return replace(other, first=self.first, last=self.last) == self
+
+
+class StateBatch(NamedTuple):
+    """Neighbouring records with the same stored state, as in `__share_group_state`."""
+
+    first: int
+    last: int
+    state: DeliveryState
+    delivery_count: int
+
+
+class Update(NamedTuple):
+    """A change of the records in flight that must be stored.
+
+    `complete_count` is the number of records at or above the start offset whose delivery is complete.
+    """
+
+    start_offset: int
+    complete_count: int
+    batches: Sequence[StateBatch]
+
+
+class AcquireLimits(NamedTuple):
+    """How many records a member may acquire, and for how long (ms).
+
+    `locks` is the greatest number of records in flight. If `is_strict` is false, the member gets whole record batches,
+    and therefore sometimes more than `records` records.
+    """
+
+    records: int
+    locks: int
+    lock_duration: int
+    is_strict: bool = False
+
+
+class InFlightRecords:
+    """The records in flight of one share-partition."""
+
+    def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
+        """Restore the records in flight from the stored state. Records that are not stored are Available again."""
+        self.start_offset = self.next_offset = start_offset
+        self._runs: list[Run] = []
+        self._changed: list[tuple[int, int]] = []  # ranges (first, last) that are not stored yet
+        self._stored_start = start_offset
+        for batch in sorted(stored):
+            if batch.first > self.next_offset:
+                self._append(batch.first - 1, DeliveryState.AVAILABLE, 0)
+            self._append(batch.last, batch.state, batch.delivery_count)
+        self._advance()
+
+    def _append(self, last: int, state: DeliveryState, count: int) -> None:
+        if last >= self.next_offset:
+            self._runs.append(Run(self.next_offset, last, state, count))
+            self.next_offset = last + 1
+
+    # -- questions
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def first_available(self) -> int:
+        """The offset of the first record that a member can acquire. It is `next_offset` if no run is Available."""
+        return next((run.first for run in self._runs if run.state is DeliveryState.AVAILABLE), self.next_offset)
+
+    def can_acquire(self, locks: int) -> bool:
+        """Return whether a member may acquire records, if at most `locks` records may be in flight."""
+        return self.first_available < self.next_offset or self.next_offset - self.start_offset < locks
+
+    @property
+    def next_deadline(self) -> int | None:
+        """The time (ms) at which the first acquisition lock times out, or None if no record is Acquired."""
+        return min((run.deadline for run in self._runs if run.member), default=None)
+
+    @property
+    def complete_count(self) -> int:
+        """The number of records at or above the start offset whose delivery is complete."""
+        return sum(run.size for run in self._runs if run.state.is_final)
+
+    # -- acquire
+
+    def acquire(
+        self, member: str, batches: Sequence[range], limits: AcquireLimits, now: int, aborted: Sequence[range] = ()
+    ) -> list[Run]:
+        """Acquire records for a member, and return them.
+
+        `batches` contains the offsets of record batches, which were read from `first_available` on. The records at the
+        offsets in `aborted` belong to aborted transactions, so the group must not deliver them.
+        """
+        self._archive_gap(batches[0].start)
+        for skipped in aborted:
+            self._append(skipped.stop - 1, DeliveryState.AVAILABLE, 0)
+            self.archive(skipped.start, skipped.stop - 1)
+        acquired: list[Run] = []
+        left, deadline = limits.records, now + limits.lock_duration
+        end = batches[-1].stop - 1
+        for run in [run for run in self._runs if run.state is DeliveryState.AVAILABLE and run.first <= end]:
+            if left <= 0:
+                return acquired
+            last = min(run.last, end, run.first + left - 1 if limits.is_strict else end)
+            acquired += self._change(run.first, last, partial(_acquired, member=member, deadline=deadline))
+            left -= last - run.first + 1
+        room = min(left, limits.locks - (self.next_offset - self.start_offset))
+        if room > 0 and end >= self.next_offset:
+            first, last = self.next_offset, min(end, self.next_offset + room - 1)
+            if not limits.is_strict:
+                last = next(batch.stop - 1 for batch in batches if batch.stop > last)
+            self._append(last, DeliveryState.AVAILABLE, 0)
+            acquired += self._change(first, last, partial(_acquired, member=member, deadline=deadline))
+        return acquired
+
+    def _archive_gap(self, first: int) -> None:
+        """Archive the Available records below `first`, the first offset that the log still contains."""
+        gap_start = self.first_available
+        if first > self.next_offset:
+            self._append(first - 1, DeliveryState.AVAILABLE, 0)
+        if first > gap_start:
+            self.archive(gap_start, first - 1)
+
+    def archive(self, first: int, last: int) -> None:
+        """Archive records that the group must not deliver: offsets without records, or of an aborted transaction."""
+        self._store_changes(first, last, partial(_archived, event=_E.GAP))
+        self._advance()
+
+    # -- acknowledge
+
+    def acknowledge(
+        self, member: str, batches: Sequence[Acknowledgement], *, limit: int, lock_duration: int, now: int
+    ) -> None:
+        """Acknowledge records that the member has acquired. `limit` is the greatest delivery count of a record.
+
+        If this method raises INVALID_RECORD_STATE or INVALID_REQUEST, it has changed nothing.
+        """
+        current = [batch for batch in batches if batch.last >= self.start_offset]
+        for batch in current:
+            self._check_acquired(member, batch)
+        for first, last, event in chain.from_iterable(batch.events() for batch in current):
+            if event is _E.RENEW:
+                self._change(first, last, partial(_after, event=event, member=member, deadline=now + lock_duration))
+            elif event is _E.RELEASE:
+                self._store_changes(first, last, partial(_released, event=event, limit=limit))
+            else:
+                self._store_changes(first, last, partial(_after, event=event))
+        self._advance()
+
+    def _check_acquired(self, member: str, batch: Acknowledgement) -> None:
+        if batch.last >= self.next_offset:
+            why = f"offset {batch.last} cannot be acknowledged: the group has not acquired it"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+        for run in self._overlapping(max(batch.first, self.start_offset), batch.last):
+            if run.member != member:
+                why = f"the records {run.first} to {run.last} are {run.state.label}, and not acquired by this member"
+                raise KafkaError(ErrorCode.INVALID_RECORD_STATE, why)
+
+    # -- release
+
+    def release(self, member: str, limit: int) -> None:
+        """Release all records of a member whose share session ends. `limit` is the greatest delivery count."""
+        for run in [run for run in self._runs if run.member == member]:
+            self._store_changes(run.first, run.last, partial(_released, event=_E.RELEASE, limit=limit))
+        self._advance()
+
+    def time_out(self, now: int, limit: int) -> None:
+        """Release the records whose acquisition locks have timed out. `limit` is the greatest delivery count."""
+        for run in [run for run in self._runs if run.member and run.deadline <= now]:
+            self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))
+        self._advance()
+
+    def move_start(self, log_start_offset: int) -> None:
+        """Archive the records below the log start offset, because the log has deleted them."""
+        if log_start_offset <= self.start_offset:
+            return
+        if log_start_offset > self.next_offset:
+            self._append(log_start_offset - 1, DeliveryState.AVAILABLE, 0)
+        self._store_changes(self.start_offset, log_start_offset - 1, partial(_archived, event=_E.DELETE))
+        self._advance()
+
+    # -- changes
+
+    def take_update(self) -> Update | None:
+        """Return the changes after the last call that must be stored, or None if nothing must be stored."""
+        if not self._changed and self._stored_start == self.start_offset:
+            return None
+        batches: list[StateBatch] = []
+        for first, last in sorted(self._changed):
+            for run in self._overlapping(max(first, self.start_offset), last):
+                if run.state is not DeliveryState.ACQUIRED:
+                    cut = StateBatch(max(run.first, first), min(run.last, last), run.state, run.delivery_count)
+                    batches.append(cut)
+        self._changed.clear()
+        self._stored_start = self.start_offset
+        return Update(self.start_offset, self.complete_count, joined(batches))
+
+    def _store_changes(self, first: int, last: int, change: Callable[[Run], Run]) -> None:
+        self._change(first, last, change)
+        self._changed.append((first, last))
+
+    def _change(self, first: int, last: int, change: Callable[[Run], Run]) -> list[Run]:
+        """Change the records from `first` to `last`, and return their new runs."""
+        first = max(first, self.start_offset)
+        if last < first:
+            return []
+        low, high = self._split(first), self._split(last + 1)
+        changed = _merged(map(change, self._runs[low:high]))
+        self._runs[low:high] = changed
+        before, after = max(0, low - 1), low + len(changed) + 1
+        self._runs[before:after] = _merged(self._runs[before:after])
+        return changed
+
+    def _split(self, offset: int) -> int:
+        """Make sure that a run begins at `offset`, and return the position of this run in the list."""
+        position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
+        run = self._runs[position] if position >= 0 else None
+        if run is None or offset > run.last:
+            return position + 1
+        if run.first == offset:
+            return position
+        self._runs[position : position + 1] = [replace(run, last=offset - 1), replace(run, first=offset)]
+        return position + 1
+
+    def _overlapping(self, first: int, last: int) -> Iterator[Run]:
+        position = max(0, bisect_right(self._runs, first, key=lambda run: run.first) - 1)
+        while position < len(self._runs) and self._runs[position].first <= last:
+            if self._runs[position].last >= first:
+                yield self._runs[position]
+            position += 1
+
+    def _advance(self) -> None:
+        """Move the start offset to the first record whose delivery is not complete."""
+        complete = 0
+        while complete < len(self._runs) and self._runs[complete].state.is_final:
+            complete += 1
+        del self._runs[:complete]
+        self.start_offset = self._runs[0].first if self._runs else self.next_offset
+
+
+def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
+    """Return the run after an event. A negative `delivery_count` means that the count does not change."""
+    count = run.delivery_count if delivery_count < 0 else delivery_count
+    return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)
+
+
+def _acquired(run: Run, member: str, deadline: int) -> Run:
+    return _after(run, _E.ACQUIRE, delivery_count=run.delivery_count + 1, member=member, deadline=deadline)
+
+
+def _released(run: Run, event: DeliveryEvent, limit: int) -> Run:
+    return _after(run, _E.REACH_LIMIT if run.delivery_count >= limit else event)
+
+
+def _archived(run: Run, event: DeliveryEvent) -> Run:
+    return run if run.state.is_final else _after(run, event)
+
+
+def _merged(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs. Neighbours with the same state become one run."""
+    merged: list[Run] = []
+    for run in runs:
+        if merged and merged[-1].continues(run):
+            merged[-1] = replace(merged[-1], last=run.last)
+        else:
+            merged.append(run)
+    return merged
+
+
+def joined(batches: Iterable[StateBatch]) -> list[StateBatch]:
+    """Return the batches. Neighbours with the same state and delivery count become one batch."""
+    together: list[StateBatch] = []
+    for batch in batches:
+        if together and together[-1].last + 1 == batch.first and together[-1][2:] == batch[2:]:
+            together[-1] = together[-1]._replace(last=batch.last)
+        else:
+            together.append(batch)
+    return together

@@ -1,0 +1,136 @@
+"""One member of a share group, and the records that store it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.journal.records import KeyAndValue
+from hmb.coordinator.modern.records import by_topic, encode
+from hmb.coordinator.share.group_records import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+)
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+CurrentPartitions = ShareGroupCurrentMemberAssignmentValue.TopicPartitions
+TargetPartitions = ShareGroupTargetAssignmentMemberValue.TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMember:
+    """The state of one member. The object never changes: a change of the member creates a new object."""
+
+    member_id: str
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topics: frozenset[str] = frozenset()
+    epoch: int = 0
+    previous_epoch: int = 0
+    assigned: frozenset[PartitionId] = frozenset()
+
+    def updated(self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str) -> ShareMember:
+        """Return a copy of the member with the values of a heartbeat. A null field of the request changes nothing."""
+        names = request.subscribed_topic_names
+        return replace(
+            self,
+            rack_id=self.rack_id if request.rack_id is None else request.rack_id,
+            client_id=client_id,
+            client_host=client_host,
+            topics=self.topics if names is None else frozenset(names),
+        )
+
+    def check_epoch(self, epoch: int) -> None:
+        """Check the epoch of a heartbeat. Raises FENCED_MEMBER_EPOCH.
+
+        Accepts 0, the current epoch, and the previous epoch of a member that has not received the last response.
+        """
+        if epoch in (0, self.epoch, self.previous_epoch):
+            return
+        relation = "greater" if epoch > self.epoch else "smaller"
+        raise KafkaError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The share group member has a {relation} member epoch ({epoch}) than the one known by the group "
+            f"coordinator ({self.epoch}). The member must abandon all its partitions and rejoin.",
+        )
+
+    def moved(self, epoch: int, assigned: frozenset[PartitionId]) -> ShareMember:
+        """Return the member with a new epoch and a new assignment."""
+        return replace(self, epoch=epoch, previous_epoch=self.epoch, assigned=assigned)
+
+
+def member_record(group_id: str, member: ShareMember) -> KeyAndValue:
+    """Return the record that contains the subscription of a member."""
+    value = ShareGroupMemberMetadataValue(
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topics),
+    )
+    return encode(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+
+
+def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> ShareMember:
+    """Return a copy of the member with the subscription from a record."""
+    return replace(
+        member,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topics=frozenset(value.subscribed_topic_names),
+    )
+
+
+def current_record(group_id: str, member: ShareMember) -> KeyAndValue:
+    """Return the record that contains the epoch and the assignment of a member."""
+    value = ShareGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        assigned_partitions=[
+            CurrentPartitions(topic_id=topic, partitions=numbers)
+            for topic, numbers in by_topic(member.assigned).items()
+        ],
+    )
+    return encode(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+
+
+def with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
+    """Return a copy of the member with the epoch and the assignment from a record."""
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        assigned=frozenset(
+            PartitionId(topic.topic_id, number) for topic in value.assigned_partitions for number in topic.partitions
+        ),
+    )
+
+
+def target_record(group_id: str, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue:
+    """Return the record that contains the target assignment of a member."""
+    partitions = [TargetPartitions(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(target).items()]
+    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=partitions)
+    return encode(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+
+
+def target_of(value: ShareGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
+    """Return the partitions that a record of a target assignment contains."""
+    return frozenset(
+        PartitionId(topic.topic_id, number) for topic in value.topic_partitions for number in topic.partitions
+    )
+
+
+def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
+    """Return the tombstones that delete the records of a member."""
+    named = {"group_id": group_id, "member_id": member_id}
+    return [
+        encode(ShareGroupCurrentMemberAssignmentKey(**named), None),
+        encode(ShareGroupTargetAssignmentMemberKey(**named), None),
+        encode(ShareGroupMemberMetadataKey(**named), None),
+    ]

@@ -1,0 +1,235 @@
+"""The share-partitions that this broker leads, shared by the threads of many connections.
+
+A `SharePartition` protects its records in flight (in_flight.py) with a lock. It stores each change with the share
+coordinator (coordinator.py), and the timer wakes it when an acquisition lock times out. A member that waits for records
+has a watcher in `watchers`, and the share-partition wakes it when records become Available again.
+
+A method whose name begins with `begin_` adds the change to the journal's queue and returns at once. The caller then
+releases no lock and calls `finish`, which waits for the disk. Acknowledgements for several partitions can so share one
+sync.
+
+For example, member A acknowledges the records 100 to 104 of orders-0. The thread of its connection takes the lock,
+changes the run of these records to Acknowledged, adds one record to the journal's queue, and releases the lock. Member
+B can now acquire other records, while A's thread waits for the disk.
+
+If a change cannot be stored, the share-partition is discarded. The next request loads it again from the stored state,
+in which all records that were Acquired are Available. A record can then be delivered once more, but none is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from hmb.coordinator.group_timer import GroupTimer
+from hmb.coordinator.journal.partition import QueuedRecords
+from hmb.coordinator.share.acknowledgement import Acknowledgement
+from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
+from hmb.coordinator.share.in_flight import AcquireLimits, InFlightRecords, Run, Update
+from hmb.coordinator.share.settings import ShareGroupSettings
+from hmb.coordinator.share.share_state import ShareState
+from hmb.coordinator.share.state_records import NO_START_OFFSET
+from hmb.protocol.errors import KafkaError
+from hmb.storage.clock import monotonic_ms
+from hmb.storage.log import Log
+from hmb.storage.watchers import Watchers
+
+LOGGER = logging.getLogger(__name__)
+
+
+class ReadBatches(Protocol):
+    """The record batches that a fetch has read from a log.
+
+    `offsets` contains the offsets of each batch. `aborted` contains the offsets of aborted transactions, which a group
+    that reads committed records must not deliver.
+    """
+
+    @property
+    def offsets(self) -> Sequence[range]: ...
+
+    @property
+    def aborted(self) -> Sequence[range]: ...
+
+
+ReadT = TypeVar("ReadT", bound=ReadBatches)
+
+
+class Acquisition(NamedTuple):
+    """The most records that a member wants to acquire. If `is_strict` is false, it also gets the rest of a batch."""
+
+    member: str
+    records: int
+    is_strict: bool
+
+
+class SharePartition:
+    """One share-partition. Thread-safe.
+
+    - `watchers` contains the members that wait for records of this share-partition.
+    - The timer wakes the share-partition when the next acquisition lock times out, or earlier. `due` is this time.
+    """
+
+    def __init__(
+        self,
+        id: SharePartitionId,
+        log: Log,
+        state: ShareState,
+        coordinator: ShareCoordinator,
+        settings: Callable[[], ShareGroupSettings],
+        timer: GroupTimer,
+        clock: Callable[[], int],
+    ) -> None:
+        self.id, self.log = id, log
+        self.state_epoch = state.state_epoch
+        self.watchers = Watchers()
+        self.due: int | None = None
+        self.is_stale = False  # whether a change could not be stored, so that the state must be loaded again
+        self._coordinator = coordinator
+        self._settings = settings
+        self._timer = timer
+        self._clock = clock
+        # This lock guards the records in flight. A thread that holds it may take the locks of the log, of the share
+        # coordinator and of the timer. A thread releases this lock before it waits for the disk.
+        self.lock = threading.Lock()
+        self._records = InFlightRecords(state.start_offset, state.batches)
+
+    def begin_acquire(
+        self, wanted: Acquisition, read: Callable[[int], ReadT | None]
+    ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
+        """Acquire records for a member.
+
+        `read` receives the offset of the first record that a member can acquire, and returns the batches from there on,
+        or None. Return the acquired runs, the result of `read`, and the change that the caller must finish.
+        """
+        settings, now = self._settings(), self._clock()
+        limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
+        with self.lock:
+            self._records.time_out(now, settings.delivery_limit)
+            self._records.move_start(self.log.log_start_offset)
+            found = None
+            acquired: list[Run] = []
+            if self._records.can_acquire(settings.max_locks):
+                found = read(self._records.first_available)
+            if found is not None:
+                acquired = self._records.acquire(wanted.member, found.offsets, limits, now, found.aborted)
+            return acquired, found, self._enqueue()
+
+    def begin_acknowledge(self, member: str, batches: Sequence[Acknowledgement]) -> QueuedRecords | None:
+        """Acknowledge records that a member has acquired. Raises INVALID_RECORD_STATE, INVALID_REQUEST."""
+        settings, now = self._settings(), self._clock()
+        with self.lock:
+            self._records.time_out(now, settings.delivery_limit)
+            try:
+                self._records.acknowledge(
+                    member, batches, limit=settings.delivery_limit, lock_duration=settings.lock_duration, now=now
+                )
+            finally:
+                queued = self._enqueue()
+        self.watchers.wake_all()
+        return queued
+
+    def begin_release(self, member: str) -> QueuedRecords | None:
+        """Release all records of a member whose share session ends."""
+        with self.lock:
+            self._records.release(member, self._settings().delivery_limit)
+            queued = self._enqueue()
+        self.watchers.wake_all()
+        return queued
+
+    def finish(self, queued: QueuedRecords | None) -> None:
+        """Wait until a change is on disk. Raises KafkaError, and then the share-partition is stale."""
+        if queued is not None:
+            try:
+                self._coordinator.finish(self.id, queued)
+            except KafkaError:
+                self.is_stale = True
+                raise
+
+    def wake(self) -> None:
+        """Release the records whose acquisition locks have timed out. The timer calls this method."""
+        with self.lock:
+            self._records.time_out(self._clock(), self._settings().delivery_limit)
+            queued = self._enqueue()
+        self.watchers.wake_all()
+        self.finish(queued)
+
+    def runs(self) -> list[Run]:
+        """Return the records in flight, for the monitoring of the broker."""
+        with self.lock:
+            return list(self._records)
+
+    def _enqueue(self) -> QueuedRecords | None:
+        """Add the changes to the journal's queue, and schedule the next wake-up. The caller must hold the lock."""
+        self._timer.schedule(self, self._records.next_deadline)
+        update = self._records.take_update()
+        if update is None or self.is_stale:
+            return None
+        try:
+            return self._coordinator.begin_write(self.id, self.state_epoch, self.log.leader_epoch, update)
+        except KafkaError:
+            self.is_stale = True
+            raise
+
+
+class SharePartitions:
+    """All share-partitions that members read. Thread-safe."""
+
+    def __init__(
+        self,
+        coordinator: ShareCoordinator,
+        settings: Callable[[str], ShareGroupSettings],
+        first_offset: Callable[[Log, str], int],
+        timer: GroupTimer,
+        clock: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        """Create an empty table.
+
+        `settings` returns the settings of a group. `first_offset` returns the offset at which a group begins to read a
+        log, for a value of the setting `share.auto.offset.reset`.
+        """
+        self._coordinator = coordinator
+        self._settings = settings
+        self._first_offset = first_offset
+        self._timer = timer
+        self._clock = clock
+        # This lock guards `_partitions`. A thread that holds it may take the lock of the share coordinator, and waits
+        # for the disk only when a group reads a partition for the first time.
+        self._lock = threading.Lock()
+        self._partitions: dict[SharePartitionId, SharePartition] = {}
+
+    def get(self, id: SharePartitionId, log: Log) -> SharePartition:
+        """Return a share-partition, and load its state if necessary. Raises KafkaError."""
+        known = self._partitions.get(id)
+        if known is not None and not known.is_stale and known.log is log:
+            return known
+        with self._lock:
+            known = self._partitions.get(id)
+            if known is None or known.is_stale or known.log is not log:
+                self._partitions[id] = known = self._load(id, log)
+            return known
+
+    def _load(self, id: SharePartitionId, log: Log) -> SharePartition:
+        state = self._coordinator.read(id, log.leader_epoch)
+        if state.start_offset == NO_START_OFFSET:
+            # The start offset is stored at once. Otherwise a restart of the broker could choose another offset.
+            start = self._first_offset(log, self._settings(id.group_id).offset_reset)
+            update = Update(start, 0, ())
+            self._coordinator.finish(id, self._coordinator.begin_write(id, state.state_epoch, log.leader_epoch, update))
+            state = self._coordinator.read(id, log.leader_epoch)
+        return SharePartition(
+            id, log, state, self._coordinator, lambda: self._settings(id.group_id), self._timer, self._clock
+        )
+
+    def find(self, id: SharePartitionId) -> SharePartition | None:
+        """Return a share-partition if it is loaded."""
+        return self._partitions.get(id)
+
+    def discard(self, ids: Iterable[SharePartitionId]) -> None:
+        """Remove share-partitions whose stored state is about to change or to be deleted."""
+        with self._lock:
+            for id in ids:
+                if (gone := self._partitions.pop(id, None)) is not None:
+                    gone.is_stale = True
+                    gone.watchers.wake_all()

@@ -1,0 +1,29 @@
+"""The settings of one share group, which the broker reads at each request of a member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"  # values of `share.auto.offset.reset`
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupSettings:
+    """The values of a group's settings whose names begin with `share.`. Times are in ms.
+
+    - `lock_duration`: how long a member holds an acquisition lock.
+    - `delivery_limit`: the greatest delivery count of a record. After this delivery, the record is archived.
+    - `max_locks`: the greatest number of records in flight of one share-partition.
+    - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.
+    """
+
+    session_timeout: int
+    heartbeat_interval: int
+    assignment_interval: int
+    max_size: int
+    lock_duration: int
+    delivery_limit: int
+    max_locks: int
+    offset_reset: str
+    reads_committed: bool
+    allows_renew: bool

@@ -1,0 +1,98 @@
+"""ShareFetch (78): acquire records of a share group, and acknowledge records that were acquired before (KIP-932).
+
+The broker chooses the records. The response contains whole record batches, and the list `acquired_records`. Only the
+records in this list are acquired for the member. The member has to ignore all other records in the batches.
+
+The member lists its partitions in a share session. The first request of the session has the epoch 0 and names all
+partitions. A later request names only new partitions, and partitions with acknowledgements.
+"""
+
+from uuid import UUID
+
+from hmb.protocol import fields as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import INT32_MAX
+from hmb.protocol.primitives import RecordsInFile
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class ShareFetchRequest(Request, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
+    """The partitions from which a member wants records, and acknowledgements of records.
+
+    Version 1 adds the greatest number of records. Version 2 adds the acquire mode (KIP-1206) and acknowledgements of
+    the type Renew (KIP-1222). Kafka 4.0 had version 0 for early access, with a limit of bytes for each partition.
+    """
+
+    class FetchTopic(Struct):
+        class FetchPartition(Struct):
+            class AcknowledgementBatch(Struct):
+                first_offset:      int       = t.int64()
+                last_offset:       int       = t.int64()
+                acknowledge_types: list[int] = t.array(t.int8)
+
+            partition_index:         int                        = t.int32()
+            partition_max_bytes:     int                        = t.int32("0")
+            acknowledgement_batches: list[AcknowledgementBatch] = t.array(AcknowledgementBatch)
+
+        topic_id:   UUID                 = t.uuid()
+        partitions: list[FetchPartition] = t.array(FetchPartition)
+
+    class ForgottenTopic(Struct):
+        topic_id:   UUID      = t.uuid()
+        partitions: list[int] = t.array(t.int32)
+
+    group_id:              str | None           = t.string(nullable="0+", default=None)
+    member_id:             str | None           = t.string(nullable="0+")
+    share_session_epoch:   int                  = t.int32()
+    max_wait_ms:           int                  = t.int32()
+    min_bytes:             int                  = t.int32()
+    max_bytes:             int                  = t.int32(default=INT32_MAX)
+    max_records:           int                  = t.int32("1+")
+    batch_size:            int                  = t.int32("1+")
+    share_acquire_mode:    int                  = t.int8("2+", ignorable=True)
+    is_renew_ack:          bool                 = t.boolean("2+")
+    topics:                list[FetchTopic]     = t.array(FetchTopic)
+    forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic)
+
+
+class ShareFetchResponse(Response, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
+    """The records of each partition, and which of them are acquired.
+
+    Version 1 adds the duration of the acquisition lock. Version 2 has the same layout as version 1.
+    """
+
+    class ShareFetchableTopicResponse(Struct):
+        class PartitionData(Struct):
+            class LeaderIdAndEpoch(Struct):
+                leader_id:    int = t.int32()
+                leader_epoch: int = t.int32()
+
+            class AcquiredRecords(Struct):
+                first_offset:   int = t.int64()
+                last_offset:    int = t.int64()
+                delivery_count: int = t.int16()
+
+            partition_index:           int                   = t.int32()
+            error_code:                int                   = t.int16()
+            error_message:             str | None            = t.string(nullable="0+", default=None)
+            acknowledge_error_code:    int                   = t.int16()
+            acknowledge_error_message: str | None            = t.string(nullable="0+", default=None)
+            current_leader:            LeaderIdAndEpoch      = t.struct(LeaderIdAndEpoch)
+            records:  memoryview | RecordsInFile | None = t.records(nullable="0")
+            acquired_records:          list[AcquiredRecords] = t.array(AcquiredRecords)
+
+        topic_id:   UUID                = t.uuid()
+        partitions: list[PartitionData] = t.array(PartitionData)
+
+    class NodeEndpoint(Struct):
+        node_id: int        = t.int32()
+        host:    str        = t.string()
+        port:    int        = t.int32()
+        rack:    str | None = t.string(nullable="0+", default=None)
+
+    throttle_time_ms:            int                               = t.int32()
+    error_code:                  int                               = t.int16()
+    error_message:               str | None                        = t.string(nullable="0+", default=None)
+    acquisition_lock_timeout_ms: int                               = t.int32("1+")
+    responses:                   list[ShareFetchableTopicResponse] = t.array(ShareFetchableTopicResponse)
+    node_endpoints:              list[NodeEndpoint]                = t.array(NodeEndpoint)

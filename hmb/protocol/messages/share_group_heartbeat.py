@@ -1,0 +1,45 @@
+"""ShareGroupHeartbeat (76): join a share group, stay in it, or leave it (KIP-932).
+
+A share group is a queue: several of its members may read one partition, and each record goes to one of them. A member
+sends this request at regular intervals. The broker assigns the partitions. Unlike in a consumer group, a member takes
+over its new assignment at once, because no other member has to give up a partition first.
+"""
+
+from uuid import UUID
+
+from hmb.protocol import fields as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, versions="1", flexible="0+"):
+    """The topics that a member subscribes to.
+
+    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
+    field has not changed since the last heartbeat, the field may be null. Kafka 4.0 had version 0 for early access.
+    """
+
+    group_id:               str              = t.string()
+    member_id:              str              = t.string()
+    member_epoch:           int              = t.int32()
+    rack_id:                str | None       = t.string(nullable="0+", default=None)
+    subscribed_topic_names: list[str] | None = t.array(t.string, nullable="0+", default=None)
+
+
+class ShareGroupHeartbeatResponse(Response, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, versions="1", flexible="0+"):
+    """The member's epoch, and the member's assignment if the assignment has changed."""
+
+    class Assignment(Struct):
+        class TopicPartitions(Struct):
+            topic_id:   UUID      = t.uuid()
+            partitions: list[int] = t.array(t.int32)
+
+        topic_partitions: list[TopicPartitions] = t.array(TopicPartitions)
+
+    throttle_time_ms:      int               = t.int32()
+    error_code:            int               = t.int16()
+    error_message:         str | None        = t.string(nullable="0+", default=None)
+    member_id:             str | None        = t.string(nullable="0+", default=None)
+    member_epoch:          int               = t.int32()
+    heartbeat_interval_ms: int               = t.int32()
+    assignment:            Assignment | None = t.struct(Assignment, nullable="0+", default=None)
