@@ -188,6 +188,8 @@ if TYPE_CHECKING:
         NewTopic,
         Producer,
         SettingError,
+        ShareConsumer,
+        ShareRecord,
         SimpleConsumer,
         TopicPartition,
     )
@@ -217,6 +219,8 @@ __all__ = [
     "Producer",
     "RequestsMissing",
     "SettingError",
+    "ShareConsumer",
+    "ShareRecord",
     "SimpleConsumer",
     "TopicPartition",
 ]

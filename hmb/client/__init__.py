@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from hmb.client.producing.metrics import ProducerMetrics
     from hmb.client.producing.producer import Producer
     from hmb.client.settings import SettingError
+    from hmb.client.share.acknowledgements import ShareRecord
+    from hmb.client.share.consumer import ShareConsumer
     from hmb.protocol.errors import HmbError, KafkaError
     from hmb.protocol.topics import TopicPartition
 
@@ -84,6 +86,8 @@ __all__ = [
     "ProducerMetrics",
     "RecordMetadata",
     "SettingError",
+    "ShareConsumer",
+    "ShareRecord",
     "SimpleConsumer",
     "TopicPartition",
 ]
@@ -111,6 +115,8 @@ _MODULES = {
     "ProducerMetrics": "hmb.client.producing.metrics",
     "RecordMetadata": "hmb.client.producing.delivery",
     "SettingError": "hmb.client.settings",
+    "ShareConsumer": "hmb.client.share.consumer",
+    "ShareRecord": "hmb.client.share.acknowledgements",
     "SimpleConsumer": "hmb.client.consuming.simple_consumer",
     "TopicPartition": "hmb.protocol.topics",
 }

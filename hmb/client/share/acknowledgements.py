@@ -1,0 +1,71 @@
+"""The records that a share consumer has received from one partition, and the application's acknowledgements of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from hmb.protocol.enums import AcknowledgeType
+from hmb.records.record import Header, TimestampType
+
+
+class ShareRecord(NamedTuple):
+    """A record that a share consumer has acquired.
+
+    The fields are those of `ConsumerRecord`. `delivery_count` is 1 if the group has never delivered the record before.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: Any
+    value: Any
+    headers: tuple[Header, ...]
+    delivery_count: int
+
+
+class AcquiredOffsets:
+    """The acquired offsets of one partition.
+
+    - `waiting` contains the offsets of records that the application has received and not acknowledged.
+    - `chosen` contains the acknowledgements that were not sent yet.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: set[int] = set()
+        self.chosen: dict[int, AcknowledgeType] = {}
+
+    def choose(self, offset: int, type: AcknowledgeType) -> None:
+        """Store the acknowledgement of a record. Raises ValueError if the record is not acquired."""
+        if offset not in self.waiting:
+            raise ValueError(f"the record at offset {offset} is not acquired, or was acknowledged before")
+        self.waiting.discard(offset)
+        self.chosen[offset] = type
+
+    def choose_all(self, type: AcknowledgeType) -> None:
+        """Acknowledge all records that the application has not acknowledged itself."""
+        self.chosen |= dict.fromkeys(self.waiting, type)
+        self.waiting.clear()
+
+    def take(self) -> list[tuple[int, int, list[int]]]:
+        """Remove the acknowledgements that were not sent yet, and return them.
+
+        Each item is `(first offset, last offset, types)`. If all offsets of an item have the same type, `types`
+        contains this type once.
+        """
+        chosen, self.chosen = self.chosen, {}
+        return ranges(chosen)
+
+
+def ranges(chosen: dict[int, AcknowledgeType]) -> list[tuple[int, int, list[int]]]:
+    """Return acknowledgements as ranges of offsets that follow each other."""
+    found = []
+    numbered: Iterable[tuple[int, int]] = enumerate(sorted(chosen))
+    for _, group in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
+        offsets = [offset for _, offset in group]
+        types = [int(chosen[offset]) for offset in offsets]
+        found.append((offsets[0], offsets[-1], types[:1] if len(set(types)) == 1 else types))
+    return found
