@@ -196,10 +196,9 @@ class BrokerServer:
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
-        groups = self._groups = _groups(topics, configs, self._clock)
-        transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
-        self._transactions = transactions
-        share = self._share = share_group_requests(topics, configs, groups, self._clock)
+        self._groups = groups = _groups(topics, configs, self._clock)
+        self._transactions = transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
+        self._share = share = share_group_requests(topics, configs, groups, self._clock)
         self._context = context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
@@ -217,9 +216,8 @@ class BrokerServer:
             requests=self._requests,
             events=self._logs.events,
         )
-        groups.start()
-        transactions.start()
-        share.coordinator.start()
+        for coordinator in (groups, transactions, share.coordinator):
+            coordinator.start()
         self._start_housekeeping(self._logs, groups, transactions, configs)
         server.start(context)
 

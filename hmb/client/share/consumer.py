@@ -31,7 +31,7 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.retries import RETRY_PAUSE, is_retriable
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import AssignedPartition, ShareMembership
-from hmb.client.share.session import ENDED, ShareSession, fetch_errors
+from hmb.client.share.session import ENDED, MemberSession, fetch_errors
 from hmb.protocol.enums import AcknowledgeType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -78,7 +78,7 @@ class ShareConsumer:
         self._retry_for = retry_for
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
         self._thread_check = SingleThreadCheck("the share consumer")
-        self._sessions: dict[Node, ShareSession] = {}
+        self._sessions: dict[Node, MemberSession] = {}
         self._names: dict[AssignedPartition, str] = {}
         self._ids: dict[TopicPartition, AssignedPartition] = {}
         self._membership = ShareMembership(self._cluster, group, topics)
@@ -141,10 +141,10 @@ class ShareConsumer:
                 raise next(iter(failed.values()))
         return records
 
-    def _session(self, node: Node) -> ShareSession:
+    def _session(self, node: Node) -> MemberSession:
         if node not in self._sessions:
             connection = self._cluster.connect(node)
-            self._sessions[node] = ShareSession(connection, self._group, self._membership.member_id)
+            self._sessions[node] = MemberSession(connection, self._group, self._membership.member_id)
         return self._sessions[node]
 
     def _leader(self, partition: AssignedPartition) -> Node | None:
@@ -184,7 +184,7 @@ class ShareConsumer:
             for error in session.renew(partition, record.offset).values():
                 raise error
 
-    def _find(self, record: ShareRecord) -> tuple[ShareSession, AssignedPartition]:
+    def _find(self, record: ShareRecord) -> tuple[MemberSession, AssignedPartition]:
         partition = self._ids.get(TopicPartition(record.topic, record.partition))
         for session in self._sessions.values():
             offsets = session.acquired.get(partition) if partition is not None else None

@@ -29,7 +29,7 @@ Errors = dict[AssignedPartition, KafkaError]
 ENDED = (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH)
 
 
-class ShareSession:
+class MemberSession:
     """One share session. `acquired` contains the offsets of each partition that the member has acquired."""
 
     def __init__(self, connection: Connection, group_id: str, member_id: str) -> None:

@@ -166,10 +166,10 @@ class ShareGroup:
             self.state.set_epoch(self.state.epoch + 1, found)
 
     def _assign_if_due(self, interval: int) -> None:
+        """Compute a new target, unless the last target is younger than `interval` ms. The first member never waits."""
         now = self._clock()
-        if self.state.assignment_epoch >= self.state.epoch or (
-            self.state.assignment_timestamp and now < self.state.assignment_timestamp + interval
-        ):
+        is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval
+        if self.state.assignment_epoch >= self.state.epoch or is_recent:
             return
         members = {
             member_id: frozenset(topic.id for topic in self._existing(member.topics))
