@@ -182,8 +182,7 @@ class BrokerServer:
     def _open(self, server: Server) -> None:
         if self._data_dir is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
-        directory = self._data_dir or self._temporary
-        assert directory is not None
+        assert (directory := self._data_dir or self._temporary) is not None
         self._logs = LogManager(
             directory,
             node_id=self._config.broker_id,
