@@ -180,9 +180,9 @@ class BrokerServer:
         return self
 
     def _open(self, server: Server) -> None:
-        if self._data_dir is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
-        assert (directory := self._data_dir or self._temporary) is not None
+        directory = self._data_dir
+        if directory is None:
+            directory = self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         self._logs = LogManager(
             directory,
             node_id=self._config.broker_id,
