@@ -188,8 +188,8 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0 of ListOffsets, NOT_FOUND means that every segment was changed after the time. The result is then
-        # the first offset of the log.
+        # In version 0 of ListOffsets, NOT_FOUND means that every segment was changed after the requested time. The
+        # result is then the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

@@ -58,10 +58,10 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Kafka has several names for one time setting, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of these names, the name in the finest unit applies: ms before minutes, and
-# minutes before hours. TIMES maps each other name to the name in ms, and to the length of its own unit in ms. In TIMES,
-# hours come before minutes, because the broker reads the names in this order, and the last value applies.
+# A time setting of Kafka can have several names, in different units: log.retention.hours, log.retention.minutes and
+# log.retention.ms. If a user sets several of these names, ms applies before minutes, and minutes before hours. TIMES
+# maps the other names of a setting to its name in ms, and to the length of the other unit in ms. Hours come before
+# minutes in TIMES: the broker reads the names in this order, and the last value applies.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),

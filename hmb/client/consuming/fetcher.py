@@ -269,9 +269,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # If the response contains intact batches before the damaged batch, the fetcher first returns the intact
-            # batches, without an error. The next request begins at the damaged batch, and then the fetcher raises the
-            # error.
+            # Raise the error only if the damaged batch is the first batch. If intact batches come before it, the
+            # fetcher returns the intact batches first, and its next request begins at the damaged batch.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

@@ -102,7 +102,7 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         for topic in {partition.topic for partition in every}
     }
     # First assign the partitions of topics with few readers. The readers of these topics then get fewer partitions of
-    # other topics.
+    # other topics, so that all members have nearly the same number of partitions.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))

@@ -251,7 +251,7 @@ class ClassicGroupMember:
         except ProtocolError as error:
             self._fail_unreadable(error)
             return
-        # A static member with a restarted client can be the leader. The coordinator still has the assignment of this
+        # A static member whose client has restarted can be the leader. The coordinator still has the assignment of this
         # generation, and sets `skip_assignment` (KIP-814). The leader must then not assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)

@@ -70,8 +70,8 @@ class GroupMembership:
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # This lock protects `_member` and `_is_closing`. A thread that changes one of these fields also notifies the
-        # waiting thread. A thread that holds this lock never acquires another lock.
+        # This lock protects `_member` and `_is_closing`. A thread that changes one of these fields also wakes the
+        # thread that waits for a change. A thread that holds this lock never acquires another lock.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False

@@ -107,7 +107,8 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # `Producer.flush` waits for batches in queues. Remove the batch only after its callbacks have returned.
+        # `Producer.flush` waits only for batches that are in a queue, and must also wait for their callbacks. So remove
+        # the batch only after its callbacks have returned.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -147,8 +148,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # Give up all batches of this queue whose delivery timeout is over. One more attempt for each of these
-            # batches could take as long as a whole request timeout.
+            # Give up all batches of this queue whose delivery timeout is over, without another attempt. Another attempt
+            # for each of these batches could take as long as a whole request timeout.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

@@ -57,8 +57,8 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions that a client with version 1 of transactions may send. Newer versions of AddPartitionsToTxn and
-# TxnOffsetCommit belong to version 2 of transactions (KIP-890).
+# The newest versions of these four requests that a client with version 1 of transactions may send. Newer versions of
+# AddPartitionsToTxn and TxnOffsetCommit belong to version 2 of transactions (KIP-890).
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
@@ -89,8 +89,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock during a request to the coordinator. A thread that needs both locks takes `_asking`
-        # before `_lock`.
+        # A thread holds this lock during a request to the coordinator. A thread that needs `_asking` and `_lock` takes
+        # `_asking` first.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
