@@ -7,9 +7,12 @@ subcommand.
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from .shared.interruption import sigterm_as_ctrl_c
 
 COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "thesis": ("thesis.suite", "Repeat the thesis's two benchmarks, with two generations of Kafka."),
@@ -41,6 +44,11 @@ class BenchGroup(click.Group):
 
     The group lists all commands. It imports the module of a command only when the user runs that command.
     """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a benchmark. SIGTERM ends it as Ctrl-C does, so that it stops the brokers that it has started."""
+        with sigterm_as_ctrl_c():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

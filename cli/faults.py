@@ -106,7 +106,11 @@ def requests(address: str, token: str, clear: bool) -> None:
 
     The broker begins to record requests when this command is used for the first time.
     """
-    _print(_ask("DELETE" if clear else "GET", address, token, path="/requests"))
+    if clear:
+        _ask("DELETE", address, token, path="/requests")
+        click.echo("The broker has deleted the recorded requests.")
+    else:
+        _print(_ask("GET", address, token, path="/requests"))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ together.
 Nine more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
 classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log,
 `recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
-`coordinator/`, `shared_group.py` runs the steps of a group, and `classic/group.py` is the group of the classic
+`coordinator/`, `group_runner.py` runs the steps of a group, and `classic/group.py` is the group of the classic
 protocol. Under `client/producing/`, `accumulator.py` collects records into batches, and `completion.py` handles the
 result of a batch. Three subjects come after them: topics (`broker/topics/`), retention and compaction
 (`storage/cleanup/`, `storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support
@@ -112,33 +112,33 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
-3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
+3. `coordinator/group_runner.py` `GroupRunner.step` holds the group's lock during one step of its state machine
 4. `coordinator/classic/group.py` `ClassicGroup.join` selects the method for this kind of JoinGroup
 5. `coordinator/classic/group.py` `ClassicGroup._join_first` answers with a new member id and MEMBER_ID_REQUIRED
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
 7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
-8. `coordinator/shared_group.py` `SharedGroup.wake` runs when the deadline of this wait has passed
+8. `coordinator/group_runner.py` `GroupRunner.wake` runs when the deadline of this wait has passed
 9. `coordinator/classic/group.py` `ClassicGroup.tick` removes silent members, and then checks the rebalance
 10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that this deadline has passed
 11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
 12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
-13. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
+13. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 14. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
 15. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
 16. `coordinator/classic/group.py` `ClassicGroup.sync` checks that the member belongs to this generation
 17. `coordinator/classic/rebalance.py` `Rebalance.sync` keeps the request until the assignment is stored
 18. `coordinator/classic/rebalance.py` `Rebalance._store` queues a record that contains the assignment
-19. `coordinator/shared_group.py` `SharedGroup._store_records` runs at the end of the step, without the group's lock
+19. `coordinator/group_runner.py` `GroupRunner._store_records` runs at the end of the step, without the group's lock
 20. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
-22. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
+22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 The state machine of a group only queues responses and records. At the end of each step,
-`SharedGroup._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
+`GroupRunner._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
 journal. Three modules are between the steps. The state of the group, with these queues, is
 `coordinator/classic/state.py`. `coordinator/classic/members.py` elects the leader and selects the protocol.
 `coordinator/classic/initial_delay.py` sets the deadline of step 8. With the default settings, a new group waits 3 s for
-further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
+further members. The timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake`.
 
 Producer.send, a tour of at most 10 files:
 

@@ -21,10 +21,10 @@ from hmb.units import now_ms
 
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.output import plural, print_json, print_rows
-from ..shared.patience import patience_with
 from ..shared.streams import reader_has_left
 from ..shared.subjects import optional_groups_argument
 from ..shared.times import format_duration
+from ..shared.waiting_notice import notice_about
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
@@ -97,7 +97,7 @@ def describe(
     trend = Trend() if watch else None
     with client.unwatched_admin() as admin:
         for _ in _rounds(watch):
-            with patience_with(client.servers):
+            with notice_about(client.servers):
                 names = groups or [it.group_id for it in admin.list_groups()]
                 found = [_collect(admin, name, not (members or only_state), not no_times, trend) for name in names]
             if trend is not None:

@@ -24,8 +24,8 @@ import click
 
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
-from ..shared.patience import Patience
 from ..shared.streams import reader_has_left, write_out
+from ..shared.waiting_notice import WaitingNotice
 from .commits import GRACE, GroupCommits
 from .consume_options import ConsumeOptions, consume_options
 from .filters import record_filter
@@ -60,10 +60,10 @@ def command(**given: Any) -> None:
     progress = ReadProgress(keywords.get("until"), in_group="group" in keywords, answers_soon=answers_soon)
     servers = options.client.servers
     joining = f"group {keywords.get('group')} to assign partitions"
-    patience = Patience(
+    notice = WaitingNotice(
         lambda: joining if progress.is_joining else f"{servers} to answer, {RETRY_FOR:g} s at most", progress.state
     )
-    with patience, _consumer(options, keywords) as (consumer, commits):
+    with notice, _consumer(options, keywords) as (consumer, commits):
         _print_missing(options, consumer)
         _copy(consumer, write, options, progress, commits)
         missing = set(options.topics) - consumer.subscription
@@ -101,7 +101,7 @@ def writer(options: ConsumeOptions) -> Write:
 class ReadProgress:
     """Counts what the command has read and printed.
 
-    If the counts do not change for some seconds, the thread `Patience` prints that the command is still waiting.
+    If the counts do not change for some seconds, the thread `WaitingNotice` prints that the command is still waiting.
     """
 
     until: Until

@@ -25,7 +25,7 @@ from hmb.units import now_ms
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
 from ..shared.interruption import uninterrupted
-from ..shared.patience import Patience, patience_with
+from ..shared.waiting_notice import WaitingNotice, notice_about
 from .produce_input import RecordInput, with_progress
 from .produce_options import BY_KEY, ProduceOptions, produce_options
 from .tally import Chunk, Tally, with_position
@@ -67,8 +67,8 @@ def command(**given: Any) -> None:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
     try:
         limit = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
-        patience = Patience(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)
-        with patience, transaction or nullcontext():
+        notice = WaitingNotice(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)
+        with notice, transaction or nullcontext():
             _send_all(producer, topic, options, source, tally)
             _raise_error(tally, topic)
         if not tally.delivered:
@@ -150,7 +150,7 @@ def _check_servers(servers: str) -> None:
     from hmb.client import Cluster
 
     cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
-    with patience_with(servers):
+    with notice_about(servers):
         cluster.topics()
     cluster.close()
 

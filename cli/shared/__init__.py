@@ -21,7 +21,7 @@ Read in this order:
 8. `subjects`        the arguments that name topics, partitions or groups
 9. `completion`      names of topics and groups, which the Tab key completes
 10. `headings`       a `--help` that shows options under headings
-11. `patience`       the line that appears when a broker does not answer
+11. `waiting_notice` the line that appears when a broker does not answer
 12. `interruption`   a Ctrl-C that waits for the end of a step
 13. `streams`        closed standard streams, full disks, and pipes that nobody reads any more
 """

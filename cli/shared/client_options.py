@@ -27,8 +27,8 @@ from .errors import USAGE, CliError
 from .headings import OTHER, under
 from .output import json_option
 from .parameters import NewPath, servers
-from .patience import patience_with
 from .settings import read_settings, setting
+from .waiting_notice import notice_about
 
 if TYPE_CHECKING:
     from hmb.client import Admin
@@ -65,7 +65,7 @@ class ClientConfig:
         If the broker does not respond for some seconds, print a line on standard error: what the command is waiting
         for.
         """
-        with patience_with(self.servers), self.unwatched_admin() as admin:
+        with notice_about(self.servers), self.unwatched_admin() as admin:
             yield admin
 
     def unwatched_admin(self) -> Admin:

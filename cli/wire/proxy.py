@@ -45,13 +45,13 @@ class Link(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """The functions that the threads of the proxy call with frames and notes.
+    """The functions that the threads of the proxy call with each frame, and with the text of each other event.
 
     If one of these functions raises an error, the proxy ends.
     """
 
     on_frame: Callable[[Link, SeenFrame], None]
-    on_note: Callable[[Link | None, str], None]
+    on_event: Callable[[Link | None, str], None]
 
 
 class Proxy:
@@ -104,7 +104,7 @@ class Proxy:
         address = Address(*listener.getsockname()[:2])
         self._keep(listener)
         self._start(f"listener-{address.port}", lambda: self._accept(listener, servers))
-        self._observer.on_note(None, f"listening on {address} for {','.join(map(str, servers))}")
+        self._observer.on_event(None, f"listening on {address} for {','.join(map(str, servers))}")
         return address
 
     def _accept(self, listener: socket.socket, servers: Sequence[Address]) -> None:
@@ -154,19 +154,19 @@ class Proxy:
         try:
             broker = _connect(servers)
         except OSError as error:
-            self._observer.on_note(link, f"cannot connect to {link.broker}: {error.strerror or error}")
+            self._observer.on_event(link, f"cannot connect to {link.broker}: {error.strerror or error}")
             self._forget(client)
             return
         self._keep(broker)
         here = Address(*client.getsockname()[:2])
-        self._observer.on_note(link, f"opened by {link.client}, to {link.broker}")
+        self._observer.on_event(link, f"opened by {link.client}, to {link.broker}")
         open_requests = OpenRequests()
 
         def show(seen: SeenFrame) -> None:
             self._observer.on_frame(link, seen)
 
         def warn(text: str) -> None:
-            self._observer.on_note(link, text)
+            self._observer.on_event(link, text)
 
         def replacement(broker: Address, is_only: bool) -> Address:
             return self._address_of(broker, is_only, here)
@@ -181,7 +181,7 @@ class Proxy:
             self._forget(client)
             self._forget(broker)
             if not self._over.is_set():
-                self._observer.on_note(link, "closed")
+                self._observer.on_event(link, "closed")
 
     # Threads and sockets
 

@@ -14,7 +14,7 @@ A request for a group passes through these modules:
       | request
     groups.py                 finds the group in the table (offset_requests.py does this for offsets)
       |
-    shared_group.py           takes the group's lock, wakes waiting threads, writes records
+    group_runner.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
     classic/ or modern/       the state machine    journal/      the queue of the partition; many commits share one sync
       (uses no threads or disks)                          |
@@ -38,7 +38,7 @@ Words that have a special meaning in this package:
 Read the modules and folders of this package in this order:
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`
 - `group`               the interface that both kinds of groups share
-- `shared_group`        one group, shared by the threads of many connections
+- `group_runner`        runs the steps of one group for the threads of many connections
 - `group_table`         the table of all groups in memory
 - `groups`              handles the requests of members, and restores the groups from the journal
 - `offset_requests`     handles the requests for committed offsets

@@ -3,7 +3,7 @@
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
 kinds are state machines that use no threads, clocks or disks. A step is one change of a group. The step adds its
 effects to three lists: `responses` contains responses to waiting requests, `writes` contains records for the journal,
-and `events` contains texts about what happened. The caller (shared_group.py) then sends the responses, stores the
+and `events` contains texts about what happened. The caller (group_runner.py) then sends the responses, stores the
 records, and adds the texts to the broker's events.
 
 For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from hmb.coordinator.group import Group
+from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_groups import ListGroupsResponse
 
@@ -29,33 +29,33 @@ class GroupTable:
     - For each id, the table contains at most one group. After `close`, no group is added.
     """
 
-    def __init__(self, make: Callable[[str], SharedGroup], journal: Journal) -> None:
+    def __init__(self, make: Callable[[str], GroupRunner], journal: Journal) -> None:
         """Create an empty table. The function `make` creates a group with a given id."""
         self._make = make
         self._journal = journal
         # This lock guards `_groups` and `_closed`. A thread that holds it never takes a group's lock.
         self._lock = threading.Lock()
-        self._groups: dict[str, SharedGroup] = {}
+        self._groups: dict[str, GroupRunner] = {}
         self._closed = False
 
-    def all(self) -> list[SharedGroup]:
+    def all(self) -> list[GroupRunner]:
         """Return all groups."""
         with self._lock:
             return list(self._groups.values())
 
-    def get(self, group_id: str) -> SharedGroup | None:
+    def get(self, group_id: str) -> GroupRunner | None:
         """Return the group with this id, or None if no such group exists."""
         return self._groups.get(group_id)
 
-    def find(self, group_id: str) -> SharedGroup:
+    def find(self, group_id: str) -> GroupRunner:
         """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._journal.check_coordinates(group_id)
-        shared = self.get(group_id)
-        if shared is None:
+        runner = self.get(group_id)
+        if runner is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return shared
+        return runner
 
-    def find_or_make(self, group_id: str) -> SharedGroup:
+    def find_or_make(self, group_id: str) -> GroupRunner:
         """Return the group with this id, or create it. Raises COORDINATOR_NOT_AVAILABLE after `close`."""
         with self._lock:
             if self._closed:
@@ -64,14 +64,14 @@ class GroupTable:
                 self._groups[group_id] = self._make(group_id)
             return self._groups[group_id]
 
-    def remove(self, shared: SharedGroup) -> None:
+    def remove(self, runner: GroupRunner) -> None:
         """Remove this group. If the table now contains a different group with the same id, keep that group."""
-        group_id = shared.machine.group_id
+        group_id = runner.machine.group_id
         with self._lock:
-            if self._groups.get(group_id) is shared:  # After `clear`, a new group can have this id.
+            if self._groups.get(group_id) is runner:  # After `clear`, a new group can have this id.
                 del self._groups[group_id]
 
-    def clear(self) -> list[SharedGroup]:
+    def clear(self) -> list[GroupRunner]:
         """Remove all groups and return them."""
         with self._lock:
             groups, self._groups = self._groups, {}

@@ -3,7 +3,7 @@
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
 restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py and
-modern/group.py contain the behaviour of one group, shared_group.py shares a group between threads, and
+modern/group.py contain the behaviour of one group, group_runner.py shares a group between threads, and
 offset_requests.py handles the requests for committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
@@ -26,6 +26,7 @@ from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Write
+from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.records import (
@@ -49,7 +50,6 @@ from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.group_records import OFFSETS_KEYS, SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -114,8 +114,8 @@ class GroupCoordinator:
         """Unload all groups. Clients that wait receive NOT_COORDINATOR and then ask for the coordinator again."""
         self._stop_loading.set()
         self._table.close()
-        for shared in self._table.all():
-            shared.unload()
+        for runner in self._table.all():
+            runner.unload()
         self.timer.stop()
         for thread in (self.timer.thread, self._loader):
             if thread.is_alive():
@@ -123,9 +123,9 @@ class GroupCoordinator:
 
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading, OFFSETS_KEYS)
-        for shared in self._table.all():
-            with isolated(LOGGER, f"group {shared.machine.group_id}", "the group is not restored"):
-                shared.step(shared.machine.resume)
+        for runner in self._table.all():
+            with isolated(LOGGER, f"group {runner.machine.group_id}", "the group is not restored"):
+                runner.step(runner.machine.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
@@ -139,12 +139,12 @@ class GroupCoordinator:
             self._offset_manager.replay(key, value, producer_id)
         else:  # Each record of a KIP-848 group or a share group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
-            shared = self._table.find_or_make(group_id)
+            runner = self._table.find_or_make(group_id)
             is_share = isinstance(key, SHARE_KEYS)
-            if not isinstance(shared.machine, ShareGroup if is_share else ConsumerGroup):
-                shared.machine = self.make_share(group_id) if is_share else self._consumer(group_id)
-            assert isinstance(shared.machine, ShareGroup | ConsumerGroup)
-            shared.machine.replay(key, value)
+            if not isinstance(runner.machine, ShareGroup if is_share else ConsumerGroup):
+                runner.machine = self.make_share(group_id) if is_share else self._consumer(group_id)
+            assert isinstance(runner.machine, ShareGroup | ConsumerGroup)
+            runner.machine.replay(key, value)
 
     def make_topic(self) -> None:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
@@ -152,15 +152,15 @@ class GroupCoordinator:
 
     # -- the table of groups
 
-    def all(self) -> list[SharedGroup]:
+    def all(self) -> list[GroupRunner]:
         """Return all groups."""
         return self._table.all()
 
-    def find(self, group_id: str) -> SharedGroup:
+    def find(self, group_id: str) -> GroupRunner:
         """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         return self._table.find(group_id)
 
-    def find_or_make(self, group_id: str) -> SharedGroup:
+    def find_or_make(self, group_id: str) -> GroupRunner:
         """Return the group with this id, or create it. Raises the other errors of `find`."""
         self._journal.check_coordinates(group_id)
         return self._table.find_or_make(group_id)
@@ -174,9 +174,9 @@ class GroupCoordinator:
         assert self._share_settings is not None
         return ShareGroup(group_id, self._share_settings, self._topics, self._wall_clock)
 
-    def _make(self, group_id: str) -> SharedGroup:
+    def _make(self, group_id: str) -> GroupRunner:
         """Return a new group, which uses the classic protocol until a member joins with the KIP-848 protocol."""
-        return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
+        return GroupRunner(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)
@@ -184,7 +184,7 @@ class GroupCoordinator:
     def _consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
-    def _find_of_member(self, group_id: str) -> SharedGroup:
+    def _find_of_member(self, group_id: str) -> GroupRunner:
         """Return the classic group that the request of a member names.
 
         Raises INVALID_GROUP_ID, or UNKNOWN_MEMBER_ID if no classic group has this id, and the errors of
@@ -192,10 +192,10 @@ class GroupCoordinator:
         """
         check_group_id(group_id)
         try:
-            shared = self._table.find(group_id)
-            if not isinstance(shared.machine, ClassicGroup):
+            runner = self._table.find(group_id)
+            if not isinstance(runner.machine, ClassicGroup):
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} does not use the classic protocol")
-            return shared
+            return runner
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, error.message) from error
@@ -212,29 +212,29 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT, why)
         check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
-            shared = self._find_of_member(request.group_id)
+            runner = self._find_of_member(request.group_id)
         else:
             self._journal.check_coordinates(request.group_id)
-            shared = self._table.find_or_make(request.group_id)
-        shared.step(lambda now: self._as_classic(shared).join(call, request, now))
+            runner = self._table.find_or_make(request.group_id)
+        runner.step(lambda now: self._as_classic(runner).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
 
-    def _as_classic(self, shared: SharedGroup) -> ClassicGroup:
+    def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
         """Return the group as a classic group. The caller must hold the group's lock.
 
         If the group is an empty KIP-848 group, convert it to a classic group. Raises INCONSISTENT_GROUP_PROTOCOL,
         COORDINATOR_NOT_AVAILABLE.
         """
-        shared.check_loaded()
-        if isinstance(shared.machine, ConsumerGroup):
-            if not shared.machine.is_empty:
-                why = f"group {shared.machine.group_id!r} has members that use the consumer protocol (KIP-848)"
+        runner.check_loaded()
+        if isinstance(runner.machine, ConsumerGroup):
+            if not runner.machine.is_empty:
+                why = f"group {runner.machine.group_id!r} has members that use the consumer protocol (KIP-848)"
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
-            classic = self._classic(shared.machine.group_id)
-            classic.writes.append(Write(shared.machine.tombstones()))
-            shared.machine = classic
-        return shared.classic
+            classic = self._classic(runner.machine.group_id)
+            classic.writes.append(Write(runner.machine.tombstones()))
+            runner.machine = classic
+        return runner.classic
 
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
@@ -245,70 +245,70 @@ class GroupCoordinator:
         check_room(size, self._table.all)
         joins = request.member_epoch == JOIN_EPOCH
         self._journal.check_coordinates(request.group_id)
-        shared = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
-        if shared is None:
+        runner = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
+        if runner is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-        return shared.step(
-            lambda now: self._as_consumer(shared, joins).heartbeat(request, client_id, client_host, now), durable=True
+        return runner.step(
+            lambda now: self._as_consumer(runner, joins).heartbeat(request, client_id, client_host, now), durable=True
         )
 
-    def _as_consumer(self, shared: SharedGroup, joins: bool) -> ConsumerGroup:
+    def _as_consumer(self, runner: GroupRunner, joins: bool) -> ConsumerGroup:
         """Return the group as a KIP-848 group. The caller must hold the group's lock.
 
         If the group is an empty classic group and a member joins (`joins`), convert it to a KIP-848 group. Raises
         GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
         if joins:
-            shared.check_loaded()
-        if joins and isinstance(shared.machine, ClassicGroup) and shared.machine.is_empty:
-            consumer, was_written = self._consumer(shared.machine.group_id), shared.machine.protocol_type is not None
-            tombstones = shared.machine.tombstones()
+            runner.check_loaded()
+        if joins and isinstance(runner.machine, ClassicGroup) and runner.machine.is_empty:
+            consumer, was_written = self._consumer(runner.machine.group_id), runner.machine.protocol_type is not None
+            tombstones = runner.machine.tombstones()
             if was_written:
                 consumer.state.replace_classic(tombstones)
-            shared.machine = consumer
-        return shared.consumer
+            runner.machine = consumer
+        return runner.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
-        shared = self._find_of_member(request.group_id)
-        shared.step(lambda now: shared.classic.sync(call, request, now))
+        runner = self._find_of_member(request.group_id)
+        runner.step(lambda now: runner.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """Extend the session of a member. Raises KafkaError."""
         try:
-            shared = self._find_of_member(request.group_id)
+            runner = self._find_of_member(request.group_id)
         except KafkaError as error:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return  # Sessions start only after all groups are loaded.
             raise
-        with shared.lock:  # A heartbeat changes only a deadline, so it needs no step.
-            shared.classic.heartbeat(request, self._clock())
+        with runner.lock:  # A heartbeat changes only a deadline, so it needs no step.
+            runner.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
         """Remove members from a classic group. Return one error code for each entry of `leaving`. Raises KafkaError."""
         try:
-            shared = self._find_of_member(group_id)
+            runner = self._find_of_member(group_id)
         except KafkaError as error:
             if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
                 return [error.code] * len(leaving)
             raise
-        return shared.step(lambda now: shared.classic.leave(leaving, now), durable=True)
+        return runner.step(lambda now: runner.classic.leave(leaving, now), durable=True)
 
     # -- admin requests
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Return the state and the members of a classic group. Raises KafkaError."""
-        shared = self._table.find(group_id)
-        with shared.lock:
-            return describe_classic_group(shared.classic.state)
+        runner = self._table.find(group_id)
+        with runner.lock:
+            return describe_classic_group(runner.classic.state)
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         """Return the state and the members of a KIP-848 group. Raises KafkaError."""
-        shared = self._table.find(group_id)
-        with shared.lock:
-            return describe_consumer_group(shared.consumer, self._topics)
+        runner = self._table.find(group_id)
+        with runner.lock:
+            return describe_consumer_group(runner.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """Return the groups in these states and of these types. Raises COORDINATOR_LOAD_IN_PROGRESS.
@@ -317,16 +317,16 @@ class GroupCoordinator:
         """
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the broker still loads its groups; try again")
-        return listed((shared.machine for shared in self._table.all()), states, types)
+        return listed((runner.machine for runner in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
         """Delete a group without members, and delete its offsets.
 
         Raises NON_EMPTY_GROUP and the errors of `describe`.
         """
-        shared = self._table.find(group_id)
-        with shared.lock:
-            self.offsets.delete_group(shared)
+        runner = self._table.find(group_id)
+        with runner.lock:
+            self.offsets.delete_group(runner)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
@@ -334,10 +334,10 @@ class GroupCoordinator:
         If the deleted topics include `__consumer_offsets`, discard all groups.
         """
         if OFFSETS_TOPIC not in ids:
-            for shared in self._table.all():
-                with shared.lock:
-                    self._offset_manager.delete_topics(shared.machine.group_id, ids)
+            for runner in self._table.all():
+                with runner.lock:
+                    self._offset_manager.delete_topics(runner.machine.group_id, ids)
             return
-        for shared in self._table.clear():
-            shared.unload()
+        for runner in self._table.clear():
+            runner.unload()
         self._offset_manager.forget_all()

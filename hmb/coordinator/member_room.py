@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hmb.coordinator.shared_group import SharedGroup
+from hmb.coordinator.group_runner import GroupRunner
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMBER_SIZE = 1_000_000  # bytes; more would not fit into one record (max.message.bytes)
@@ -20,9 +20,9 @@ MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes: the limit for the metadata of all me
 SMALL = 4096  # bytes: for a member with at most this much metadata, the broker does not check the total
 
 
-def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:
+def check_room(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
     """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
     if size > MAX_MEMBER_SIZE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")
-    if size > SMALL and size + sum(shared.machine.size for shared in groups()) > MAX_TOTAL_SIZE:
+    if size > SMALL and size + sum(runner.machine.size for runner in groups()) > MAX_TOTAL_SIZE:
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members would need more than {MAX_TOTAL_SIZE} bytes")

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hmb.coordinator.group import Commit
 from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.group_table import GroupTable, check_group_id
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
-from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
@@ -58,11 +58,11 @@ class OffsetRequests:
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
-            shared = self._table.find_or_make(group_id)
+            runner = self._table.find_or_make(group_id)
         else:
-            shared = self._table.find(group_id)
-        with shared.lock:
-            shared.machine.check_commit(commit, self._clock())
+            runner = self._table.find(group_id)
+        with runner.lock:
+            runner.machine.check_commit(commit, self._clock())
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: QueuedRecords) -> None:
@@ -78,10 +78,10 @@ class OffsetRequests:
     ) -> dict[TopicPartition, CommittedOffset]:
         """Return the group's committed offsets for `partitions` (None means all partitions). Raises KafkaError."""
         self._journal.check_coordinates(group_id)
-        shared = self._table.get(group_id)
-        if shared is not None:
-            with shared.lock:
-                shared.machine.check_fetch(member_id, member_epoch)
+        runner = self._table.get(group_id)
+        if runner is not None:
+            with runner.lock:
+                runner.machine.check_fetch(member_id, member_epoch)
         return self._offsets.fetch(group_id, partitions)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
@@ -102,40 +102,40 @@ class OffsetRequests:
         Return the names of the topics that the group still reads. Raises KafkaError.
         """
         check_group_id(group_id)
-        shared = self._table.find(group_id)
-        with shared.lock:
-            if not shared.machine.is_empty and shared.machine.protocol_type != CONSUMER:
+        runner = self._table.find(group_id)
+        with runner.lock:
+            if not runner.machine.is_empty and runner.machine.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
-            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(shared.machine, topic)}
+            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(runner.machine, topic)}
             deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(deletion)
         return read
 
     # -- deletion and expiry
 
-    def delete_group(self, shared: SharedGroup) -> None:
+    def delete_group(self, runner: GroupRunner) -> None:
         """Delete a group and its offsets. The caller must hold the group's lock until the deletion is complete."""
-        group_id = shared.machine.group_id
-        self._journal.write(self._offsets.begin_delete(group_id, None, shared.machine.tombstones()))
-        shared.machine.unload()
-        self._table.remove(shared)
+        group_id = runner.machine.group_id
+        self._journal.write(self._offsets.begin_delete(group_id, None, runner.machine.tombstones()))
+        runner.machine.unload()
+        self._table.remove(runner)
 
     def expire(self, retention_ms: int) -> None:
         """Delete all expired offsets. Then delete each group that has no members and no offsets."""
-        for shared in self._table.all():
-            with isolated(LOGGER, f"group {shared.machine.group_id}", "the offsets do not expire"):
-                self._expire(shared, retention_ms)
+        for runner in self._table.all():
+            with isolated(LOGGER, f"group {runner.machine.group_id}", "the offsets do not expire"):
+                self._expire(runner, retention_ms)
 
-    def _expire(self, shared: SharedGroup, retention_ms: int) -> None:
-        group_id = shared.machine.group_id
-        with shared.lock:
-            when = expiry(shared.machine)
+    def _expire(self, runner: GroupRunner, retention_ms: int) -> None:
+        group_id = runner.machine.group_id
+        with runner.lock:
+            when = expiry(runner.machine)
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_awaited = shared.machine.next_deadline() is not None  # A client with a pending member id can still join.
+            is_awaited = runner.machine.next_deadline() is not None  # A client with a pending member id can still join.
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
-            if shared.machine.is_empty and not is_left:
-                self.delete_group(shared)
+            if runner.machine.is_empty and not is_left:
+                self.delete_group(runner)
             elif gone:
                 self._journal.write(self._offsets.begin_delete(group_id, gone))

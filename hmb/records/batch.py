@@ -189,16 +189,16 @@ class RecordBatch(NamedTuple):
         The broker calls this method for topics with message.timestamp.type=LogAppendTime.
         """
         copy = bytearray(self.view)
-        attributes = self.attributes | LOG_APPEND_TIME_BIT
-        fields = (attributes, self.last_offset_delta, self.base_timestamp, now, *self[9:13])
-        _AFTER_CRC.pack_into(copy, CRC_START, *fields)
+        after_crc = self._after_crc(attributes=self.attributes | LOG_APPEND_TIME_BIT, max_timestamp=now)
+        copy[CRC_START:RECORD_BATCH_OVERHEAD] = after_crc
         _UINT32.pack_into(copy, CRC_START - 4, crc32c(memoryview(copy)[CRC_START:]))
         return RecordBatch.parse(copy)
 
     def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
         """Return a copy of the batch with another producer id, producer epoch and base sequence number."""
-        producer = (producer_id, producer_epoch, base_sequence)
-        after_crc = _AFTER_CRC.pack(*self[5:9], *producer, self.records_count)
+        after_crc = self._after_crc(
+            producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence
+        )
         return _assemble(
             self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
         )
@@ -214,8 +214,9 @@ class RecordBatch(NamedTuple):
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
         base_timestamp = self.base_timestamp if base_timestamp is None else base_timestamp
-        times = (base_timestamp, max_timestamp)
-        after_crc = _AFTER_CRC.pack(attributes, self.last_offset_delta, *times, *self[9:12], count)
+        after_crc = self._after_crc(
+            attributes=attributes, base_timestamp=base_timestamp, max_timestamp=max_timestamp, records_count=count
+        )
         return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
     def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> RecordBatch:
@@ -223,9 +224,18 @@ class RecordBatch(NamedTuple):
 
         Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
         """
-        after_crc = _AFTER_CRC.pack((self.attributes & ~CODEC_MASK) | codec, *self[6:13])
+        after_crc = self._after_crc(attributes=(self.attributes & ~CODEC_MASK) | codec)
         content = compress(codec, self.uncompressed(limit), level=level)
         return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
+
+    def _after_crc(self, **changes: int) -> bytes:
+        """Encode the fields from the attributes to the number of records, with these changes."""
+        fields = self._asdict() | changes
+        return _AFTER_CRC.pack(*[fields[name] for name in _NAMES_AFTER_CRC])
+
+
+# The header's fields after the CRC. `view` is not a field of the header.
+_NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") : -1]
 
 
 def encode_batch(

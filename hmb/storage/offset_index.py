@@ -26,11 +26,10 @@ from __future__ import annotations
 import struct
 import sys
 from bisect import bisect_left, bisect_right
-from pathlib import Path
 from typing import NamedTuple
 
 from hmb.protocol.enums import INT32_MAX
-from hmb.storage.files.sorted_entries import IndexFile
+from hmb.storage.files.sorted_entries import SegmentIndex
 
 MAX_RELATIVE_OFFSET = INT32_MAX  # greatest distance of an offset from the base offset of its segment
 MAX_POSITION = INT32_MAX  # the highest position (bytes) that fits into an entry
@@ -41,32 +40,23 @@ class OffsetPosition(NamedTuple):
     position: int
 
 
-class OffsetIndex(IndexFile):
+class OffsetIndex(SegmentIndex[OffsetPosition]):
     """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative.
 
     Invariants:
     - Each entry has a greater relative offset and a greater position than the entry before it.
     - The first batch of a segment has no entry. So no entry has the relative offset 0, and a reader can distinguish
       entries from the zeros that Kafka writes.
-    - `last` is the last entry of the file.
+    - `last` is the last entry of the file, or (base offset, 0) if the index is empty.
     """
 
     SUFFIX = ".index"
     ENTRY = struct.Struct(">iI")  # Position is unsigned: if its highest bit flips, a read notices the huge number.
     KEY = struct.Struct(">i")  # The key is the relative offset.
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        super().__init__(path, base_offset)
-        self._last = self._entry(self._found.last if self._found else None)
-
     def _entry(self, fields: tuple[int, ...] | None) -> OffsetPosition:
         relative_offset, position = fields or (0, 0)  # the start of the segment
         return OffsetPosition(self.base_offset + relative_offset, position)
-
-    @property
-    def last(self) -> OffsetPosition:
-        """The last entry, or (base offset, 0) if the index is empty."""
-        return self._last
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry. Raises OSError."""
@@ -93,10 +83,6 @@ class OffsetIndex(IndexFile):
         """Return the position in the entry with this number, or the greatest integer if the file has lost the entry."""
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]
-
-    def clear(self) -> None:
-        super().clear()
-        self._last = self._entry(None)
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         relative_offset, position = fields

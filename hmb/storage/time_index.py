@@ -20,11 +20,10 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from pathlib import Path
 from typing import NamedTuple
 
 from hmb.records import NO_TIMESTAMP
-from hmb.storage.files.sorted_entries import IndexFile
+from hmb.storage.files.sorted_entries import SegmentIndex
 
 
 class TimestampOffset(NamedTuple):
@@ -32,25 +31,19 @@ class TimestampOffset(NamedTuple):
     offset: int
 
 
-class TimeIndex(IndexFile):
-    """The `.timeindex` file of one segment. Each entry has 12 bytes. Timestamps and offsets of the entries grow."""
+class TimeIndex(SegmentIndex[TimestampOffset]):
+    """The `.timeindex` file of one segment. Each entry has 12 bytes. Timestamps and offsets of the entries grow.
+
+    `last` is the entry with the greatest timestamp, or (-1, base offset) if the index is empty.
+    """
 
     SUFFIX = ".timeindex"
     ENTRY = struct.Struct(">qi")
     KEY = struct.Struct(">q")  # The key is the timestamp.
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        super().__init__(path, base_offset)
-        self._last = self._entry(self._found.last if self._found else None)
-
     def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
         timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # without an entry: the start of the segment
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
-
-    @property
-    def last(self) -> TimestampOffset:
-        """The last entry, which has the greatest timestamp, or (-1, base offset) if the index is empty."""
-        return self._last
 
     def append(self, timestamp: int, offset: int) -> None:
         """Add an entry if `timestamp` is greater than the timestamp of the last entry. Raises OSError."""
@@ -64,10 +57,6 @@ class TimeIndex(IndexFile):
         All records up to the entry's offset are older than `timestamp`. The search takes O(log n) steps for n entries.
         """
         return self._entry(self._search(bisect_left, timestamp)[1])
-
-    def clear(self) -> None:
-        super().clear()
-        self._last = self._entry(None)
 
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
         return fields[0] > 0

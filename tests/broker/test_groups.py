@@ -12,7 +12,7 @@ import pytest
 from hmb.broker import BrokerServer
 from hmb.broker.errors import CloseConnection
 from hmb.client import Connection
-from hmb.coordinator import shared_group
+from hmb.coordinator import group_runner
 from hmb.protocol import primitives
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
@@ -228,7 +228,7 @@ def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: C
 def test_a_client_that_disconnects_while_its_join_group_waits_frees_its_thread(
     broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_group, "CLIENT_CHECK_INTERVAL", 0.01)
+    monkeypatch.setattr(group_runner, "CLIENT_CHECK_INTERVAL", 0.01)
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
     wire.send(framed(JOIN, 3))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -46,6 +48,25 @@ def imports_benchmarks(statement: str) -> bool:
         f"from hmb.cli.bench import command; {statement}; print('hmb.bench' in sys.modules)"
     )
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout != "False\n"
+
+
+def test_sigterm_ends_a_benchmark_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A benchmark that receives SIGTERM still runs its `finally` blocks, which stop its brokers."""
+    stopped = []
+
+    @click.command()
+    def endless() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(60)
+        finally:
+            stopped.append("the broker")
+
+    monkeypatch.setattr(command, "get_command", lambda context, name: endless)
+    before = signal.getsignal(signal.SIGTERM)
+    assert CliRunner().invoke(command, ["produce"]).exit_code == 1
+    assert stopped == ["the broker"]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Topics:
 
 @dataclass
 class ConsumerDriver:
-    """Runs the steps of a group without threads, in place of SharedGroup.
+    """Runs the steps of a group without threads, in place of GroupRunner.
 
     After each step, the records are written, held back (`holds`) or lost (`fails`).
     """

@@ -27,7 +27,7 @@ DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
 
 @dataclass
 class GroupDriver:
-    """Runs the steps of a group without threads, in place of SharedGroup.
+    """Runs the steps of a group without threads, in place of GroupRunner.
 
     After each step, `answers` contains the responses, and the record is written unless `holds` is set.
     """

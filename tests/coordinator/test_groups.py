@@ -12,13 +12,13 @@ from uuid import UUID
 
 import pytest
 
-from hmb.coordinator import shared_group
+from hmb.coordinator import group_runner
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -153,7 +153,7 @@ def test_the_timer_ends_requests_that_no_member_ends(
 def test_a_waiting_client_that_disconnects_frees_its_thread(
     groups: GroupCoordinator, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_group, "CLIENT_CHECK_INTERVAL", 0.001)
+    monkeypatch.setattr(group_runner, "CLIENT_CHECK_INTERVAL", 0.001)
     first = join(groups).member_id
     gone = threading.Event()
     waiting = threads.submit(groups.join, WaitingCall(is_client_gone=gone.is_set), joining())
@@ -232,7 +232,7 @@ def test_a_deleted_group_stays_deleted_after_a_restart(topic: Topic, journal: Jo
 def test_a_member_that_joins_a_group_during_its_deletion_must_try_again(
     groups: GroupCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def then_deleted(group_id: str, found: Callable[[str], SharedGroup] = groups._table.find_or_make) -> SharedGroup:
+    def then_deleted(group_id: str, found: Callable[[str], GroupRunner] = groups._table.find_or_make) -> GroupRunner:
         group = found(group_id)
         groups.delete(group_id)
         return group

@@ -83,4 +83,4 @@ def test_the_locks_of_two_requests_have_the_numbers_of_the_text(drawing: Any) ->
     words = words_of(drawing, "threads", "produce")
     assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock", "21 storage/files/virtual.py")
     words = words_of(drawing, "threads", "commit")
-    assert in_order(words, "8 coordinator/shared_group.py lock", "12 coordinator/journal/partition.py write_lock")
+    assert in_order(words, "8 coordinator/group_runner.py lock", "12 coordinator/journal/partition.py write_lock")

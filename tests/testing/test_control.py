@@ -160,12 +160,14 @@ def test_a_program_in_another_process_uses_the_embedded_broker(
 ) -> None:
     process, ready = embedded
 
-    def faults(*arguments: str) -> list[dict[str, Any]]:
+    def output(*arguments: str) -> str:
         environment = os.environ | {"HMB_CONTROL": ready["control"], "HMB_CONTROL_TOKEN": ready["token"]}
-        lines = subprocess.run(
+        return subprocess.run(
             [HMB, "faults", *arguments], env=environment, check=True, capture_output=True, text=True, timeout=60
-        )
-        return [json.loads(line) for line in lines.stdout.splitlines()]
+        ).stdout
+
+    def faults(*arguments: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in output(*arguments).splitlines()]
 
     assert faults("list") == [{"api": "LIST_GROUPS", "drop": True, "count": 0}]
     faults("add", "PRODUCE", "--error", "NOT_LEADER_OR_FOLLOWER", "--times", "2")
@@ -180,6 +182,7 @@ def test_a_program_in_another_process_uses_the_embedded_broker(
         {"disk": "slow", "topic": "t", "seconds": 0.01}
     ]
     assert faults("clear") == []
+    assert output("requests", "--clear") == "The broker has deleted the recorded requests.\n"
     process.terminate()
     assert process.wait(timeout=30) == 0
     assert not Path(ready["data_dir"]).exists()

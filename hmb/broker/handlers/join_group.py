@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.shared_group import WaitingCall
+from hmb.coordinator.group_runner import WaitingCall
 from hmb.protocol.messages.join_group import FIRST_VERSION_OF_NO_PROTOCOL, JoinGroupRequest, JoinGroupResponse
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.shared_group import WaitingCall
+from hmb.coordinator.group_runner import WaitingCall
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.sync_group import FIRST_VERSION_OF_PROTOCOLS, SyncGroupRequest, SyncGroupResponse
 

@@ -229,7 +229,7 @@ class ClassicGroupMember:
     def _join_answered(self, response: JoinGroupResponse, now: float) -> None:
         match response.error_code:
             case ErrorCode.NONE:
-                self._barrier_passed(response, now)
+                self._joined(response, now)
             case ErrorCode.MEMBER_ID_REQUIRED:
                 self._member_id = response.member_id
             case ErrorCode.REBALANCE_IN_PROGRESS:
@@ -237,7 +237,7 @@ class ClassicGroupMember:
             case code:
                 self._join_or_sync_refused(code, now)
 
-    def _barrier_passed(self, response: JoinGroupResponse, now: float) -> None:
+    def _joined(self, response: JoinGroupResponse, now: float) -> None:
         self._member_id, self._generation = response.member_id, response.generation_id
         self._protocol = response.protocol_name or ""
         if self._protocol not in self._settings.assignors:

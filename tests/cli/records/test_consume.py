@@ -178,7 +178,7 @@ def test_the_wait_for_a_dead_broker_is_reported(
 
     Before a bug was fixed, it printed nothing for half a minute. In a group, it repeated one warning.
     """
-    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.1)
+    monkeypatch.setattr("hmb.cli.shared.waiting_notice.NOTICE_SECONDS", 0.1)
     monkeypatch.setattr("hmb.cli.records.consume.RETRY_FOR", 1.0)
     monkeypatch.setattr("hmb.cli.records.consume.GRACE", 0.1)
     with hmb.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:

@@ -267,14 +267,14 @@ def test_a_terminated_produce_reports_its_progress(run: Hmb, servers: str, topic
 
 def test_a_long_wait_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.5)
-    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.02)
+    monkeypatch.setattr("hmb.cli.shared.waiting_notice.NOTICE_SECONDS", 0.02)
     result = run("produce", "t", "-b", mute, stdin="x\n", exit_code=4)
     assert result.stderr.startswith(f"waiting for {mute} to take line 1, 0.5 s at most ...\n0 records sent to t in ")
 
 
 def test_a_wait_for_a_missing_topic_is_explained(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.5)
-    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.2)
+    monkeypatch.setattr("hmb.cli.shared.waiting_notice.NOTICE_SECONDS", 0.2)
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
         result = run("produce", "no", "-b", broker.bootstrap_servers, stdin="x\n", exit_code=3)
     where = broker.bootstrap_servers

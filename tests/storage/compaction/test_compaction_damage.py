@@ -33,14 +33,14 @@ def log(directory: Path) -> Log:
     return Log(directory, CONFIG, clean=True)
 
 
-def batch_around(content: bytes, count: int, codec: Codec = Codec.NONE) -> memoryview:
+def batch_around(content: bytes, count: int, codec: Codec = Codec.NONE) -> RecordBatch:
     """Return a batch with a correct header and CRC. `content` takes the place of its records, and may be any bytes."""
     header = encode_batch([Record(0, 1_000, b"k")] * count)[:RECORD_BATCH_OVERHEAD]
     fields = list(HEADER.unpack(header))
     fields[1], fields[5] = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), codec
     data = bytearray(HEADER.pack(*fields) + content)
     data[CRC_START - 4 : CRC_START] = crc32c(data[CRC_START:]).to_bytes(4, "big")
-    return memoryview(data)
+    return RecordBatch.parse(data)
 
 
 def batches_in(segment: Segment) -> list[tuple[int, Batch]]:
@@ -77,7 +77,7 @@ def test_a_header_key_that_is_not_utf_8_stopped_compaction_permanently(log: Log)
 UNREADABLE = {
     "wrong lengths": lambda: batch_around(b"\x99\x01" * 30, 1),
     "no gzip": lambda: batch_around(b"not compressed at all", 1, Codec.GZIP),
-    "too large": lambda: memoryview(encode_batch([Record(0, 1_000, b"k", bytes(5_000))], codec=Codec.GZIP)),
+    "too large": lambda: RecordBatch.parse(encode_batch([Record(0, 1_000, b"k", bytes(5_000))], codec=Codec.GZIP)),
     "too many": lambda: batch_around(
         encode_records([Record(0, 1_000, b"k")] * (MOST_RECORDS + 1), None, 1_000), MOST_RECORDS + 1
     ),
@@ -106,7 +106,7 @@ def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
     assert caplog.text.count(f", offsets {base_offset} to ") == 1
     found = [(at, segment, batch) for segment in log.segments for at, batch in batches_in(segment)]
     ((position, segment, batch),) = [each for each in found if each[2].base_offset == base_offset]
-    assert segment.whole(position, batch).view[16:] == sent[16:]  # The bytes after the leader epoch are unchanged.
+    assert segment.whole(position, batch).view[16:] == sent.view[16:]  # The bytes after the leader epoch are unchanged.
     keys = [record.key for record in readable_records(log) if record.offset < first_dirty]
     assert keys.count(b"key 1") == 1
     # The tombstone must stay as long as the unreadable batch, because that batch may contain an older value of its key.

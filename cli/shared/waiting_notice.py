@@ -1,7 +1,7 @@
 """Print a line on standard error when a broker does not respond.
 
 While a command waits for a broker, it prints nothing. Its user cannot see whether the command works or hangs. If the
-command makes no progress for three seconds, `Patience` prints what the command is waiting for.
+command makes no progress for three seconds, `WaitingNotice` prints what the command is waiting for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Self
 
 import click
 
-PATIENCE = 3.0  # seconds
+NOTICE_SECONDS = 3.0  # seconds
 
 
-class Patience:
-    """A thread that prints one line each time the command has made no progress for PATIENCE seconds.
+class WaitingNotice:
+    """A thread that prints one line each time the command has made no progress for NOTICE_SECONDS seconds.
 
     The thread calls `progress` again and again. `progress` returns a value that changes whenever the command makes
     progress, or None while the command waits for nothing. `what` returns the end of the line: what the command is
@@ -27,7 +27,7 @@ class Patience:
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:
         self._what, self._progress = what, progress
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="hmb-patience", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="hmb-notice", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -40,15 +40,15 @@ class Patience:
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()
         printed: object = None  # the value of `progress` when the thread printed its last line
-        while not self._over.wait(PATIENCE / 4):
+        while not self._over.wait(NOTICE_SECONDS / 4):
             now = self._progress()
             if now is None or now != before:
                 before, since = now, time.monotonic()
-            elif now != printed and time.monotonic() - since >= PATIENCE:
+            elif now != printed and time.monotonic() - since >= NOTICE_SECONDS:
                 click.echo(f"waiting for {self._what()} ...", err=True)
                 printed = now
 
 
-def patience_with(servers: str) -> Patience:
-    """Return the `Patience` for a command that sends requests to these servers and waits for their responses."""
-    return Patience(lambda: f"{servers} to answer", lambda: True)
+def notice_about(servers: str) -> WaitingNotice:
+    """Return the `WaitingNotice` for a command that sends requests to these servers and waits for their responses."""
+    return WaitingNotice(lambda: f"{servers} to answer", lambda: True)

@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from hmb.cli.shared.patience import Patience
+from hmb.cli.shared.waiting_notice import WaitingNotice
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hmb.cli.shared.patience.PATIENCE", 0.01)
+    monkeypatch.setattr("hmb.cli.shared.waiting_notice.NOTICE_SECONDS", 0.01)
 
 
 def test_the_reason_of_a_wait_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,7 +19,7 @@ def test_the_reason_of_a_wait_is_printed_once(capsys: pytest.CaptureFixture[str]
         asked.set()
         return "the broker"
 
-    with Patience(reason, lambda: 1):
+    with WaitingNotice(reason, lambda: 1):
         assert asked.wait(30)
     assert capsys.readouterr().err == "waiting for the broker ...\n"
 
@@ -37,7 +37,7 @@ def test_nothing_is_printed_during_progress_or_without_a_wait(
             enough.set()
         return len(seen) if moving else None
 
-    with Patience(lambda: "nothing", progress):
+    with WaitingNotice(lambda: "nothing", progress):
         assert enough.wait(30)
     assert capsys.readouterr().err == ""
 
@@ -50,7 +50,7 @@ def test_the_reason_is_printed_again_after_progress(capsys: pytest.CaptureFixtur
         asked.release()
         return f"answer {moved}"
 
-    with Patience(reason, lambda: moved):
+    with WaitingNotice(reason, lambda: moved):
         assert asked.acquire(timeout=30)
         moved = 1
         assert asked.acquire(timeout=30)

@@ -1,7 +1,7 @@
-"""One group that the threads of many connections share: its lock, its waiting requests and its journal.
+"""Runs the steps of one group for the threads of many connections: its lock, its waiting requests and its journal.
 
 The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes, and
-`SharedGroup.step` sends the responses and writes the records. Each connection has a thread of its own, which calls
+`GroupRunner.step` sends the responses and writes the records. Each connection has a thread of its own, which calls
 `step` for each request. The step takes the group's lock, changes the group, applies the deadlines that have passed, and
 wakes the threads whose responses are ready. While it holds the lock, the step also adds records to the journal's queue,
 so the order of the records is the order of the changes. The step releases the lock before it writes the records to
@@ -11,7 +11,7 @@ For example, members A and B join. The thread of A takes the lock, adds A to the
 its response. The thread of B takes the lock and adds B. All members have joined, so the thread of B wakes the thread of
 A, and both threads send their responses.
 
-An empty group can change its protocol. `SharedGroup` then contains a new state machine. The lock, the wake-up in the
+An empty group can change its protocol. `GroupRunner` then contains a new state machine. The lock, the wake-up in the
 timer and the entry in the table of groups stay the same.
 """
 
@@ -68,8 +68,8 @@ class WaitingCall(Call):
         return self._response
 
 
-class SharedGroup:
-    """One group with its lock and its journal. Thread-safe.
+class GroupRunner:
+    """Runs the steps of one group's state machine, one step at a time, and carries out their effects. Thread-safe.
 
     `machine` is the state machine of the group: a `ClassicGroup` or a `ConsumerGroup`. When no thread holds the lock:
 
