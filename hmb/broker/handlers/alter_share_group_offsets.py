@@ -1,9 +1,9 @@
 """AlterShareGroupOffsets: change the share-partition start offsets of a share group (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
-Behavior: the group must have no members, otherwise the error is NON_EMPTY_GROUP. The group reads each partition from
-    the new offset on. All delivery states at or above the new offset are deleted, so records that were acknowledged are
-    delivered again. If the group has never read a partition, the partition is added to the group.
+Behavior: if the group has members, the error is NON_EMPTY_GROUP. The group reads each partition from the new offset on.
+    The broker deletes all delivery states at or above the new offset, so the group delivers acknowledged records again.
+    If the group has never read a partition, the broker adds the partition to the group.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

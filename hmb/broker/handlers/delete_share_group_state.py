@@ -2,7 +2,8 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Behavior: in Kafka, only brokers send this request. In HMB, the broker deletes the states in its own process, and
-    serves the request for tools. If a share-partition has no state, the request changes nothing and gets no error.
+    supports this request only for tools. If a share-partition has no state, the request changes nothing and gets no
+    error.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,8 +2,8 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Behavior: in Kafka, only brokers send this request. In HMB, the broker creates the states in its own process, and
-    serves the request for tools. A state with an older state epoch is replaced. A request with an older state epoch
-    gets FENCED_STATE_EPOCH.
+    supports this request only for tools. If the state epoch in the request is older than the stored state epoch, the
+    request gets FENCED_STATE_EPOCH. In all other cases, the broker replaces the stored state.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

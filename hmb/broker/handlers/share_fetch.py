@@ -5,14 +5,15 @@ Behavior: the broker first handles the acknowledgements in the request, and stor
     `max_records` records for the member (broker/share/). If no record is Available, the broker waits at most
     `max_wait_ms`. The response contains whole record batches from the log, and `acquired_records` lists the offsets
     that the member has acquired. Other offsets of these batches belong to other members, and the client skips them. In
-    the acquire mode BATCH_OPTIMIZED, the member acquires whole batches, and so sometimes more than `max_records`. A
-    member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`). The epoch -1
-    closes the share session, and releases all records of the member. The end of the connection does the same.
+    the acquire mode BATCH_OPTIMIZED, the member acquires whole batches, which can contain more than `max_records`
+    records. A member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`).
+    The epoch -1 closes the share session, and releases all records of the member. When the connection ends, the broker
+    does the same.
 Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
     renews a lock does not fetch.
-Left out: `min_bytes`: the broker responds when one record was acquired, so a client gets smaller responses earlier. The
-    broker does not deliver records with a high delivery count in smaller groups, so one bad record can time out with
-    its whole batch.
+Left out: `min_bytes`: the broker responds when the member has acquired one record, so a client gets smaller responses,
+    but earlier. Kafka delivers records with a high delivery count in smaller groups. HMB does not, so one bad record
+    can time out with its whole batch.
 """
 
 from __future__ import annotations

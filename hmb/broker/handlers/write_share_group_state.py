@@ -1,8 +1,8 @@
 """WriteShareGroupState: store changes of the states of share-partitions (KIP-932).
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
-Behavior: in Kafka, only brokers send this request. In HMB, the broker writes the states in its own process, and serves
-    the request for tools. A share-partition without a state gets INVALID_REQUEST. An older epoch gets
+Behavior: in Kafka, only brokers send this request. In HMB, the broker writes the states in its own process, and
+    supports this request only for tools. A share-partition without a state gets INVALID_REQUEST. An older epoch gets
     FENCED_STATE_EPOCH or FENCED_LEADER_EPOCH. The broker sends the response after the change is on disk.
 Version notes: version 1 adds the number of records whose delivery is complete.
 Left out: nothing. HMB supports the whole API.

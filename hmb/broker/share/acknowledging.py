@@ -1,4 +1,4 @@
-"""Acknowledges records for a member of a share group: the part that ShareFetch and ShareAcknowledge have in common."""
+"""Acknowledges records for a member of a share group. ShareFetch and ShareAcknowledge both use this module."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ def release(broker: BrokerContext, session: ShareSession) -> None:
 
 
 def release_at_end(context: RequestContext, session: ShareSession) -> None:
-    """Make the end of this connection close the session.
+    """Close the session when this connection ends.
 
-    If the broker stops, nothing is released: after a restart, all records that were Acquired are Available.
+    When the broker stops, the function releases no records: after a restart, all records that were Acquired are
+    Available.
     """
     broker = context.broker
 

@@ -1,7 +1,7 @@
 """Reads the headers of the record batches that a member of a share group may acquire.
 
-The broker must know which offsets each batch contains, because a member acquires offsets. It reads only the headers of
-the batches (61 bytes each). The connection later sends the batches themselves from the file with `sendfile`.
+The broker must know which offsets each batch contains, because a member acquires offsets. The broker reads only the
+headers of the batches (61 bytes each). The connection later sends the batches themselves from the file with `sendfile`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committ
 
 
 def _batches(region: FileRegion) -> Iterator[Batch]:
-    """Yield the batches of a region. Only control batches contain their records, because the others can be long."""
+    """Yield the batches of a region. Read the records of control batches only: other batches can be long."""
     position, end = region.position, region.position + region.size
     while position < end:
         batch = parse_batch(region.file.read(HEADER_PEEK, position))

@@ -1,8 +1,8 @@
 """Fetches records for a member of a share group, and waits until a record is Available.
 
 A fetch goes through the partitions of the share session. From each partition, the member acquires records, until it has
-as many as it asked for. If no partition has an Available record, the fetch waits. Three events wake it: a producer
-appends records to one of the logs, a record becomes Available again, or the broker stops.
+as many records as it asked for. If no partition has an Available record, the fetch waits. Three events end this wait: a
+producer appends records to one of the logs, a record becomes Available again, or the broker stops.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_RECORDS = memoryview(b"")
 
 
 class ShareFetching:
-    """One ShareFetch request. `collect` acquires records, and `wait` calls it until a record was acquired."""
+    """One ShareFetch request. `collect` acquires records, and `wait` calls `collect` until the member has a record."""
 
     def __init__(self, request: ShareFetchRequest, session: ShareSession, context: RequestContext) -> None:
         self._request = request
@@ -42,7 +42,7 @@ class ShareFetching:
         self.responses: dict[PartitionId, PartitionData] = {}  # partitions with acquired records, or with an error
 
     def collect(self) -> None:
-        """Acquire records from the partitions of the session, until the member has as many as it asked for."""
+        """Acquire records from the partitions of the session, until the member has as many records as it asked for."""
         self._watched = [self._context.broker.stop.watchers]
         for partition in list(self._session.partitions):
             if self._records_left <= 0 or self._bytes_left <= 0:
@@ -77,7 +77,7 @@ class ShareFetching:
         return PartitionData(records=region, acquired_records=ranges)
 
     def wait(self) -> None:
-        """Wait until a record was acquired, but at most as long as the request allows."""
+        """Wait until the member has acquired a record, but at most as long as the request allows."""
         context = self._context
         max_wait = min(self._request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
         deadline = time.monotonic() + max_wait
@@ -100,9 +100,9 @@ class ShareFetching:
 def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:
     """Divide the acquired runs into ranges of about `size` records. A range ends where a record batch ends.
 
-    A client acknowledges a range that it has processed completely with one number. For example, a run with the offsets
-    0 to 899 consists of three record batches with 300 records each. With the size 500, the ranges are 0 to 599 and 600
-    to 899.
+    The client can acknowledge a whole range with one number, if it has processed all records of the range. For example,
+    a run with the offsets 0 to 899 consists of three record batches with 300 records each. With the size 500, the
+    ranges are 0 to 599 and 600 to 899.
     """
     ranges = []
     for run in acquired:

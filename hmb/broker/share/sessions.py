@@ -10,8 +10,8 @@ For example, a member opens a session with epoch 0 and the partitions orders-0 a
 1 and no partitions. The broker reads both partitions again. A request with epoch 3 then gets the error
 INVALID_SHARE_SESSION_EPOCH, because the broker expects 2.
 
-If the connection of the member ends, the session ends, too. Other members then get its records at once, and not only
-after the acquisition locks time out.
+If the connection of the member ends, the session ends, too. Other members then get the records of this member at once.
+They do not have to wait until the acquisition locks time out.
 
 Source: KIP-932; Kafka's `ShareSession`, `SharePartitionManager`.
 """
@@ -29,7 +29,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 
 class SessionId(NamedTuple):
-    """A broker has at most one share session for each member of each group."""
+    """Identifies a share session by its group and member. A member has at most one share session with a broker."""
 
     group_id: str
     member_id: str
@@ -37,14 +37,14 @@ class SessionId(NamedTuple):
 
 @dataclass(slots=True)
 class ShareSession:
-    """One share session. A dict without values stores the partitions, in the order in which the broker reads them."""
+    """One share session. The keys of `partitions` are in the order in which the broker reads the partitions."""
 
     id: SessionId
     partitions: dict[PartitionId, None] = field(default_factory=dict)
     epoch: int = 1  # the epoch that the next request must have
 
     def change(self, added: Iterable[PartitionId], removed: Iterable[PartitionId]) -> None:
-        """Add and remove partitions, as a request of the member says."""
+        """Add and remove the partitions that a request of the member names."""
         self.partitions.update(dict.fromkeys(added))
         for partition in removed:
             self.partitions.pop(partition, None)
@@ -73,7 +73,7 @@ class ShareSessions:
             return session
 
     def next(self, id: SessionId, epoch: int) -> ShareSession:
-        """Return the session of a request with this epoch. For the final epoch, remove the session.
+        """Return the session of a request with this epoch. If the epoch is -1, also remove the session.
 
         Raises SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """
@@ -92,7 +92,7 @@ class ShareSessions:
             return session
 
     def end(self, session: ShareSession) -> bool:
-        """Remove a session whose connection has ended. Return False if a newer session has replaced it."""
+        """Remove a session whose connection has ended. Return False if a newer session has replaced this session."""
         with self._lock:
             if self._sessions.get(session.id) is not session:
                 return False

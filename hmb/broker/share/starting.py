@@ -24,10 +24,10 @@ from hmb.storage.log import Log
 def share_group_requests(
     topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock
 ) -> ShareGroupRequests:
-    """Create the share coordinator, the table of share-partitions, and the object that handles their requests."""
+    """Create the object that handles requests of share groups, with its share coordinator and share-partitions."""
 
     def first_offset(log: Log, reset: str) -> int:
-        """Return the offset at which a group begins to read a log. `reset` is its `share.auto.offset.reset`."""
+        """Return the offset at which a group begins to read a log. `reset` is the group's `share.auto.offset.reset`."""
         if reset == EARLIEST:
             return log.log_start_offset
         if reset != LATEST and (found := log.offset_for_timestamp(clock.now_ms() - duration_ms(reset))) is not None:

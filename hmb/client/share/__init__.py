@@ -1,7 +1,7 @@
 """The share consumer: it reads a topic as a queue, together with the other members of a share group (KIP-932).
 
 The members of a consumer group divide the partitions. The members of a share group divide the *records*: the broker
-gives each record to one member. A group can so have more members than partitions. A member acknowledges each record:
+gives each record to one member. So a group can have more members than partitions. A member acknowledges each record:
     accept    the member has processed the record
     release   another member (or the same one) should get the record again
     reject    the record cannot be processed; nobody gets it again

@@ -13,7 +13,8 @@ from hmb.records.record import Header, TimestampType
 class ShareRecord(NamedTuple):
     """A record that a share consumer has acquired.
 
-    The fields are those of `ConsumerRecord`. `delivery_count` is 1 if the group has never delivered the record before.
+    The class has the fields of `ConsumerRecord`, and the field `delivery_count`. It is 1 if the group delivers the
+    record for the first time.
     """
 
     topic: str
@@ -61,7 +62,7 @@ class AcquiredOffsets:
 
 
 def ranges(chosen: dict[int, AcknowledgeType]) -> list[tuple[int, int, list[int]]]:
-    """Return acknowledgements as ranges of offsets that follow each other."""
+    """Return acknowledgements as ranges of consecutive offsets."""
     found = []
     numbered: Iterable[tuple[int, int]] = enumerate(sorted(chosen))
     for _, group in groupby(numbered, key=lambda pair: pair[1] - pair[0]):

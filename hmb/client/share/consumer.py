@@ -13,8 +13,8 @@ The application acknowledges records in one of two ways:
 
 Only one thread may use a share consumer. A second thread sends heartbeats to the group's coordinator.
 
-Limits: an application with Kafka's Java client can also get the result of each acknowledgement in a callback. Here
-`commit` returns the errors, and `poll` writes them to the log.
+Limits: an application with Kafka's Java client can also get the result of each acknowledgement in a callback. HMB's
+`commit` returns the errors of acknowledgements, and HMB's `poll` logs these errors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class ShareConsumer:
 
     - `group`: the name of the share group.
     - `acknowledgement`: "implicit" or "explicit".
-    - `max_poll_records`: about how many records `poll` returns. A broker returns whole batches, so it can be more.
+    - `max_poll_records`: how many records `poll` requests. A broker returns whole batches, so `poll` can return more
+      records.
     - `max_bytes`: the largest size of a response, in bytes.
     - `request_timeout`, `retry_for`: in seconds. After a temporary error, `poll` tries again for `retry_for`.
     """
@@ -87,11 +88,11 @@ class ShareConsumer:
     # -- records
 
     def poll(self, timeout: float = 1.0) -> list[ShareRecord]:
-        """Return records that this member has acquired. Wait at most `timeout` seconds for the first one.
+        """Return records that this member has acquired. Wait at most `timeout` seconds for the first record.
 
         A consumer with implicit acknowledgement first accepts the records of the last poll. Raises ValueError if a
-        consumer with explicit acknowledgement has not acknowledged all of them. Raises KafkaError and ConnectionFailed
-        after an error that lasts.
+        consumer with explicit acknowledgement has not acknowledged all these records. Raises KafkaError or
+        ConnectionFailed if an error lasts longer than `retry_for`.
         """
         with self._thread_check:
             self._end_last_poll()
@@ -175,7 +176,7 @@ class ShareConsumer:
         session.acquired[partition].choose(record.offset, TYPES[what])
 
     def renew(self, record: ShareRecord) -> None:
-        """Extend the acquisition lock of a record by its full duration. Needs Kafka 4.2.
+        """Extend the acquisition lock of a record: its full duration begins again. Needs Kafka 4.2.
 
         Raises ValueError if the record is not acquired, and KafkaError if the lock has already timed out.
         """

@@ -39,7 +39,7 @@ class ShareMembership:
         self.member_id = str(uuid4())
         self._group_id, self._topics = group_id, sorted(set(topics))
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, group_id)
-        # This lock guards the fields below. A thread that holds it takes no other lock.
+        # This lock guards the fields below. A thread that holds this lock takes no other lock.
         self._changed = threading.Condition()
         self._assignment: frozenset[AssignedPartition] | None = None  # None before the member has joined
         self._error: KafkaError | None = None
@@ -90,7 +90,7 @@ class ShareMembership:
             return not self._is_closing and self._error is None
 
     def _heartbeat(self, epoch: int) -> float:
-        """Send a heartbeat. Return the time (s) until the next one. Raises ConnectionFailed, KafkaError."""
+        """Send a heartbeat. Return the time (s) until the next heartbeat. Raises ConnectionFailed, KafkaError."""
         request = ShareGroupHeartbeatRequest(
             group_id=self._group_id,
             member_id=self.member_id,

@@ -2,8 +2,8 @@
 
 The first request of a session has the epoch 0 and names all partitions. Each later request has the next epoch, and
 names only partitions that are new or have acknowledgements. After an error of the session or of the connection, the
-session begins again with epoch 0. The broker has then released all records of the old session, so the session also
-forgets them. The group delivers these records again.
+session begins again with epoch 0. The broker has then released all records of the old session, so the new session does
+not contain these records. The group delivers these records again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class MemberSession:
     def fetch(
         self, wanted: Collection[AssignedPartition], max_wait_ms: int, max_bytes: int, max_records: int
     ) -> tuple[ShareFetchResponse, Errors]:
-        """Send all acknowledgements, and fetch records of these partitions. Return the response and errors.
+        """Send all acknowledgements, and fetch records of these partitions.
 
-        The errors are those of the acknowledgements. Raises ConnectionFailed, KafkaError. After an exception, the
-        session begins again.
+        Return the response, and the errors of the acknowledgements. Raises ConnectionFailed, KafkaError. After an
+        exception, the session begins again.
         """
         chosen = self._chosen()
         named = set(chosen) | (set(wanted) - self._partitions)

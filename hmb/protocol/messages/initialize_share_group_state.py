@@ -16,7 +16,7 @@ class InitializeShareGroupStateRequest(
 ):
     """The share-partitions, each with its state epoch and its start offset.
 
-    The start offset -1 means that the leader of the partition chooses it later.
+    The start offset -1 means that the leader of the partition chooses the start offset later.
     """
 
     class InitializeStateData(Struct):

@@ -26,7 +26,7 @@ class ReadShareGroupStateRequest(Request, api_key=ApiKey.READ_SHARE_GROUP_STATE,
 
 
 class ReadShareGroupStateResponse(Response, api_key=ApiKey.READ_SHARE_GROUP_STATE, versions="0", flexible="0+"):
-    """The start offset of each share-partition, and the states of the records at or above it."""
+    """The start offset of each share-partition, and the states of the records at or above this offset."""
 
     class ReadStateResult(Struct):
         class PartitionResult(Struct):

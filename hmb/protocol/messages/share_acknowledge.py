@@ -1,7 +1,7 @@
 """ShareAcknowledge (79): acknowledge records that a member of a share group has acquired (KIP-932).
 
-A member can also put its acknowledgements into its next ShareFetch request. It sends ShareAcknowledge if it wants to
-acknowledge records without a new fetch, for example before it closes its share session.
+A member can also put its acknowledgements into its next ShareFetch request. The member sends ShareAcknowledge if it
+wants to acknowledge records without a new fetch, for example before it closes its share session.
 """
 
 from uuid import UUID
@@ -15,7 +15,7 @@ class ShareAcknowledgeRequest(Request, api_key=ApiKey.SHARE_ACKNOWLEDGE, version
     """The acknowledgements of a member.
 
     A batch of acknowledgements contains a range of offsets. The list `acknowledge_types` has one type for each offset
-    in this range, or a single type for all of them. Version 2 adds the type Renew (KIP-1222).
+    in this range, or a single type for the whole range. Version 2 adds the type Renew (KIP-1222).
     """
 
     class AcknowledgeTopic(Struct):
