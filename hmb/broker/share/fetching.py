@@ -26,6 +26,12 @@ PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
 AcquiredRecords = PartitionData.AcquiredRecords
 CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
 NO_RECORDS = memoryview(b"")
+# The errors of the share coordinator while it loads its states. Clients do not expect these errors in this response.
+LOADING = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class ShareFetching:
@@ -52,6 +58,8 @@ class ShareFetching:
                 self._watched += [share_partition.watchers, share_partition.log.watchers]
                 data = self._acquire(partition, share_partition)
             except KafkaError as error:
+                if error.code in LOADING:  # The client waits, and asks again.
+                    continue
                 data = PartitionData(error_code=error.code, error_message=error.message)
             if data is not None:
                 data.partition_index = partition.partition
@@ -66,10 +74,14 @@ class ShareFetching:
             return read_batches(log, offset, most, self._bytes_left, committed=committed)
 
         is_strict = self._request.share_acquire_mode == ShareAcquireMode.RECORD_LIMIT
-        acquired, found, change = share_partition.begin_acquire(Acquisition(self._member, most, is_strict), read)
-        share_partition.finish(change)
-        if not acquired or found is None:
-            return None
+        wanted = Acquisition(self._member, most, is_strict)
+        while True:  # If all records that were read belong to aborted transactions, read the next records.
+            acquired, found, change = share_partition.begin_acquire(wanted, read)
+            share_partition.finish(change)
+            if found is None:
+                return None
+            if acquired:
+                break
         region = found.part(acquired)
         self._records_left -= sum(run.size for run in acquired)
         self._bytes_left -= region.size
