@@ -198,7 +198,7 @@ class Cluster:
             return response
 
     def forget(self, name: str) -> None:
-        """Mark the metadata of a topic as outdated. The method takes no lock."""
+        """Mark the metadata of a topic as outdated. The cluster requests the metadata again before its next use."""
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:

@@ -84,7 +84,7 @@ def time_limit(text: str) -> float:
 
 
 def integer(text: str) -> int:
-    """Convert a text that is a whole number."""
+    """Convert a text to a whole number."""
     try:
         return int(text)
     except ValueError:
@@ -92,7 +92,7 @@ def integer(text: str) -> int:
 
 
 def amount(text: str) -> int:
-    """Convert a text that is a whole number, 0 or greater."""
+    """Convert a text to a whole number. The number must not be below 0."""
     number = integer(text)
     if number < 0:
         raise ValueError("must be a whole number from 0 on")

@@ -229,7 +229,7 @@ class RecordBatch(NamedTuple):
         return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
 
     def _after_crc(self, **changes: int) -> bytes:
-        """Encode the fields from the attributes to the number of records, with these changes."""
+        """Encode the header's fields after the CRC. `changes` contains new values for some of these fields."""
         fields = self._asdict() | changes
         return _AFTER_CRC.pack(*[fields[name] for name in _NAMES_AFTER_CRC])
 

@@ -293,7 +293,7 @@ class Deliveries:
         return list(found.values())
 
     def add_done_callback(self, callback: Callable[[Deliveries], object]) -> None:
-        """Call `callback` with this object when each record is delivered or has failed.
+        """Call `callback` once, with this object, when all records are delivered or have failed.
 
         If all results are already known, this method calls `callback` itself. If a result is not known yet, a sender
         thread calls `callback` later.

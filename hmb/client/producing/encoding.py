@@ -45,8 +45,8 @@ class Encoding:
     def encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
         """Return the bytes of a batch, in the format for this version of the Produce request.
 
-        `address` is the broker's address for error messages. Raises KafkaError if the broker is too old for the codec
-        or for record headers.
+        `address` is the broker's address, which error messages contain. Raises KafkaError if the broker is too old for
+        the codec or for record headers.
         """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             what = f"{address} is older than Kafka 2.1, which zstd needs"

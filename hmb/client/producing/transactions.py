@@ -308,7 +308,7 @@ class TransactionManager(AtLeastOnce):
     def _check(self, method: str, event: TransactionalEvent) -> None:
         """Raise KafkaError if the event is not allowed in the current state.
 
-        `method` is a name for the error message.
+        `method` is the name of the method that the application has called. The error message contains this name.
         """
         with self._lock:
             is_allowed = TRANSITIONS.allows(self._state, event)

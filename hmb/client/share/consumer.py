@@ -165,7 +165,7 @@ class ShareConsumer:
     # -- acknowledgements
 
     def acknowledge(self, record: ShareRecord, what: Acknowledgement = "accept") -> None:
-        """Acknowledge a record of the last poll: "accept", "release" or "reject".
+        """Acknowledge a record of the last poll. `what` is "accept", "release" or "reject".
 
         The consumer sends the acknowledgement with the next `poll`, `commit` or `close`. Raises ValueError if the
         record is not acquired.
@@ -176,7 +176,7 @@ class ShareConsumer:
         session.acquired[partition].choose(record.offset, TYPES[what])
 
     def renew(self, record: ShareRecord) -> None:
-        """Extend the acquisition lock of a record: its full duration begins again. Needs Kafka 4.2.
+        """Extend the acquisition lock of a record: the full duration of the lock begins again. Needs Kafka 4.2.
 
         Raises ValueError if the record is not acquired, and KafkaError if the lock has already timed out.
         """
