@@ -60,13 +60,13 @@ def test_a_wheel_has_every_folder() -> None:
 
 
 @pytest.mark.parametrize("package", [hmb, hmb.client], ids=lambda package: package.__name__)
-def test_names_that_a_program_needs_were_only_deep_inside(package: ModuleType) -> None:
+def test_the_names_that_a_program_needs_are_in_the_top_package(package: ModuleType) -> None:
     assert {"AtTime", "FromStart", "KafkaError", "NewTopic"} <= set(package.__all__)
     for name in package.__all__:
         assert getattr(package, name).__name__ == name
 
 
-def test_dir_named_no_class_before_its_first_use() -> None:
+def test_dir_names_classes_before_their_first_use() -> None:
     assert {"Broker", "Consumer", "KafkaError", "Producer"} <= set(dir(hmb))
     assert {"Connection", "Consumer", "KafkaError"} <= set(dir(hmb.client))
 

@@ -62,7 +62,7 @@ def test_offsets_of_groups_that_cannot_lose_them(ask: Asker) -> None:
 # -- expiry of offsets
 
 
-def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(ask: Asker) -> None:
+def test_a_retention_time_that_ends_after_the_last_int64_is_allowed(ask: Asker) -> None:
     assert commit(ask, {0: 7}, 2, retention_time_ms=2**63 - 1) == [(0, 0)]
     assert offsets(ask) == {0: 7}
 
@@ -107,7 +107,7 @@ def test_offsets_of_topics_that_a_group_reads_do_not_expire(ask: Asker) -> None:
     assert offsets(ask) == {0: 1}
 
 
-def test_a_group_that_fails_kept_the_offsets_of_all_others(
+def test_the_offsets_of_other_groups_expire_although_one_group_fails(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """If the expiry of offsets fails in one group, the offsets of the other groups still expire.

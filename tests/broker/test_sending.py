@@ -85,7 +85,7 @@ def test_a_client_that_never_reads_is_given_up(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_reader_kept_its_response_in_memory_without_a_limit(
+def test_the_time_limit_covers_the_whole_response_to_a_slow_reader(
     ends: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
     """The time limit for sending a response covers the whole response.

@@ -202,7 +202,7 @@ def logged(run: Hmb, directory: Path, *options: str) -> list[str]:
     return process.communicate(timeout=20)[1].decode().splitlines()
 
 
-def test_verbose_did_not_show_topics_and_connections(run: Hmb, tmp_path: Path) -> None:
+def test_verbose_shows_topics_and_connections(run: Hmb, tmp_path: Path) -> None:
     lines = logged(run, tmp_path, "-v")
     for words in ("created topic seen, partitions: 2", "deleted topic seen"):
         assert any(line.endswith(f": {words}") for line in lines), lines

@@ -38,7 +38,7 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
     assert done.returncode == 0
 
 
-def test_the_first_import_of_hmb_left_time_for_a_traceback() -> None:
+def test_the_console_script_imports_little_before_it_handles_ctrl_c() -> None:
     """Until `run` handles Ctrl-C, the console script imports no further modules, except three of its own.
 
     Each further import would leave more time in which Ctrl-C prints a traceback.

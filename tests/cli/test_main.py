@@ -79,7 +79,7 @@ def test_help_for_what_does_not_exist(run: Hmb, words: list[str], message: str) 
         (["decode", "--api", "Produc", "00"], "did you mean Produce?"),
     ],
 )
-def test_usage_errors_were_four_lines(run: Hmb, arguments: list[str], message: str) -> None:
+def test_a_usage_error_is_one_line(run: Hmb, arguments: list[str], message: str) -> None:
     result = run(*arguments, exit_code=2)
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1

@@ -22,7 +22,7 @@ def asked(run: Hmb, *options: str) -> str:
     return error.split()[4].rstrip(";")
 
 
-def test_every_command_needed_an_address(run: Hmb, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_find_the_address_in_several_sources(run: Hmb, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands find the address of the cluster in several sources.
 
     The test adds one source after another. Each added source wins over all earlier ones.

@@ -59,7 +59,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.alter_configs(TOPIC, delete="retention.ms"), "settings to delete must be a list"),
     ],
 )
-def test_a_string_was_treated_as_a_list_of_letters(call: Callable[[Admin], Any], message: str) -> None:
+def test_a_string_is_not_a_list_of_letters(call: Callable[[Admin], Any], message: str) -> None:
     with Admin("127.0.0.1:1") as admin, pytest.raises(TypeError, match=message):
         call(admin)
 
@@ -73,7 +73,7 @@ def test_a_string_was_treated_as_a_list_of_letters(call: Callable[[Admin], Any],
         (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),
     ],
 )
-def test_a_mistake_with_a_new_consumer_got_python_s_own_words(
+def test_a_mistake_with_a_new_consumer_gets_a_clear_message(
     topics: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
@@ -95,7 +95,7 @@ def test_a_mistake_with_a_new_consumer_got_python_s_own_words(
         (lambda it: it.subscribe(["a", "b"]), "an argument of its own"),
     ],
 )
-def test_a_mistake_with_a_consumer_got_python_s_own_words(call: Callable[[Any], Any], message: str) -> None:
+def test_a_mistake_with_a_consumer_gets_a_clear_message(call: Callable[[Any], Any], message: str) -> None:
     with Consumer("127.0.0.1:1") as consumer, pytest.raises(TypeError, match=message):
         call(consumer)
 
@@ -112,6 +112,6 @@ def test_a_mistake_with_a_consumer_got_python_s_own_words(call: Callable[[Any], 
         ({"topic": "t", "value": b"", "headers": [b"ab"]}, "b'ab' is not a pair"),
     ],
 )
-def test_a_mistake_with_send_got_python_s_own_words(arguments: dict[str, Any], message: str) -> None:
+def test_a_mistake_with_send_gets_a_clear_message(arguments: dict[str, Any], message: str) -> None:
     with Producer("127.0.0.1:1") as producer, pytest.raises(TypeError, match=message):
         producer.send(**arguments)

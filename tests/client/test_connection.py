@@ -173,7 +173,7 @@ def test_a_server_of_another_protocol(said: bytes) -> None:
         Connection("127.0.0.1", port).send(ApiVersionsRequest())
 
 
-def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
+def test_a_client_of_an_http_server_gets_an_error_at_once() -> None:
     """A client that connects to an HTTP server gets an error at once.
 
     Before a bug was fixed, it waited until its time limit. The first correlation id now consists of line ends, so a

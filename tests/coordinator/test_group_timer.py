@@ -82,7 +82,7 @@ def test_a_deadline_in_weeks_does_not_fail(timer: GroupTimer, woken: queue.Queue
     assert woken.get(timeout=30) == "now"
 
 
-def test_settle_returned_before_a_group_that_became_due_was_woken(woken: queue.Queue[str]) -> None:
+def test_wait_until_idle_returns_after_all_groups_that_are_due_were_woken(woken: queue.Queue[str]) -> None:
     class Slow(TimedGroup):
         def wake(self) -> None:
             time.sleep(0.05)

@@ -296,7 +296,7 @@ def test_deleting_consumer_offsets_does_not_delete_a_new_group(
     assert groups._table.get("g") is not old
 
 
-def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
+def test_a_group_that_fails_at_the_start_does_not_stop_the_others(
     start: Start, topic: Topic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = start(Journal(topic, sync=lambda: False))

@@ -279,7 +279,7 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
     journal.check_coordinates("h")
 
 
-def test_one_damaged_batch_kept_all_groups_of_its_partition_from_being_served(
+def test_one_damaged_batch_does_not_stop_the_groups_of_its_partition(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = Topic(tmp_path, 1)

@@ -310,7 +310,7 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
     return OpenTransaction(partition, ActiveProducer(producer.producer_id, ProducerStateEntry(producer.epoch), 3))
 
 
-def test_a_lost_marker_blocked_readers_permanently(start: Start, markers: Markers) -> None:
+def test_a_start_writes_the_missing_markers_of_ended_transactions(start: Start, markers: Markers) -> None:
     """After a start, the coordinator writes the missing markers of ended transactions.
 
     Before a bug was fixed, it did not. A lost marker then blocked consumers with read_committed forever.

@@ -119,7 +119,7 @@ def test_the_second_exercise_is_added_to_a_started_lab(folder: Path) -> None:
     assert "second.py does not define 'TimeIndex'" in lab("check", "4", "--second").output
 
 
-def test_an_answer_was_overwritten_by_a_second_start(folder: Path) -> None:
+def test_an_answer_is_not_overwritten_by_a_second_start(folder: Path) -> None:
     lab("start", "4")
     (folder / "lab-04" / "answer.py").write_text("mine = 1\n")
     again = lab("start", "4")
@@ -244,7 +244,7 @@ def test_a_call_that_no_timer_can_interrupt_ends_after_its_processor_time() -> N
         _results([], "", "answer.py", STUCK)
 
 
-def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
+def test_the_check_does_not_wait_for_the_threads_of_an_answer(folder: Path) -> None:
     """The check of an answer ends soon after its last test.
 
     Before a bug was fixed, a thread of the answer that never ended kept the check waiting for three minutes.
@@ -259,7 +259,7 @@ def test_the_check_waited_for_the_threads_of_an_answer(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads for the limit of processes")
-def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
+def test_the_limit_of_processes_counts_threads() -> None:
     """`running_threads` counts threads, as Linux does for its limit of processes.
 
     Before a bug was fixed, the check counted processes. Its limit was then too low, and the check could start no

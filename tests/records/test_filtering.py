@@ -116,7 +116,7 @@ def tombstone_with_header(key: bytes) -> bytes:
     return VARINTS[len(body)] + body
 
 
-def test_a_header_key_that_is_not_utf_8_kept_a_tombstone_from_its_delete_horizon() -> None:
+def test_a_tombstone_with_a_header_key_that_is_not_utf_8_gets_a_delete_horizon() -> None:
     """A tombstone gets a delete horizon although its header key is not valid UTF-8.
 
     Before a bug was fixed, the filter decoded the headers first, and failed.

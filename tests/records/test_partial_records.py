@@ -32,7 +32,7 @@ def test_partial_records_of_messages(magic: int, records: list[Record], codec: C
 
 
 @pytest.mark.parametrize("magic", [1, 2])
-def test_a_large_value_was_copied_to_read_its_timestamp(magic: int) -> None:
+def test_reading_a_timestamp_copies_no_large_value(magic: int) -> None:
     """Reading a timestamp does not copy the record's value.
 
     Before a bug was fixed, a search by time in a batch of 64 MB took 126 MB.

@@ -61,7 +61,7 @@ def fill(servers: str) -> None:
 
 
 @pytest.mark.external
-def test_a_topic_of_many_segments_used_every_descriptor(limited: Limited) -> None:
+def test_a_topic_of_many_segments_keeps_descriptors_free(limited: Limited) -> None:
     fill(limited.servers)
     assert limited.descriptors() < LIMIT
     with Admin(limited.servers) as admin:

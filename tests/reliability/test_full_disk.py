@@ -128,7 +128,7 @@ def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
 
 
 @pytest.mark.external
-def test_a_topic_could_not_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
+def test_a_topic_can_be_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
     """A topic can be deleted on a full disk.
 
     Before a bug was fixed, the broker had to write topics.json before the deletion. This failed, although only the
@@ -157,7 +157,7 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 
 
 @pytest.mark.external
-def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
+def test_records_stay_if_the_new_start_offset_cannot_be_stored(small_disk: SmallDisk) -> None:
     """If the broker cannot store the new log start offset, DeleteRecords has no effect.
 
     Before a bug was fixed, the offset changed in memory, although the response was an error. The deletion below offset

@@ -55,7 +55,7 @@ def is_directory(path: str) -> bool:
 
 
 @pytest.mark.parametrize("wanted", [is_log, is_directory])
-def test_out_of_descriptors_left_the_directory_unsynced_or_the_log_refusing(
+def test_after_a_lack_of_descriptors_the_log_accepts_records_and_syncs_its_directory(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int], wanted: Callable[[str], bool]
 ) -> None:
     log = open_log()
@@ -70,7 +70,7 @@ def test_out_of_descriptors_left_the_directory_unsynced_or_the_log_refusing(
     assert [each for each in synced if each in directories] == directories  # A thread of an earlier test may sync, too.
 
 
-def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descriptors(
+def test_a_transaction_index_is_synced_after_a_lack_of_descriptors(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
 ) -> None:
     log = open_log()

@@ -253,7 +253,7 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
     assert log.log_start_offset == 0
 
 
-def test_a_log_rolled_to_a_segment_whose_file_could_not_be_created(
+def test_a_log_does_not_roll_if_the_new_file_cannot_be_created(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the log cannot create the file of a new segment, the append fails, and the log keeps its active segment.

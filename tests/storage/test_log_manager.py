@@ -134,7 +134,7 @@ def test_a_check_can_be_canceled_inside_a_segment(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["expire", "flush_if_due", "close"])
-def test_an_internal_error_in_one_log_ended_the_round_for_all_others(
+def test_an_internal_error_in_one_log_does_not_end_the_round_for_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, task: str
 ) -> None:
     logs = opened(tmp_path)

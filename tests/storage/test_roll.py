@@ -44,7 +44,7 @@ class Synced:
 
 
 @pytest.mark.parametrize("kind", ["batches", "messages", "transactions"])
-def test_a_power_cut_could_leave_a_hole_in_front_of_a_later_segment(
+def test_a_log_syncs_its_active_segment_before_it_rolls(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """A log syncs its active segment before it creates the next one.

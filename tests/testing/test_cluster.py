@@ -148,7 +148,7 @@ def test_a_wrong_node_is_one_clear_line() -> None:
         Cluster(0)
 
 
-def test_a_leader_of_a_partition_that_does_not_exist_was_accepted() -> None:
+def test_a_leader_of_a_partition_that_does_not_exist_is_refused() -> None:
     with Cluster(2) as cluster:
         cluster.broker.create_topic("events", 2)
         with pytest.raises(hmb.KafkaError, match="'events' has no partition 2; its partitions are 0 to 1"):

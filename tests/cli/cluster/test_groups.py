@@ -273,14 +273,14 @@ def test_durations_before_now() -> None:
     assert abs(ago("P1DT2H3M4.5S") - (iso + 3_600_000 - 93_784_500)) < 60_000
 
 
-def test_the_lag_of_a_group_without_commits_was_0(run: Hmb) -> None:
+def test_the_lag_of_a_group_without_commits_is_unknown(run: Hmb) -> None:
     group = {"group": "g", "type": "classic", "state": "Stable", "assignor": "range", "members": [], "coordinator": ""}
     with CliRunner().isolation() as (output, *_):
         _print_group(group | {"lag": None, "offsets": []}, members=False, only_state=True)
         assert output.getvalue() == b"group g, classic, Stable, range, 0 members, lag -\n"
 
 
-def test_watch_took_the_next_option_for_its_seconds() -> None:
+def test_watch_does_not_take_the_next_option_for_its_seconds() -> None:
     assert describe.make_context("describe", ["g", "--watch", "--state"]).params["watch"] == WATCH_INTERVAL
     assert describe.make_context("describe", ["g", "--watch", "0.5", "--state"]).params["watch"] == 0.5
 

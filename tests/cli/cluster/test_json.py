@@ -46,7 +46,7 @@ def objects(run: Hmb, *arguments: str) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_lists_were_one_array_and_descriptions_were_lines(
+def test_lists_and_descriptions_print_one_object_a_line(
     run: Hmb, broker: str, arguments: list[str], count: int
 ) -> None:
     assert len(objects(run, *arguments, "-b", broker)) == count

@@ -175,7 +175,7 @@ def test_the_error_of_an_unknown_setting_listed_all_settings(run: Hmb, servers: 
     assert "did you mean 'retention.ms'?" in failed and "known:" not in failed
 
 
-def test_topics_could_be_named_only_one_by_one(run: Hmb, servers: str) -> None:
+def test_a_pattern_names_several_topics(run: Hmb, servers: str) -> None:
     """`list`, `describe` and `delete` accept a regular expression for several topics, as kafka-topics and rpk do.
 
     The expression must match a whole name.

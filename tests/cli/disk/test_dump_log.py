@@ -85,7 +85,7 @@ def test_verify(run: Hmb, log: Path) -> None:
     assert "damage: 1" in run("dump-log", "--verify", str(log), exit_code=5).stdout
 
 
-def test_verify_a_data_directory_had_a_line_for_each_file(run: Hmb, log: Path, tmp_path: Path) -> None:
+def test_verify_a_data_directory_prints_one_summary(run: Hmb, log: Path, tmp_path: Path) -> None:
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\ntopic 0 0\n")
     output = run("dump-log", "--verify", str(tmp_path)).stdout
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())

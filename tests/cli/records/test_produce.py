@@ -245,7 +245,7 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
         assert values == list(range(partition, 3000, 3))
 
 
-def test_a_copy_into_fewer_partitions_ended_in_the_middle(run: Hmb, servers: str, topic: str) -> None:
+def test_the_error_for_a_missing_partition_recommends_partition_minus_1(run: Hmb, servers: str, topic: str) -> None:
     """The error for a partition that does not exist recommends the option `-p -1`.
 
     With this option, the key selects the partition, and the partition in each line is ignored.
@@ -271,7 +271,7 @@ def terminal_output(process: "subprocess.Popen[bytes]", controller: int) -> str:
 
 
 @pytest.mark.parametrize("options", [[], ["-q"]], ids=["loud", "quiet"])
-def test_a_terminal_got_no_hint_how_to_end(servers: str, topic: str, options: list[str]) -> None:
+def test_a_terminal_gets_a_hint_how_to_end(servers: str, topic: str, options: list[str]) -> None:
     controller, terminal = pty.openpty()
     process = start("produce", topic, *options, "-b", servers, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)

@@ -11,7 +11,7 @@ GROUPS = [[], ["-G", "{topic}-group"], ["-G", "{topic}-group", "--group-protocol
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=["alone", "classic", "consumer"])
-def test_the_consumer_of_the_demo_found_no_topic_because_its_producer_came_later(
+def test_the_consumer_of_the_demo_waits_for_the_topic_of_its_producer(
     run: Hmb, servers: str, group: list[str]
 ) -> None:
     topic = f"later{len(group)}"

@@ -59,7 +59,7 @@ def test_a_response_after_its_request(run: Hmb, name: str) -> None:
     assert [title.rsplit(maxsplit=4)[1:3] for title in titles] == [[kind, f"v{version},"] for kind in sides]
 
 
-def test_a_response_was_matched_with_a_request_of_another_connection(run: Hmb) -> None:
+def test_two_requests_with_one_correlation_id_keep_their_own_responses(run: Hmb) -> None:
     other = bytearray.fromhex(METADATA)
     other[8:12] = REQUEST[8:12]  # The copied bytes are the correlation id.
     dump = "\n".join(f"    000000  {wire.hex(' ')}" for wire in (REQUEST, other, RESPONSE))

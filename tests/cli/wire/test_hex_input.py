@@ -147,7 +147,7 @@ def test_packets_with_an_ethernet_header() -> None:
 SNIFFED = "21:42:45.916 #1 -> Some v0 (0) 50 B hmb\n" + "".join(f"    {line}\n" for line in ANNOTATED.splitlines()[1:])
 
 
-def test_the_output_of_sniff_was_refused_as_hexadecimal() -> None:
+def test_the_output_of_sniff_is_accepted_as_hexadecimal() -> None:
     assert read_bytes((SNIFFED * 2).encode()) == [BYTES, BYTES]
     assert read_bytes(SNIFFED.replace("aa bb", "\u00e4\u00f6").encode()) == [BYTES]
 

@@ -121,7 +121,7 @@ def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
     assert any(" UNKNOWN_TOPIC_OR_PARTITION " in line and "brokers=[" in line for line in output.splitlines())
 
 
-def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
+def test_an_api_key_of_0_is_named() -> None:
     """The output names an API even if its key is 0, which is the key of Produce.
 
     Before a bug was fixed, this key was not printed, because 0 is also the field's default.
@@ -287,6 +287,6 @@ def test_an_exception_of_the_observer_ends_the_proxy() -> None:
         proxy.close()
 
 
-def test_the_error_of_a_used_port_contained_a_python_exception(run: Hmb, servers: str) -> None:
+def test_the_error_of_a_used_port_contains_no_python_exception(run: Hmb, servers: str) -> None:
     failed = run("sniff", "--listen", servers, exit_code=1).stderr
     assert "name another address with --listen" in failed and "while attempting" not in failed

@@ -43,7 +43,7 @@ def test_the_preferred_replica_leads_already(servers: str) -> None:
         assert missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_closed_client_connected_again(servers: str) -> None:
+def test_a_closed_client_does_not_connect_again(servers: str) -> None:
     with Admin(servers) as admin:
         admin.describe_cluster()
         admin.describe_configs([ConfigResource(ResourceType.BROKER, "0")])

@@ -98,7 +98,7 @@ def test_a_broker_that_no_longer_lists_segments(time: int, count: int, offsets: 
         assert consumer.offsets_before("t", 0, time, count) == offsets
 
 
-def test_a_closed_client_connected_again(servers: str) -> None:
+def test_a_closed_client_does_not_connect_again(servers: str) -> None:
     produced(servers, "closed", 1)
     with hmb.SimpleConsumer(servers) as consumer:
         assert consumer.fetch("closed", 0, 0)

@@ -276,7 +276,7 @@ def test_a_coordinator_that_was_interrupted_waits_for_no_answer() -> None:
             connection.send(HeartbeatRequest, lambda version: HeartbeatRequest(group_id="g"))
 
 
-def test_a_consumer_that_closed_waited_twice_for_a_silent_coordinator() -> None:
+def test_a_consumer_that_closes_waits_once_for_a_silent_coordinator() -> None:
     coordinator = Coordinator(SILENT)
     with coordinator.broker:
         offsets = offsets_of(coordinator)

@@ -52,7 +52,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
-def test_content_was_held_twice_while_it_was_returned(codec: Codec) -> None:
+def test_decompressed_content_is_held_once(codec: Codec) -> None:
     """`decompress` holds the content in memory once.
 
     Before a bug was fixed, it made a copy of the result. For gzip, it also kept all pieces until it joined them.

@@ -174,7 +174,7 @@ def test_records_that_cannot_be_read_end_the_messages() -> None:
     assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
-def test_a_conversion_was_held_as_a_whole_until_it_was_sent() -> None:
+def test_a_conversion_holds_one_batch_and_one_piece_in_memory() -> None:
     """A conversion holds only one batch and one piece of the result in memory.
 
     Before a bug was fixed, it held the whole result until it was sent. 50 clients that read nothing then took 4 GB.

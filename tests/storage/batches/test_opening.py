@@ -44,7 +44,7 @@ def damage(log: Log, offset: int, place: int) -> str:
 
 
 @pytest.mark.parametrize("place", [ATTRIBUTES, MAX_TIMESTAMP, 62, 100])
-def test_a_search_by_time_used_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_search_by_time_skips_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
     """A search by time skips a damaged batch.
 
     Before a bug was fixed, it used the batch's timestamp, which the damage had changed.
@@ -66,7 +66,7 @@ def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_o
     assert log.offset_for_timestamp(105) is None
 
 
-def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_length_does_not_end_the_search(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     """A search by time repairs a batch whose length is wrong, and continues.
 
     Before a bug was fixed, the search ended with an error.

@@ -29,7 +29,7 @@ def test_batches_that_no_producer_may_send() -> None:
     assert refuse(encode_batch(SMALL, log_append_time=5)) is ErrorCode.INVALID_TIMESTAMP
 
 
-def test_the_header_of_a_produced_batch_was_parsed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_header_of_a_produced_batch_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     parse = RecordBatch.parse
     monkeypatch.setattr(RecordBatch, "parse", lambda *arguments: parsed.append(1) or parse(*arguments))

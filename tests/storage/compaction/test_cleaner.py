@@ -34,7 +34,7 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 
 
 @pytest.mark.parametrize("target", [".log.deleted", ".log"])
-def test_after_a_failed_swap_the_next_round_deleted_the_new_segment(
+def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     """If the cleaner fails to rename a new segment, the next round keeps this segment.
@@ -83,7 +83,7 @@ def early(log: Log) -> list[bytes | None]:
     return [record.value for record in read_all(log) if record.key == b"early"]
 
 
-def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
+def test_a_topic_created_again_after_a_restart_is_compacted_from_offset_0(tmp_path: Path) -> None:
     """The cleaner starts at offset 0 of a topic that was created again.
 
     Before a bug was fixed, it started at the cleaner's position in the deleted topic's log. It removed a key's
@@ -102,7 +102,7 @@ def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_
     logs.close()
 
 
-def test_a_topic_created_again_before_a_restart_kept_the_stored_position_of_the_deleted_one(tmp_path: Path) -> None:
+def test_a_topic_created_again_before_a_restart_is_compacted_from_offset_0(tmp_path: Path) -> None:
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
@@ -118,7 +118,7 @@ def test_a_topic_created_again_before_a_restart_kept_the_stored_position_of_the_
     logs.close()
 
 
-def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_after_it(tmp_path: Path) -> None:
+def test_a_first_dirty_offset_after_the_end_of_the_log_is_not_used(tmp_path: Path) -> None:
     logs, _ = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     fill_over_an_early_key(log)
@@ -132,7 +132,7 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_after_it(tmp_path: Pa
     logs.close()
 
 
-def test_a_round_appended_to_a_file_that_a_failed_round_could_not_remove(
+def test_a_round_does_not_append_to_the_file_of_a_failed_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs, cleaner = opened(tmp_path)
@@ -184,7 +184,7 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
 
 
 @pytest.mark.parametrize("harm", ["cut off", "damaged", "an internal error"])
-def test_one_log_that_fails_kept_all_others_from_being_compacted(
+def test_one_log_that_fails_does_not_stop_the_compaction_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, harm: str
 ) -> None:
     """If the cleaner fails in one log, it still compacts the other logs.
@@ -215,7 +215,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
     assert "t-1: not compacted" in reported[0].message
 
 
-def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
+def test_a_log_that_cannot_be_compacted_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After an error, the cleaner tries the same log again.

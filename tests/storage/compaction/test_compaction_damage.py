@@ -56,7 +56,7 @@ def readable_records(log: Log) -> list[Record]:
     return found
 
 
-def test_a_header_key_that_is_not_utf_8_stopped_compaction_permanently(log: Log) -> None:
+def test_a_header_key_that_is_not_utf_8_does_not_stop_compaction(log: Log) -> None:
     """The cleaner can compact a tombstone whose header key is not valid UTF-8.
 
     Before a bug was fixed, the cleaner failed on each such tombstone, because it decoded the headers before it wrote
@@ -85,7 +85,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
+def test_a_log_is_compacted_although_one_batch_cannot_be_read(
     directory: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The cleaner compacts a log although one of its batches cannot be read.

@@ -238,7 +238,7 @@ def descriptors_of(log: Log) -> int:
     return sum(is_open(file) for segment in log.segments for file in segment.files)
 
 
-def test_each_segment_kept_a_descriptor_permanently(open_log: LogMaker) -> None:
+def test_a_segment_that_nobody_uses_keeps_no_descriptor(open_log: LogMaker) -> None:
     OPEN_FILES.limit += 1_000
     log = open_log(segment_bytes=100)
     for _ in range(300):

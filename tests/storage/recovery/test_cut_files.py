@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +19,8 @@ from hmb.storage.files.together import release
 from hmb.storage.files.virtual import VirtualFile
 from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.log import Log
-from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.recovery.checking import Damage, end_of_whole_batches
 from hmb.storage.recovery.scanning import checked_batches
-from hmb.storage.time_index import TimeIndex
 from hmb.units import now_ms
 from tests.storage.compaction import test_compaction
 from tests.storage.conftest import LogMaker, batch, messages, produced, read_all
@@ -115,27 +112,6 @@ def test_readers_of_committed_records_do_not_need_the_file_of_a_transaction_inde
     release(log.segments[0].files)
     damage(log.segments[0].transaction_index.path, 34)
     assert committed_offsets(log) == [0, 4]
-
-
-@pytest.mark.parametrize("entries", [0, 1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
-def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int) -> None:
-    offsets = OffsetIndex(tmp_path / "5.index", 5)
-    times = TimeIndex(tmp_path / "5.timeindex", 5)
-    for number in range(1, entries + 1):
-        offsets.append(5 + 3 * number, 100 * number)
-        times.append(10 * number, 5 + 3 * number)
-        if number % 401 == 0:
-            offsets.lookup(5)  # The search now knows the blocks that exist so far.
-    keys = [5 + 3 * number for number in range(1, entries + 1)]
-    for offset in range(5, 5 + 3 * entries + 9):
-        number = bisect_right(keys, offset)
-        assert offsets.lookup(offset) == ((keys[number - 1], 100 * number) if number else (5, 0))
-    for timestamp in range(0, 10 * entries + 20, 7):
-        number = bisect_left(range(10, 10 * entries + 1, 10), timestamp)
-        assert times.lookup(timestamp).offset == 5 + 3 * number
-    for position in range(0, 100 * entries + 300, 50):
-        number = bisect_left(range(100, 100 * entries + 1, 100), position)
-        assert offsets.at_or_after(position) == ((keys[number], 100 * number + 100) if number < entries else None)
 
 
 def test_a_segment_that_is_cut_while_it_is_checked_is_damage(log: Log) -> None:

@@ -70,7 +70,7 @@ FIELDS = {"payload": 80, "length": 9, "magic": 16, "crc": 17, "count": 60}
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("number", [0, 1, 3, 4, 7, 8, 9])
-def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
+def test_a_reader_of_a_running_broker_gets_past_a_damaged_batch(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, number: int, field: str
 ) -> None:
     """A reader gets past a damaged batch of a running broker.
@@ -167,7 +167,7 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
 # -- damage to indexes
 
 
-def test_a_flipped_bit_in_a_time_index_hid_records(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flipped_bit_in_a_time_index_hides_no_records(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
     """One flipped bit in a time index does not change the result of a search by time.
 
     Before a bug was fixed, one search returned offset 78 instead of 21.
@@ -231,7 +231,7 @@ def test_no_index_of_a_running_broker_is_needed(
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log: LogMaker, suffix: str) -> None:
+def test_a_directory_in_the_place_of_an_index_does_not_stop_readers(open_log: LogMaker, suffix: str) -> None:
     log = open_log(index_interval_bytes=100)
     for number in range(60):
         log.append(batch(2, first_timestamp=1_000 + 10 * number))
@@ -243,7 +243,7 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
     assert log.offset_for_timestamp(1_300) == (1_300, 60)
 
 
-def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: LogMaker) -> None:
+def test_a_wrong_entry_of_the_offset_index_hides_no_aborted_transaction(open_log: LogMaker) -> None:
     """Fetch responses list all aborted transactions, even if one entry of the offset index is wrong.
 
     The wrong entry may follow the fetched region. Before a bug was fixed, a position below 0 in an entry caused an

@@ -103,7 +103,7 @@ def test_damage_in_a_closed_segment_is_not_a_power_cut_so_all_intact_batches_are
     assert recovered.append(batch(1)).base_offset == 12
 
 
-def test_damage_before_the_recovery_point_hid_the_intact_batches_after_it(
+def test_recovery_keeps_the_intact_batches_after_damage_below_the_recovery_point(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Recovery keeps the intact batches after damage below the recovery point.

@@ -251,7 +251,7 @@ def test_damage_next_to_a_gap_that_compaction_has_left(open_log: LogMaker, hit: 
 # -- damage in logs with transactions
 
 
-def test_a_reader_of_committed_records_stopped_at_a_lost_marker(open_log: LogMaker) -> None:
+def test_a_reader_of_committed_records_gets_past_a_lost_marker(open_log: LogMaker) -> None:
     """Recovery repairs a flipped bit in a marker. Otherwise a consumer with read_committed could not read past it."""
     for marker, expected in ((COMMIT, [0, 1, 3, 4]), (ABORT, [3, 4])):
         log = open_log()

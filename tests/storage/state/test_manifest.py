@@ -90,7 +90,7 @@ def test_nothing_is_reported_of_files_that_nobody_changed(
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)])
-def test_an_index_that_a_start_rebuilt_was_reported_again(
+def test_an_index_that_a_start_has_rebuilt_is_not_reported_again(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, suffix: str, clean: bool, damage: Callable[[Path], None]
 ) -> None:
     fill(data.start())
@@ -104,7 +104,7 @@ def test_an_index_that_a_start_rebuilt_was_reported_again(
     assert not [record for record in caplog.records if "both are built again" in record.getMessage()]
 
 
-def test_an_index_that_a_reader_rebuilt_was_reported_at_the_next_start(
+def test_an_index_that_a_reader_has_rebuilt_is_not_reported_at_the_next_start(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=2_000, index_interval_bytes=200)
@@ -139,7 +139,7 @@ def test_a_new_log_is_not_damage(data: DataDirectory, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("without_manifest", [False, True])
-def test_a_compacted_log_with_gaps_was_emptied_when_its_policy_had_changed(
+def test_a_compacted_log_with_gaps_keeps_its_records_when_its_policy_changes(
     data: DataDirectory, without_manifest: bool
 ) -> None:
     """A compacted log with gaps keeps its records if its cleanup policy changes before a start.
@@ -205,7 +205,7 @@ def test_a_segment_that_retention_deleted_is_not_missed(
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("damage", ["deleted", "emptied", "halved"])
-def test_aborted_records_were_visible_without_the_transaction_index(
+def test_aborted_records_stay_invisible_without_the_transaction_index(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
     log = data.start(LogConfig(segment_ms=2**40))
@@ -228,7 +228,9 @@ def test_aborted_records_were_visible_without_the_transaction_index(
 # -- changes of state files
 
 
-def test_a_changed_digit_in_a_checkpoint_hid_records(data: DataDirectory, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_digit_in_a_checkpoint_hides_no_records(
+    data: DataDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
     fill(data.start())
     data.stop()
     path = data.path / START_OFFSETS
@@ -239,7 +241,7 @@ def test_a_changed_digit_in_a_checkpoint_hid_records(data: DataDirectory, caplog
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("damage", ["deleted", "bit flipped"])
-def test_a_damaged_topic_id_was_replaced_by_a_new_one(
+def test_a_damaged_topic_id_is_restored_from_the_manifest(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
     """The broker restores a damaged topic id from the manifest.
@@ -288,7 +290,7 @@ def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataD
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("damage", ["emptied", "halved at a line's end", "halved", "doubled", "cut by a byte"])
-def test_the_old_entries_of_a_cut_manifest_were_used(
+def test_the_old_entries_of_a_cut_manifest_are_ignored(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
     """The broker ignores the entries of a cut manifest, because they may be too old.
