@@ -115,6 +115,10 @@ class DynamicConfig:
         """Return the settings that clients have altered for a group."""
         return self._store.groups.get(group, {})
 
+    def altered_groups(self) -> list[str]:
+        """Return the groups for which a client has altered settings."""
+        return [group for group, configs in self._store.groups.items() if configs]
+
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
         """Replace all settings that clients have altered for these groups.
 

@@ -33,6 +33,7 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
     ApiKey.DELETE_TOPICS: 1,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: 2,
     ApiKey.DESCRIBE_CONFIGS: 1,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: 1,
     ApiKey.DESCRIBE_LOG_DIRS: 1,
 }
 

@@ -7,6 +7,7 @@ from .cases import (
     api_versions,
     configs,
     consumer_groups,
+    controllers,
     create_topics,
     delete_topics,
     fetch,
@@ -44,6 +45,7 @@ MODULES = [
     consumer_groups,
     configs,
     partitions,
+    controllers,
     log_ends,
     transactions,
     transactional_writes,
@@ -52,6 +54,7 @@ MODULES = [
 CASES: list[Case] = [
     *group_admin.LIST_CASES,
     *partitions.ALL_CASES,
+    *controllers.ALL_CASES,
     *(case for module in MODULES for case in module.CASES),
 ]
 COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_of(case)]

@@ -184,6 +184,18 @@ REPLICAS = [
         ("Fetch/replica *", "*", ANY, ANY),
     ),
 ]
+CONTROLLERS = [
+    *because(
+        "HMB has no metadata log: its metadata is in files, and its offsets and its epoch are 0",
+        ("DescribeQuorum/quorum: metadata/*", "topics.*.leader_epoch", "0", ANY),
+        ("DescribeQuorum/quorum: metadata/*", "topics.*.high_watermark", "0", ANY),
+        ("DescribeQuorum/quorum: metadata/*", "topics.*.log_end_offset", "0", ANY),
+    ),
+    *because(
+        "HMB's controller is the broker, so a client reaches the controller through the broker's listener",
+        ("DescribeQuorum/quorum: metadata/*", "nodes.0.listeners.*", ANY, ANY),
+    ),
+]
 GROUPS = [
     *because(
         "HMB finds the topics of a regular expression immediately; Kafka finds them one heartbeat later",
@@ -199,6 +211,7 @@ WORDS = [
     *because(
         "Kafka's error message for a success is the word NONE",
         ("FindCoordinator/*", "error_message", "", "NONE"),
+        ("UpdateFeatures/*", "results.*.error_message", "None", "NONE"),
     ),
     *because(
         "HMB's error message for a success is null; Kafka's is an empty text",
@@ -254,6 +267,7 @@ EXPLAINED: list[Explanation] = [
     *TOPICS,
     *RECORDS,
     *REPLICAS,
+    *CONTROLLERS,
     *GROUPS,
     *WORDS,
     *BROKER,

@@ -1,0 +1,42 @@
+"""AlterReplicaLogDirs: move replicas to another data directory of the broker.
+
+Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Behavior: a broker of HMB has one data directory. A partition that the request moves to this directory is already
+    there, so the request succeeds and changes nothing. Any other directory gets LOG_DIR_NOT_FOUND.
+Version notes: none.
+Left out: moves, because there is only one data directory. If the disk of this directory is full, a client cannot move a
+    partition to another disk.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from hmb.protocol.topics import NO_TOPIC_ID
+
+TopicResponse = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+PartitionResponse = TopicResponse.AlterReplicaLogDirPartitionResult
+
+
+def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> AlterReplicaLogDirsResponse:
+    response = AlterReplicaLogDirsResponse()
+    for directory in request.dirs:
+        for topic in directory.topics:
+            topic_response = TopicResponse(topic_name=topic.name)
+            if topic.partitions:
+                response.results.append(topic_response)
+            for number in topic.partitions:
+                partition_response = PartitionResponse(partition_index=number)
+                topic_response.partitions.append(partition_response)
+                with error_code_in(partition_response):
+                    _check(directory.path, topic.name, number, context.broker)
+    return response
+
+
+def _check(path: str, topic: str, partition: int, broker: BrokerContext) -> None:
+    own = broker.topics.directory.resolve()
+    if path != str(own):
+        raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"the only data directory is {own}")
+    broker.topics.log(topic, NO_TOPIC_ID, partition)

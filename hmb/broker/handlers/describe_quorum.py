@@ -1,0 +1,53 @@
+"""DescribeQuorum: describe the controllers of the cluster.
+
+Versions: 0-2; all use the flexible encoding (KIP-482).
+Behavior: in Kafka, the controllers replicate the log of the cluster's metadata, the topic `__cluster_metadata`. HMB has
+    no such log, because it is a single broker that stores its metadata in files. This broker is its own controller.
+    Therefore the response describes the partition 0 of this topic: its leader and only voter is this broker, and its
+    offsets are 0. If a request names anything except this one partition, each named partition gets
+    UNKNOWN_TOPIC_OR_PARTITION.
+Version notes: version 2 adds the address of each controller, and the directory id of each replica. HMB's data directory
+    has no id, so this id is zero.
+Left out: followers and observers. A client cannot watch how far another controller has read, because no other
+    controller exists.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from hmb.units import now_ms
+
+METADATA_TOPIC = "__cluster_metadata"
+TopicResponse = DescribeQuorumResponse.TopicData
+PartitionResponse = TopicResponse.PartitionData
+Node = DescribeQuorumResponse.Node
+FIRST_VERSION_OF_NODES = DescribeQuorumResponse.first_version("nodes")
+
+
+def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+    named = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if named == [(METADATA_TOPIC, 0)]:
+        return _metadata_log(context)
+    response = DescribeQuorumResponse()
+    for topic in request.topics:
+        partitions = [_unknown(each.partition_index) for each in topic.partitions]
+        response.topics.append(TopicResponse(topic_name=topic.topic_name, partitions=partitions))
+    return response
+
+
+def _metadata_log(context: RequestContext) -> DescribeQuorumResponse:
+    listener, broker_id, now = context.listener, context.broker.config.broker_id, now_ms()
+    voter = ReplicaState(replica_id=broker_id, last_fetch_timestamp=now, last_caught_up_timestamp=now)
+    partition = PartitionResponse(partition_index=0, leader_id=broker_id, current_voters=[voter])
+    response = DescribeQuorumResponse(topics=[TopicResponse(topic_name=METADATA_TOPIC, partitions=[partition])])
+    if context.version >= FIRST_VERSION_OF_NODES:
+        address = Node.Listener(name=listener.name, host=listener.advertised_host, port=listener.advertised_port)
+        response.nodes = [Node(node_id=broker_id, listeners=[address])]
+    return response
+
+
+def _unknown(partition: int) -> PartitionResponse:
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return PartitionResponse(partition_index=partition, error_code=error, error_message=error.message)

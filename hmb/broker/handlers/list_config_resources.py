@@ -1,0 +1,56 @@
+"""ListConfigResources: list the resources that have settings, such as topics and brokers.
+
+Versions: 0-1; all use the flexible encoding (KIP-482).
+Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, the broker as a
+    broker and as the owner of loggers, and all groups for which a client has altered a setting. A request with an
+    unknown type gets UNSUPPORTED_VERSION, and its response contains no resources.
+Version notes: version 0 lists only the settings of client metrics. HMB has none, so the list is empty.
+Left out: settings of client metrics (KIP-714). HMB wants no metrics from its clients, so nobody can list such settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hmb.broker.context import BrokerContext, RequestContext
+from hmb.protocol.enums import ResourceType
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+
+Listed = ListConfigResourcesResponse.ConfigResource
+# the order in which Kafka lists the resources
+ORDER = (
+    ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.BROKER,
+    ResourceType.TOPIC,
+)
+FIRST_VERSION_OF_TYPES = ListConfigResourcesRequest.first_version("resource_types")
+
+
+def handle(request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
+    wanted = set(request.resource_types) or set(ResourceType)
+    if context.version < FIRST_VERSION_OF_TYPES:
+        wanted = {ResourceType.CLIENT_METRICS}
+    if not wanted <= set(ResourceType):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    resources = [
+        Listed(resource_name=name, resource_type=type)
+        for type in ORDER
+        if type in wanted
+        for name in _names(type, context.broker)
+    ]
+    return ListConfigResourcesResponse(config_resources=resources)
+
+
+def _names(type: ResourceType, broker: BrokerContext) -> Iterable[str]:
+    match type:
+        case ResourceType.TOPIC:
+            return [topic.name for topic in broker.topics.all()]
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+            return [broker.configs.name]
+        case ResourceType.GROUP:
+            return broker.configs.altered_groups()
+        case ResourceType.CLIENT_METRICS:
+            return []

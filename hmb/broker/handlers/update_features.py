@@ -1,0 +1,55 @@
+"""UpdateFeatures: change the versions of features that the brokers of a cluster use.
+
+Versions: 0-2; all use the flexible encoding (KIP-482).
+Behavior: a feature of a cluster gets a higher version after all brokers were upgraded to a newer Kafka. HMB is a single
+    broker whose features never change. A request that names the present version of each feature therefore succeeds and
+    changes nothing. If one update of the request is impossible, the request gets INVALID_UPDATE_VERSION.
+Version notes: in versions 0 and 1, a successful response contains a result for each feature.
+Left out: lower versions, which get INVALID_UPDATE_VERSION. A client cannot switch share groups or KIP-890 off.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.api_versions import FEATURES
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+
+Update = UpdateFeaturesRequest.FeatureUpdateKey
+Result = UpdateFeaturesResponse.UpdatableFeatureResult
+
+
+class UpgradeType(IntEnum):
+    """Which changes of a version an update allows."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
+    response = UpdateFeaturesResponse(error_message=None)
+    with error_code_in(response):
+        for update in request.feature_updates:
+            _check(update)
+        response.results = [Result(feature=each.feature, error_message=None) for each in request.feature_updates]
+    return response
+
+
+def _check(update: Update) -> None:
+    """Raise INVALID_UPDATE_VERSION if the broker does not have the feature in the requested version."""
+    levels = {feature.name: feature.level for feature in FEATURES}
+    if update.upgrade_type not in set(UpgradeType):
+        why = f"the upgrade type is {update.upgrade_type}: must be 1, 2 or 3"
+    elif update.feature not in levels:
+        why = f"this broker does not have the feature; its features are {', '.join(levels)}"
+    elif update.max_version_level != levels[update.feature]:
+        why = f"this broker has only version {levels[update.feature]}"
+    else:
+        return
+    raise KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION, f"feature {update.feature}, version {update.max_version_level}: {why}"
+    )
