@@ -59,7 +59,7 @@ def _measured(request: Any, response: Response | None) -> tuple[bool, int]:
 
 
 def _measured_produce(request: Any, response: Any) -> tuple[bool, int]:
-    """Return whether a partition has an error, and the bytes of the records in the request.
+    """Return whether a partition has an error, and the number of bytes of the records in the request.
 
     Most requests are Produce or Fetch requests. For these two APIs, plain loops replace `has_error`, because the loops
     are three times as fast.

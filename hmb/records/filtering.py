@@ -143,7 +143,7 @@ def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:
-    """Encode the records for which `keep` returns True again, with deltas to another base timestamp (ms)."""
+    """Return the records for which `keep` returns True, encoded with deltas to another base timestamp (ms)."""
     content, shift = bytearray(), batch.base_timestamp - base_timestamp
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
