@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.errors import CliError
 from ..shared.output import plural, print_json, print_rows
 from ..shared.subjects import optional_topics_argument
 
@@ -23,15 +24,21 @@ API = ("key", "api", "broker_versions", "hmb_versions", "used_version")
 @optional_topics_argument
 @click.option("-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics.")
 @click.option("--versions", is_flag=True, help="Show the APIs of each broker, with the versions of each API.")
+@click.option("--health", is_flag=True, help="Show only problems. The exit code is 1 if there is one.")
 @cluster_options
-def command(topics: tuple[str, ...], internal: bool, versions: bool, client: ClientConfig, as_json: bool) -> None:
+def command(
+    topics: tuple[str, ...], internal: bool, versions: bool, health: bool, client: ClientConfig, as_json: bool
+) -> None:
     """Show the brokers of a cluster, its controller, and the leaders and replicas of TOPICS.
 
-    Without TOPICS, show all topics.
+    Without TOPICS, show all topics. --health checks that each partition has a leader and all its replicas.
     """
-    if versions and (topics or internal):
-        raise click.UsageError("--versions shows brokers: leave out the topics")
+    if versions and (topics or internal or health):
+        raise click.UsageError("--versions shows brokers: leave out the topics and --health")
     with client.admin() as admin:
+        if health:
+            print_health(_describe(admin, topics, internal or not topics), as_json)
+            return
         if versions:
             found = admin.describe_versions()
             numbers = {node: number for number, node in admin.cluster.nodes.items()}
@@ -68,6 +75,28 @@ def _describe(admin: Admin, topics: tuple[str, ...], internal: bool) -> dict[str
 
 def _broker_fields(number: int, address: Any) -> dict[str, Any]:
     return {"broker": number, "host": address.host, "port": address.port}
+
+
+def print_health(cluster: dict[str, Any], as_json: bool) -> None:
+    """Print whether the cluster is healthy. Raises CliError with all problems if it is not."""
+    partitions = [(topic["topic"], partition) for topic in cluster["topics"] for partition in topic["partitions"]]
+    problems = [f"{name}-{it['partition']}: {why}" for name, it in partitions if (why := _problem(it)) is not None]
+    counts = f"{plural(len(cluster['brokers']), 'broker')}, {plural(len(partitions), 'partition')}"
+    if as_json:
+        print_json({"healthy": not problems, "problems": problems})
+    elif not problems:
+        click.echo(f"healthy: {counts}")
+    if problems:
+        raise CliError(f"not healthy: {'; '.join(problems)} (of {counts})")
+
+
+def _problem(partition: dict[str, Any]) -> str | None:
+    """Return what is wrong with a partition, or None."""
+    if partition["leader"] is None:
+        return "no leader"
+    if missing := sorted(set(partition["replicas"]) - set(partition["isr"])):
+        return f"replicas that are not in sync: {', '.join(map(str, missing))}"
+    return None
 
 
 def _print(cluster: dict[str, Any]) -> None:

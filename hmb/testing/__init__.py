@@ -27,7 +27,8 @@ Read in this order:
 8. `fault_objects.py`  faults as objects of YAML or JSON
 9. `control.py`    an HTTP port that adds faults to a broker in another process
 10. `versions.py`   the APIs and versions of older releases of Kafka
-11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
+11. `page.py`       the page of a failed test's broker
+12. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
 12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
 13. `session.py`    the broker of a test session, which is repaired before and after each test
 14. `settings.py`   the values of settings, and defaults that make tests fast

@@ -41,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="keep the broker's data directory and the topics of the tests; the end of the run names the directory",
     )
+    group.addoption(
+        "--hmb-ui",
+        action="store_true",
+        help="after a failed test, print a link to the page of its broker, and wait for Enter",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -191,11 +196,30 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         session.restore()
 
 
+def pytest_exception_interact(node: pytest.Item | pytest.Collector, report: pytest.TestReport) -> None:
+    """With `--hmb-ui`, keep the broker of a failed test open. pytest calls this hook before it ends the fixtures."""
+    session = node.config.stash.get(SESSION, None)
+    if session is None or not node.config.getoption("--hmb-ui") or not _uses_broker(node):
+        return
+    from hmb.testing.page import keep_open
+
+    capture: Any = node.config.pluginmanager.getplugin("capturemanager")
+    reporter: Any = node.config.pluginmanager.getplugin("terminalreporter")
+    capture.suspend(in_=True)  # pytest otherwise replaces standard input by an empty one.
+    try:
+        keep_open(session.broker, node.nodeid, reporter.write_line if reporter else print)
+    finally:
+        capture.resume()
+
+
+def _uses_broker(node: pytest.Item | pytest.Collector) -> bool:
+    return bool({"hmb_broker", "kafka_bootstrap_servers"} & set(getattr(node, "fixturenames", ())))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     session = item.config.stash.get(SESSION, None)
-    uses_broker = {"hmb_broker", "kafka_bootstrap_servers"} & set(getattr(item, "fixturenames", ()))
-    if report.failed and session is not None and uses_broker:
+    if report.failed and session is not None and _uses_broker(item):
         report.sections.extend(session.sections())
     return report

@@ -108,7 +108,7 @@ def test_a_wrong_address_is_one_clear_reason(served: tuple[BrokerServer, Monitor
         "/batch?topic=t&partition=0&segment=0&position=-1": (400, "is not a number"),
         "/look-up?topic=t&partition=0&offset=30": (404, "the offsets 0 to 29"),
         "/look-up?topic=t&partition=0&timestamp=5000": (404, "the newest record has 1029"),
-        "/request?number=9": (404, "already forgotten"),
+        "/request?number=9": (404, "has forgotten this request"),
     }
     for path, (status, message) in wrong.items():
         found, body = with_token(ports, path)
@@ -282,7 +282,7 @@ def test_requests_are_recorded_only_while_a_page_asks() -> None:
         assert recorder.view()["recent"] == [] and counters.observe is not None
         with hmb.Producer(broker.bootstrap_servers, client_id="<i>me</i>", compression="gzip") as producer:
             producer.send("t", b"x" * 100).result()
-        produce = next(each for each in recorder.view()["recent"] if each["api"] == "Produce")
+        produce = next(each for each in recorder.view()["followed"] if each["api"] == "Produce")
         assert (produce["client_id"], produce["errors"]) == ("<i>me</i>", [])
         assert produce["note"] == "1 batch (gzip), 1 records"
         opened = recorder.one(produce["number"])
@@ -308,4 +308,4 @@ def test_an_error_of_a_response_is_named() -> None:
         recorder.view()
         with hmb.Admin(broker.bootstrap_servers) as admin:
             assert isinstance(admin.delete_topics(["missing"])["missing"], KafkaError)
-        assert any("UNKNOWN_TOPIC_OR_PARTITION" in each["errors"] for each in recorder.view()["recent"])
+        assert any("UNKNOWN_TOPIC_OR_PARTITION" in each["errors"] for each in recorder.view()["followed"])

@@ -7,9 +7,10 @@ from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 import hmb
-from hmb.monitoring.metrics import metrics_text
+from hmb.monitoring.metrics import StateCollector, metrics_text
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, as_json
 from hmb.storage.log import Log
 
@@ -158,6 +159,20 @@ def test_the_state_is_json() -> None:
         decoded = json.loads(json.dumps(as_json(state)))
         assert decoded["topics"][0]["partitions"][0]["log_end_offset"] == 1
         assert decoded["process"]["threads"] == state.process.threads > 1
+
+
+def test_metrics_have_the_text_format_of_prometheus_client() -> None:
+    with hmb.Broker(config=QUICK) as broker:
+        broker.create_topic("t", partitions=2)
+        send(broker, "t", 7)
+        with hmb.Consumer(broker.bootstrap_servers, "t", group='a "quoted"\\ group\n') as consumer:
+            next(iter(consumer))
+            consumer.commit()
+        state = broker.state()
+    state = replace(state, started=10**16)  # Large numbers have an exponent.
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(StateCollector(lambda: state))
+    assert metrics_text(lambda: state).decode().splitlines() == generate_latest(registry).decode().splitlines()
 
 
 def test_metrics_have_the_names_of_the_exporters() -> None:

@@ -224,6 +224,42 @@ def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
         assert [record.value for record in broker.records(topic)] == [b"a"]
 
 
+def test_the_broker_of_a_failed_test_stays_open_with_its_page(run: pytest.Pytester) -> None:
+    """The page shows the topic of the failed test, because its fixtures have not ended yet."""
+    run.makepyfile("""
+        import json, urllib.request
+        from hmb.testing import page
+
+        def read_state(show):
+            def show_and_read(line):
+                show(line)
+                if "open at" in line:
+                    link = line.split()[-1].replace("/?", "/state?")
+                    state = json.load(urllib.request.urlopen(link))
+                    show(f"topics: {[each['name'] for each in state['topics']]}")
+            return show_and_read
+
+        keep_open = page.keep_open
+        page.keep_open = lambda broker, test, show: keep_open(broker, test, read_state(show))
+
+        def test_fails(hmb_broker, hmb_topic):
+            assert not hmb_topic
+
+        def test_without_broker():
+            assert False
+    """)
+    result = run.run(sys.executable, "-m", "pytest", "--hmb-ui", stdin=b"\n")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*::test_fails has failed; its broker is open at http://127.0.0.1:*/[?]token=*",
+            "*topics: *'test_fails-*",
+            "hmb: press Enter to continue",
+        ]
+    )
+    assert str(result.stdout).count("has failed; its broker") == 1
+
+
 def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> None:
     """Two runs of pytest at the same time do not disturb each other.
 

@@ -1,12 +1,13 @@
 """The requests that clients send while a page shows them: their fields, and their way through the code.
 
 The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
-recording, and the recording ends RECORDING seconds after the last call of `view`. The recorder keeps the last KEPT
-requests and the SLOWEST slowest ones. To record a request takes about 0.1 ms, so the recorder takes at most
-MOST_A_SECOND requests a second, and all requests that are among the slowest.
+recording, and the recording ends RECORDING seconds after the last call of `view`. To record a request takes about
+0.1 ms, so the recorder takes at most MOST_A_SECOND requests a second, and keeps the last KEPT of them. It also keeps
+the SLOWEST slowest requests.
 
-For one request of each API and second, the recorder also notes each function of HMB that the request calls
-(`sys.setprofile`). For example, the way of a Produce request begins with these calls:
+Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
+(`sys.setprofile`). It keeps the last FOLLOWED of them for each API, so a user has time to open one. For example, the
+way of a Produce request begins with these calls:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -45,8 +47,9 @@ from hmb.records import parse_batch
 from hmb.units import now_ms
 
 RECORDING = 5.0  # seconds
-KEPT, SLOWEST = 100, 20  # requests
-MOST_A_SECOND = 50
+KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
+MOST_A_SECOND = 5
+PAUSE = 2.0  # seconds between two followed requests of an API
 MOST_FIELDS = 200  # of a request or of a response
 MOST_CALLS = 300  # of functions, in the way of one request
 LONGEST_VALUE = 200  # characters
@@ -90,7 +93,8 @@ class RecentRequests:
         self._slowest: list[SeenRequest] = []
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        self._followed: dict[int, int] = {}  # for each API, the second of the last request that was followed
+        self._next_followed: dict[int, float] = {}  # for each API, the earliest time to follow another request
+        self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests that were followed
 
     def view(self) -> Json:
         """Record requests for the next RECORDING seconds, and return the requests that are recorded already."""
@@ -98,18 +102,19 @@ class RecentRequests:
             if self._counters.observe is None:
                 self._recent.clear()
                 self._slowest.clear()
+                self._followed.clear()
             self._ends = time.monotonic() + RECORDING
             self._counters.observe = self._observe
             return {
                 "recent": [each.row() for each in reversed(self._recent)],
                 "slowest": [each.row() for each in self._slowest],
-                "most_a_second": MOST_A_SECOND,
+                "followed": [kept.row() for api in sorted(self._followed) for kept in reversed(self._followed[api])],
             }
 
     def one(self, number: int) -> Json | None:
         """Return everything about the request with this number, or None if the recorder has forgotten it."""
         with self._lock:
-            for each in [*self._recent, *self._slowest]:
+            for each in [*self._recent, *self._slowest, *chain.from_iterable(self._followed.values())]:
                 if each.number == number:
                     texts = {"request": each.request, "response": each.response, "way": each.way}
                     return each.row() | texts | {"steps": MOST_CALLS}
@@ -143,10 +148,11 @@ class RecentRequests:
         return response
 
     def _is_followed(self, api: int) -> bool:
-        second = int(time.monotonic())
+        now = time.monotonic()
         with self._lock:
-            is_due = self._followed.get(api) != second
-            self._followed[api] = second
+            is_due = self._next_followed.get(api, 0.0) <= now
+            if is_due:
+                self._next_followed[api] = now + PAUSE
         return is_due
 
     def _note(
@@ -170,7 +176,10 @@ class RecentRequests:
             way=way,
         )
         with self._lock:
-            self._recent.append(seen)
+            if way is None:
+                self._recent.append(seen)
+            else:
+                self._followed.setdefault(seen.api, deque(maxlen=FOLLOWED)).append(seen)
             self._slowest = sorted([*self._slowest, seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, ms: float, *, is_followed: bool) -> bool:

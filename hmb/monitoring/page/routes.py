@@ -18,7 +18,7 @@ from hmb.coordinator.modern.states import GROUP_STATES
 from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
 from hmb.monitoring.page.feed import Feed
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
-from hmb.monitoring.page.recent_requests import RecentRequests
+from hmb.monitoring.page.recent_requests import KEPT, SLOWEST, RecentRequests
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.errors import KafkaError
 from hmb.storage.log import Log
@@ -118,7 +118,9 @@ class PageRoutes:
     def _request(self, request: HttpRequest) -> HttpResponse:
         found = self._requests.one(_number(request, "number"))
         if found is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "the broker has already forgotten this request; it keeps only the last")
+            kept = f"it keeps the last {KEPT} requests and the {SLOWEST} slowest ones"
+            why = f"the broker has forgotten this request; {kept}"
+            raise Refused(HTTPStatus.NOT_FOUND, why)
         return json_response(found)
 
 

@@ -41,7 +41,7 @@ function show(content, view) {
     view.has_more_lines ? "The batch has more lines of bytes; hmb dump-log --hex prints all of them." : null,
   ].filter((note) => note !== null);
   content.append(...notes.map((note) => el("p", { class: "note" }, note)),
-    el("div", { class: "columns" }, fields.node, records.node),
+    records.node, fields.node,
     el("h2", {}, "Bytes"), el("p", { class: "note" }, `hmb dump-log --hex ${view.file}`),
     el("pre", { tabindex: "0", "aria-label": "Bytes of the batch" }, view.lines.join("\n")));
 }

@@ -19,9 +19,10 @@ export function requests(main, store) {
     { name: "record bytes", cell: (row) => size(row.record_bytes), isNumber: true },
   ], (row) => row.api);
   const slowest = requestTable("Slowest requests since this view is open");
-  const recent = requestTable("Last requests");
+  const followed = requestTable("Followed requests: one of each API every two seconds, with its way through the code");
+  const recent = requestTable("Last requests: at most five a second");
   const problem = el("p", { class: "problem", hidden: true });
-  main.append(el("h1", {}, "Requests"), apis.node, problem, slowest.node, recent.node);
+  main.append(el("h1", {}, "Requests"), apis.node, problem, followed.node, slowest.node, recent.node);
   let timer = null, isOpen = true;
 
   async function ask() {
@@ -29,6 +30,7 @@ export function requests(main, store) {
       const view = store.isPaused ? null : await read("/requests", {});
       problem.hidden = true;
       if (view !== null) {
+        followed.show(view.followed);
         slowest.show(view.slowest);
         recent.show(view.recent);
       }
@@ -73,7 +75,7 @@ function show(content, view) {
       view.response === null ? el("p", {}, "The client wants no response.") : fieldTable("Fields of the response", view.response)),
     el("h2", {}, "Way through the code"),
     view.way === null
-      ? el("p", { class: "note" }, "The recorder follows one request of each API and second. Open a request that is marked as followed.")
+      ? el("p", { class: "note" }, "The recorder has not followed this request. Open one of the followed requests.")
       : el("ol", { class: "way" }, view.way.map((call) => step(call))),
     view.way?.length >= view.steps ? el("p", { class: "note" }, `Only the first ${view.steps} calls are shown.`) : "");
 }

@@ -1,0 +1,388 @@
+"""Tests of the page in a headless Chromium, against a broker with real load.
+
+One broker and one browser serve all tests of this module, because the start of a browser takes a second. The names of
+topics, groups and clients, and the keys, values and headers of records contain script tags. If the page interpreted
+one of them, a script would run, and `problems` would find the violation of the page's policy.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+
+import hmb
+from hmb.broker import BrokerServer
+from hmb.monitoring.ports import HttpAddress, MonitoringPorts
+from tests.monitoring.chromium import CHROMIUM, ChromiumTab, browser
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.external,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)"),
+]
+SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+CONFIG = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
+MARKUP = SCRIPT.encode()
+QUOTED = quote(SCRIPT, safe="")
+
+
+class Load:
+    """A broker with its page, and clients that use it until the test ends."""
+
+    def __init__(self, broker: BrokerServer, ports: MonitoringPorts) -> None:
+        self.broker, self.ports = broker, ports
+        self.servers = broker.bootstrap_servers
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def link(self) -> str:
+        return self.ports.urls["ui"]
+
+    def state(self) -> Any:
+        with urlopen(Request(self.ports.urls["state"]), timeout=30) as response:
+            return json.load(response)
+
+    def partition(self, number: int = 0) -> Any:
+        topics = {it["name"]: it for it in self.state()["topics"]}
+        return topics["orders"]["partitions"][number]
+
+    def has_arrived(self) -> bool:
+        """Return whether the views have something to show: several segments, and groups with committed offsets."""
+        state = self.state()
+        has_positions = [group["group_id"] for group in state["groups"] if group["positions"] and group["members"]]
+        return len(self.partition()["segments"]) > 2 and len(has_positions) == 2
+
+    def start(self) -> None:
+        """Produce with each codec, read in two groups, and keep one transaction open."""
+        for codec in ("none", "gzip", "zstd"):
+            self._run(self._produce, codec)
+        self._run(self._consume, "classic", "billing")
+        self._run(self._consume, "consumer", SCRIPT)
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def _run(self, work: Any, *arguments: str) -> None:
+        self._threads.append(threading.Thread(target=work, args=arguments, daemon=True))
+        self._threads[-1].start()
+
+    def _produce(self, codec: Any) -> None:
+        client_id = SCRIPT if codec == "gzip" else f"client-{codec}"
+        with hmb.Producer(self.servers, compression=codec, client_id=client_id) as producer:
+            while not self._stop.wait(0.01):
+                producer.send("orders", MARKUP * 3, key=MARKUP, headers=[(SCRIPT, MARKUP)], partition=0)
+
+    def _consume(self, protocol: Any, group: str) -> None:
+        with hmb.Consumer(self.servers, "orders", group=group, group_protocol=protocol, client_id=SCRIPT) as consumer:
+            while not self._stop.is_set():
+                consumer.poll(timeout=0.05)
+
+
+@pytest.fixture(scope="module")
+def load() -> Iterator[Load]:
+    with BrokerServer(config=CONFIG) as broker, ExitStack() as stack:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            configs = {"segment.bytes": "60000", "index.interval.bytes": "2000"}
+            admin.create_topics([hmb.NewTopic("orders", 2, configs=configs), hmb.NewTopic("short-lived", 1)])
+        ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
+        ports.start(broker)
+        stack.callback(ports.stop)
+        load = Load(broker, ports)
+        load.start()
+        stack.callback(load.stop)
+        producer = stack.enter_context(hmb.Producer(broker.bootstrap_servers, transactional_id=SCRIPT))
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"open", partition=1).result()
+        until(load.has_arrived, "segments and groups exist", pause=0.2)
+        yield load
+        producer.abort_transaction()
+
+
+@pytest.fixture(scope="module")
+def tab(load: Load) -> Iterator[ChromiumTab]:
+    with browser() as tab:
+        tab.look()
+        tab.open(load.link)
+        tab.until("document.querySelector('tbody tr') !== null", "the topics are drawn")
+        yield tab
+        assert tab.problems() == []
+
+
+@pytest.fixture(autouse=True)
+def live(tab: ChromiumTab) -> Iterator[None]:
+    """Begin each test with a page that is not paused."""
+    tab.run("document.querySelector('#pause[aria-pressed=true]')?.click()")
+    yield
+
+
+def paused(tab: ChromiumTab) -> None:
+    tab.run("document.getElementById('pause').click()")
+    tab.until("document.getElementById('connection').textContent.startsWith('paused')")
+    tab.run("new Promise((done) => setTimeout(done, 300))")  # A drawing may have begun before the pause.
+
+
+def choose(tab: ChromiumTab, element: str, value: str, event: str) -> None:
+    """Give an input a value, as a user would do."""
+    tab.run(f"document.getElementById('{element}').value = '{value}'")
+    tab.run(f"document.getElementById('{element}').dispatchEvent(new Event('{event}'))")
+
+
+def each(tab: ChromiumTab, selector: str, expression: str) -> list[Any]:
+    """Return the value of a JavaScript expression for each element `it` that matches the selector."""
+    found: list[Any] = tab.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((it) => {expression})")
+    return found
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_the_link_loses_its_token(tab: ChromiumTab, load: Load) -> None:
+    assert "token" not in tab.run("location.href")
+    assert load.servers in tab.text("header")
+
+
+def shown_records(tab: ChromiumTab) -> int:
+    """Return the number of records of the topic "orders" in the table of topics."""
+    rows = {row[0]: row for row in tab.rows("Topics")}
+    assert rows["orders"][1] == "2"
+    return number(rows["orders"][2])
+
+
+def test_topics_show_the_sums_of_their_partitions(tab: ChromiumTab, load: Load) -> None:
+    tab.go("topics")
+    before = sum(load.partition(n)["log_end_offset"] for n in range(2))
+    until(lambda: shown_records(tab) >= before, "the page has followed", pause=0.05)
+    assert shown_records(tab) <= sum(load.partition(n)["log_end_offset"] for n in range(2))
+    choose(tab, "filter", "ORD", "input")
+    assert [row[0] for row in tab.rows("Topics")] == ["orders"]
+
+
+def test_a_topic_shows_segments_to_scale_and_cursors_that_move(tab: ChromiumTab, load: Load) -> None:
+    tab.go("topic/orders")
+    first = tab.run("document.querySelector('.cursor.high').style.left")
+    shown = tab.run("document.querySelector('.legend').innerText")
+    assert "high watermark" in shown and "group billing" in shown and SCRIPT in shown
+    tab.until(f"document.querySelector('.legend').innerText !== {json.dumps(shown)}", "the cursors move")
+    paused(tab)
+    part = load.partition(0)
+    labels = each(tab, ".row:first-child .segment", "it.getAttribute('aria-label')")
+    bases = [int(label.removeprefix("segment ").partition(":")[0]) for label in labels]
+    assert bases == [it["base_offset"] for it in part["segments"]][: len(bases)] and len(bases) > 2
+    widths = each(tab, ".row:first-child .segment", "parseFloat(it.style.width)")
+    wanted = [bases[n + 1] - bases[n] for n in range(len(bases) - 1)]
+    assert all(abs(widths[n] / widths[0] - wanted[n] / wanted[0]) < 0.01 for n in range(len(wanted))) and first
+    assert "last stable offset 0" in tab.run("document.querySelectorAll('.legend')[1].innerText")
+
+
+def test_a_partition_shows_batches_in_the_colours_of_their_codecs(tab: ChromiumTab, load: Load) -> None:
+    tab.go("partition/orders/0/0")
+    tab.until("document.querySelectorAll('.block').length > 5", "the batches are drawn")
+    part = load.partition(0)
+    segment = part["segments"][0]
+    row = next(row for row in tab.rows("Segments") if row[0] == "0 (shown below)")
+    assert number(row[1]) == part["segments"][1]["base_offset"]
+    assert number(row[3]) == segment["batches"] == len(tab.rows("Batches"))
+    assert row[4] == f"{segment['offset_index_entries']} + {segment['time_index_entries']}"
+    assert tab.run("document.querySelectorAll('.marks i').length") == segment["offset_index_entries"] > 0
+    codecs = {row[4] for row in tab.rows("Batches")}
+    assert codecs == {"none", "gzip", "zstd"}
+    assert set(each(tab, ".block", "it.className")) == {f"block codec-{codec}" for codec in codecs}
+    producers = {row[5] for row in tab.rows("Batches")}
+    tab.run("document.querySelector('input[value=producer]').click()")
+    assert len(set(each(tab, ".block", "it.className"))) == len(producers)
+
+
+def test_an_open_transaction_is_shown(tab: ChromiumTab, load: Load) -> None:
+    tab.go("partition/orders/1")
+    tab.until("document.body.innerText.includes('since offset 0')", "the open transaction")
+    tab.go("clients")
+    assert [row[:4:3] for row in tab.rows("Transactional producers")] == [[SCRIPT, "Ongoing"]]
+
+
+def test_a_click_on_a_batch_opens_it(tab: ChromiumTab, load: Load) -> None:
+    tab.go("partition/orders/0/0")
+    tab.until("document.querySelectorAll('.block').length > 5")
+    tab.run("document.querySelectorAll('.block')[1].click()")
+    tab.until("location.hash.startsWith('#/batch/') && document.querySelector('pre') !== null", "the batch")
+    fields = dict(tab.rows("Header"))
+    records = tab.rows("Records")
+    assert int(fields["count"]) == len(records) and records[0][2] == SCRIPT and records[0][4] == f"{SCRIPT}={SCRIPT}"
+    assert number(records[0][0]) == int(fields["base_offset"])
+    assert f"base_offset = {fields['base_offset']}" in tab.text("pre")
+
+
+def test_a_look_up_goes_through_its_steps(tab: ChromiumTab, load: Load) -> None:
+    offset = load.partition(0)["segments"][1]["base_offset"] + 50
+    tab.go(f"look-up/orders/0/offset/{offset}")
+    tab.until("document.querySelectorAll('.steps > li').length === 3", "three steps")
+    assert each(tab, ".steps h2", "it.innerText") == [
+        "Search the segments for the offset",
+        "Search the offset index of the segment",
+        "Scan the log",
+    ]
+    found = tab.rows("Headers from byte")[-1]
+    low, high = (int(part) for part in found[1].split(" to "))
+    assert low <= offset <= high and found[3] == "found"
+    buttons = "[...document.querySelectorAll('main button')].find((it) => it.textContent === '%s').click()"
+    tab.run(buttons % "Back")
+    assert "step 2 of 3" in tab.text("main") and "Scan the log" not in tab.text("main")
+    tab.run(buttons % "Next step")
+    assert "Scan the log" in tab.text("main")
+
+
+def test_a_wrong_look_up_is_one_clear_sentence(tab: ChromiumTab) -> None:
+    tab.go("look-up/orders/0/offset/99999999")
+    tab.until("document.getElementById('view').innerText.includes('is not in the log, which contains')")
+    tab.go(f"look-up/{QUOTED}/0/offset/1")
+    tab.until(f"document.body.innerText.includes({json.dumps(f'no partition 0 of topic {SCRIPT}')})")
+
+
+def test_a_time_is_looked_up_with_the_time_index(tab: ChromiumTab, load: Load) -> None:
+    timestamp = load.partition(0)["segments"][1]["max_timestamp"]
+    tab.go(f"look-up/orders/0/time/{timestamp}")
+    tab.until("document.querySelectorAll('.steps > li').length === 4", "four steps")
+    expected = load.broker.context.topics.get("orders").log(0).offset_for_timestamp(timestamp)  # type: ignore[union-attr]
+    assert expected is not None and f"has offset {expected.offset:,}." in tab.text("main")
+
+
+@pytest.mark.parametrize(("name", "protocol"), [("billing", "classic"), (SCRIPT, "consumer")])
+def test_a_group_shows_its_members_lag_and_state(tab: ChromiumTab, load: Load, name: str, protocol: str) -> None:
+    tab.go("group/" + quote(name, safe=""))
+    tab.until("document.querySelector('.machine text.present') !== null", "the state machine")
+    state = next(it for it in load.state()["groups"] if it["group_id"] == name)
+    assert each(tab, ".machine text.present", "it.textContent") == [state["state"]]
+    (member,) = tab.rows("Members")
+    assert (member[0], member[4]) == (SCRIPT, "orders-0, orders-1")
+    assert f"{state['state']}, {protocol} protocol, 1 member" in tab.text("main")
+    assert tab.run("document.querySelector('.chart').getAttribute('aria-label')").startswith("The lag was at most")
+    if protocol == "classic":
+        tab.until("document.body.innerText.includes('rebalance after generation 0')", "the rebalance with its cause")
+        tab.until("document.querySelectorAll('.machine .arrow').length === 10", "the transitions of the table")
+
+
+def test_positions_of_a_group_are_those_of_the_state(tab: ChromiumTab, load: Load) -> None:
+    tab.go("group/billing")
+    tab.until("document.body.innerText.includes('orders-1')")
+    shown = {row[0]: number(row[1]) for row in tab.rows("Committed offsets")}
+    state = next(it for it in load.state()["groups"] if it["group_id"] == "billing")
+    for position in state["positions"]:
+        assert shown[f"orders-{position['partition']}"] <= position["committed_offset"]
+
+
+def test_requests_show_rates_and_one_request_with_its_way(tab: ChromiumTab, load: Load) -> None:
+    tab.go("requests")
+    row = next(row for row in tab.rows("APIs") if row[0] == "Produce")
+    produce = next(it for it in load.state()["requests"] if it["api"] == "Produce")
+    assert 0 < number(row[1]) <= produce["count"] and row[2].endswith("/s") and row[4].endswith("ms")
+    followed = "[...document.querySelectorAll('tr')].find((it) => /^Produce.*followed$/s.test(it.textContent))"
+    tab.until(f"{followed} !== undefined", "a followed request")
+    uncompressed = "[...document.querySelectorAll('tr')].some((it) => it.textContent.includes('(none)'))"
+    tab.until(uncompressed, "a request with a batch that is not compressed")
+    produced = [row for row in tab.rows("Followed") + tab.rows("Last requests") if "(none)" in row[4]]
+    assert {row[1] for row in produced} - {SCRIPT} == {"client-none"}
+    tab.run(f"{followed}.querySelector('a').click()")
+    tab.until("document.querySelectorAll('.way li').length > 10", "the way through the code")
+    way = tab.text(".way")
+    assert way.index("AcceptedConnection._serve") < way.index("Log.append") < way.index("Segment.append")
+    assert ["topic_data[0].name", "'orders'"] in tab.rows("Fields of the request")
+
+
+def test_events_are_on_a_time_line(tab: ChromiumTab, load: Load) -> None:
+    tab.go("events")
+    paused(tab)
+    count = tab.run("document.querySelectorAll('.timeline circle').length")
+    assert 4 < count <= len(load.state()["events"])
+    assert "orders-0: a new segment begins at offset" in tab.text("main")
+    choose(tab, "kind", "topic", "change")
+    assert {row[1] for row in tab.rows("Events")} == {"topic"}
+
+
+def test_pause_stops_the_page_and_step_shows_one_change(tab: ChromiumTab) -> None:
+    tab.go("topics")
+    paused(tab)
+    before = tab.rows("Topics")
+    tab.until("/[0-9]+ changes wait/.test(document.getElementById('connection').textContent)")
+    assert tab.rows("Topics") == before
+    tab.until("/[3-9] changes wait/.test(document.getElementById('connection').textContent)")
+    tab.run("document.getElementById('step').click()")
+    until(lambda: tab.rows("Topics") != before, "the page shows the change", pause=0.05)
+    tab.run("document.body.focus()")
+    tab.press("p", "KeyP", 80)
+    tab.until("document.getElementById('connection').textContent === 'live'")
+
+
+def test_the_keyboard_alone_opens_a_view(tab: ChromiumTab) -> None:
+    tab.go("topics")
+    tab.run("document.querySelector('nav a[data-view=groups]').focus()")
+    tab.press("Enter", "Enter", 13)
+    tab.until("location.hash === '#/groups' && document.querySelector('h1').innerText === 'Groups'")
+    focusable = tab.run("[...document.querySelectorAll('a, button, input, select')].every((it) => it.tabIndex >= 0)")
+    unnamed = tab.run(
+        "[...document.querySelectorAll('a, button')].filter((it) => !it.textContent.trim() && !it.ariaLabel).length"
+    )
+    assert focusable and unnamed == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_needs_no_sideways_scrolling(tab: ChromiumTab, *, dark: bool) -> None:
+    try:
+        tab.look(dark=dark, phone=True)
+        for route in ("topics", "topic/orders", "partition/orders/0/0", "group/billing", "requests", "events"):
+            tab.go(route)
+            assert tab.run("document.documentElement.scrollWidth") <= 390, route
+        ground = tab.run("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") is not dark
+    finally:
+        tab.look()
+
+
+def test_a_topic_that_is_deleted_while_open_is_named(tab: ChromiumTab, load: Load) -> None:
+    tab.go("partition/short-lived/0")
+    with hmb.Admin(load.servers) as admin:
+        admin.delete_topics(["short-lived"])
+    tab.until("document.body.innerText.includes('The partition short-lived-0 does not exist any more.')")
+    tab.go("topic/short-lived")
+    tab.until("document.body.innerText.includes('The topic short-lived does not exist any more.')")
+
+
+def test_the_page_continues_after_a_restart_of_the_broker(tab: ChromiumTab, tmp_path: Any) -> None:
+    with BrokerServer(str(tmp_path)) as broker:
+        ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
+        ports.start(broker)
+        assert ports.ui is not None
+        port = ports.ui.port
+        tab.open(ports.urls["ui"])
+        tab.until("document.getElementById('connection').textContent === 'live'")
+        ports.stop()
+    tab.until("document.getElementById('connection').textContent === 'the broker is away, trying again'")
+    with BrokerServer(str(tmp_path)) as broker:
+        broker.context.topics.create("later", 1)
+        ports = _opened_again(port)
+        ports.start(broker)
+        tab.until("document.getElementById('connection').textContent === 'live'")
+        tab.until("document.body.innerText.includes('later')")
+        ports.stop()
+
+
+def _opened_again(port: int) -> MonitoringPorts:
+    """Open the port again. The kernel may keep it for a moment."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return MonitoringPorts(ui=HttpAddress("127.0.0.1", port))
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
