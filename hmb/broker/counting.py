@@ -78,7 +78,7 @@ def _measured_produce(request: Any, response: Any) -> tuple[bool, int]:
 
 
 def _measured_fetch(request: Any, response: Any) -> tuple[bool, int]:
-    """Return whether the response has an error, and the bytes of the records in the response."""
+    """Return whether the response has an error, and the number of bytes of the records in the response."""
     size, is_error = 0, response.error_code != 0
     for topic in response.responses:
         for partition in topic.partitions:

@@ -3,11 +3,11 @@
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: in Kafka, the controllers replicate the log of the cluster's metadata, the topic `__cluster_metadata`. HMB has
     no such log, because it is a single broker that stores its metadata in files. This broker is its own controller.
-    Therefore the response describes the partition 0 of this topic: its leader and only voter is this broker, and its
-    offsets are 0. If a request names anything except this one partition, each named partition gets
+    Therefore the response describes partition 0 of this topic: the leader and only voter of the partition is this
+    broker, and its offsets are 0. If a request names any other partition, all partitions in the request get
     UNKNOWN_TOPIC_OR_PARTITION.
 Version notes: version 2 adds the address of each controller, and the directory id of each replica. HMB's data directory
-    has no id, so this id is zero.
+    has no id, so the directory id is zero.
 Left out: followers and observers. A client cannot watch how far another controller has read, because no other
     controller exists.
 """

@@ -1,11 +1,11 @@
 """ListConfigResources: list the resources that have settings, such as topics and brokers.
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
-Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, the broker as a
-    broker and as the owner of loggers, and all groups for which a client has altered a setting. A request with an
-    unknown type gets UNSUPPORTED_VERSION, and its response contains no resources.
-Version notes: version 0 lists only the settings of client metrics. HMB has none, so the list is empty.
-Left out: settings of client metrics (KIP-714). HMB wants no metrics from its clients, so nobody can list such settings.
+Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, and all groups for
+    which a client has altered a setting. It contains the broker twice: for its settings, and for the levels of its
+    loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no resources.
+Version notes: version 0 lists only the settings of client metrics. HMB has no such settings, so the list is empty.
+Left out: settings of client metrics (KIP-714). HMB asks no client for metrics, so a client cannot list such settings.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: a feature of a cluster gets a higher version after all brokers were upgraded to a newer Kafka. HMB is a single
-    broker whose features never change. A request that names the present version of each feature therefore succeeds and
-    changes nothing. If one update of the request is impossible, the request gets INVALID_UPDATE_VERSION.
+    broker whose features never change. Therefore a request succeeds only if it contains the present version of each
+    feature that it names, and then it changes nothing. All other requests get INVALID_UPDATE_VERSION.
 Version notes: in versions 0 and 1, a successful response contains a result for each feature.
 Left out: lower versions, which get INVALID_UPDATE_VERSION. A client cannot switch share groups or KIP-890 off.
 """
