@@ -6,7 +6,6 @@ does not exist.
 
 *Links to other sites.* A machine without network access can build the book, so the build does not try these links. The
 directive `external-links` lists them, each with its pages and a date:
-
     ```{external-links}
     ```
 

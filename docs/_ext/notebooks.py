@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 SPARK_PAGE = re.compile(r"labs/lab-\d\d-\w+")  # labs.py writes these pages
 SPARK_PAGES = "labs/lab-??-*.md"
 LAB_PAGE = re.compile(r"labs/lab-\d\d.*")
-ABOUT_PLOT = re.compile(r"[^.]*\b(?:plots?|histogram|draws)\b[^.]*\.")  # a sentence about a plot
+ABOUT_PLOT = re.compile(r"[^.]*\b(?:(?<!each )plots?|histogram|draws)\b[^.]*\.")  # a sentence about a plot
 NOTE = """
 :::{{note}}
 This page has no results, because its code could not run during the build: {problem}. Install the missing part and build

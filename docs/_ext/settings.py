@@ -5,7 +5,6 @@ A page shows the settings of a topic:
 ```
 
 The option `:only:` names the settings that the table shows. Without this option, the table shows all settings:
-
     ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
     :only: retention.ms retention.bytes
     ```
@@ -49,7 +48,7 @@ class Settings(TableDirective):
         lines = [titles, ["---"] * len(titles), *(row(key, has_column) for key in shown)]
         node = nodes.container(classes=["settings"])
         self.state.nested_parse(StringList([f"| {' | '.join(line)} |" for line in lines], source=source), 0, node)
-        return node.children
+        return [node]
 
 
 def row(key: ConfigKey, has_column: bool) -> list[str]:

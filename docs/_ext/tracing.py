@@ -2,7 +2,6 @@
 
 A drawing names some functions of HMB. `traced` then records each call of these functions, in all threads that start
 inside the `with` block, and `add_calls` adds the recorded calls to a sequence (sequence.py):
-
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),

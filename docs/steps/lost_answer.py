@@ -172,7 +172,7 @@ def draw_memory(drawing: Drawing, sent: Sent, outcome: Outcome) -> None:
 
 
 def request_of(sent: Sent) -> str:
-    """Return the words for the request of a step."""
+    """Return the text at the arrow of a request."""
     if sent.producer_id == NO_ID:
         return "order 1, no sequence number"
     return f"order {sent.sequence + 1}, sequence {sent.sequence}"

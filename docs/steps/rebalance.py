@@ -77,7 +77,7 @@ class ClassicRun:
         self.made: list[Step] = []
 
     def show(self, caption: str) -> None:
-        """Add a step with the present state."""
+        """Add a step that shows the present state of the group."""
         title = f"{self.group.state_name}, generation {self.group.state.generation}"
         rows = {}
         for name in NAMES:
@@ -158,7 +158,7 @@ class ClassicRun:
 
 
 def classic() -> list[Step]:
-    """Return the steps of a rebalance in the classic protocol."""
+    """Return the steps of a rebalance in the classic protocol: eve joins a group of two members."""
     run = ClassicRun()
     for name in ("ada", "bob", "ada"):  # The last request makes both of them members of one generation.
         run.join(name)
@@ -213,7 +213,7 @@ class ModernRun:
         self.made: list[Step] = []
 
     def show(self, caption: str) -> None:
-        """Add a step with the present state."""
+        """Add a step that shows the present state of the group."""
         state = self.group.state
         title = f"{self.group.state_name}, group epoch {state.epoch}, assignment epoch {state.assignment_epoch}"
         rows = {

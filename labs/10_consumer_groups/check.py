@@ -9,7 +9,7 @@ NAMES = ["anna", "ben", "carla", "dan", "eve", "finn"]
 
 
 def check_complete(result, partitions, consumers, case):
-    """Check that each partition has exactly one owner, and that the load is even."""
+    """Check that each partition has one owner, and that no consumer has two partitions more than another one."""
     assert isinstance(result, dict), f"{case} returns {result!r} (right: a dictionary)"
     assert set(result) == set(consumers), f"{case} has an entry for each consumer; it returns {result!r}"
     for number in range(partitions):

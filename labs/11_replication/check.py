@@ -47,7 +47,7 @@ def test_elect(answer):
 
 
 def test_common_length(answer, rng):
-    """`common_length` returns the number of records at the beginning that both logs have in common."""
+    """`common_length` returns how many records at the beginning of the follower's log are also in the leader's log."""
     compare(answer, "common_length", ([0, 0], [0, 0]), 2)
     compare(answer, "common_length", ([0, 0], [0, 0, 1]), 2)
     compare(answer, "common_length", ([0, 0, 0], [0, 0]), 2)

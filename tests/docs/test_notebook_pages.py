@@ -46,9 +46,10 @@ def test_without_spark_notebooks_are_not_executed(monkeypatch: pytest.MonkeyPatc
 def test_a_plot_has_the_sentences_about_it_as_its_text_alternative() -> None:
     nodes = pytest.importorskip("docutils.nodes")
     document = nodes.container()
-    for text in ("It prints 2. The plot shows the sizes.", None, None, "Each point of the plot is a click.", None):
+    texts = ("It saves each plot. The plot shows sizes.", None, None, "Each point of the plot is a click.", None)
+    for text in texts:
         document += nodes.paragraph(text=text) if text else nodes.image(uri="image.png")
     app = SimpleNamespace(env=SimpleNamespace(docname="labs/lab-03"))
     load("notebooks").describe_plots(app, document)
     found = [image.get("alt") for image in document.findall(nodes.image)]
-    assert found == ["The plot shows the sizes.", "Each point of the plot is a click.", None]
+    assert found == ["The plot shows sizes.", "Each point of the plot is a click.", None]

@@ -1,4 +1,4 @@
-"""The drawing of the negotiator's state machine, made from the table that drives it."""
+"""The drawing of the negotiator's state machine, made from the table that the negotiator uses."""
 
 from __future__ import annotations
 
