@@ -84,3 +84,16 @@ def test_the_locks_of_two_requests_have_the_numbers_of_the_text(drawing: Any) ->
     assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock", "21 storage/files/virtual.py")
     words = words_of(drawing, "threads", "commit")
     assert in_order(words, "8 coordinator/group_runner.py lock", "12 coordinator/journal/partition.py write_lock")
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("produce", ["4 begin", "5 decode", "6 handle", "7 append", "8 write", "9 add entry", "base offset", "send"]),
+        ("fetch", ["1 handle", "2 read", "3 read", "look up", "position", "file region", "4 encode", "5 sendfile"]),
+        ("send", ["1 send", "2 append", "3 find the leader", "5 encode", "6 write", "7 response", "9 wake"]),
+    ],
+)
+def test_the_drawing_of_a_tour_shows_its_steps_in_their_order(drawing: Any, name: str, steps: list[str]) -> None:
+    words: str = drawing.load(EXTENSIONS.parent / "tour" / "drawings" / "calls.py", name)().alternative
+    assert in_order(words, *steps)

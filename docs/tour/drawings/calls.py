@@ -1,0 +1,99 @@
+"""The drawings of the tours: the calls of one request, recorded in a real broker or in a real producer."""
+
+from __future__ import annotations
+
+from drawing import Drawing, Tone
+from sequence import Lane, Sequence
+from tracing import Event, Watched, add_calls, traced
+
+import hmb
+from hmb.broker.broker import BrokerServer
+from hmb.broker.dispatch import Dispatcher
+from hmb.broker.handlers import fetch as fetch_handler
+from hmb.broker.handlers import produce as produce_handler
+from hmb.broker.network import sending
+from hmb.client.producing.accumulator import Accumulator
+from hmb.client.producing.completion import BatchCompletion
+from hmb.client.producing.delivery import BatchResult
+from hmb.client.producing.producer import Producer
+from hmb.client.producing.sender import LeaderRouter, Sender
+from hmb.protocol.connection import ServerConnection
+from hmb.storage.log import Log
+from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.segment import Segment
+
+THREAD = "connection"
+LARGE = bytes(5_000)  # A value with more bytes than one index interval, so that the index gets an entry.
+
+PRODUCE = [
+    Watched(Dispatcher.begin, "dispatcher", "4 begin", caller=THREAD, reply="response"),
+    Watched(ServerConnection.receive, "dispatcher", "5 decode"),
+    Watched(produce_handler.handle, "handler", "6 handle", reply="base offset"),
+    Watched(Log.append, "log", "7 append", reply="base offset", tone="blue"),
+    Watched(Segment.append, "segment", "8 write", tone="blue"),
+    Watched(OffsetIndex.append, "index", "9 add entry", tone="blue"),
+    Watched(sending.send, THREAD, "send", caller=THREAD),
+]
+
+FETCH = [
+    Watched(fetch_handler.handle, "handler", "1 handle", caller=THREAD, reply="file region"),
+    Watched(Log.read, "log", "2 read", reply="file region", tone="green"),
+    Watched(Segment.read, "segment", "3 read", reply="file region", tone="green"),
+    Watched(OffsetIndex.lookup, "index", "look up", reply="position", tone="green"),
+    Watched(ServerConnection.respond, THREAD, "4 encode", caller=THREAD),
+    Watched(sending.send, THREAD, "5 sendfile", caller=THREAD),
+]
+
+SEND = [
+    Watched(Producer.send, "program", "1 send"),
+    Watched(Accumulator.append, "accumulator", "2 append", tone="blue"),
+    Watched(LeaderRouter._route, "router", "3 find the leader"),
+    Watched(Sender._encode, "sender", "5 encode", caller="sender"),
+    Watched(Sender._post, "socket", "6 write", caller="sender", tone="blue"),
+    Watched(Sender._complete, "sender", "7 response", caller="socket"),
+    Watched(BatchCompletion.handle_response, "sender", "8 complete"),
+    Watched(BatchResult.complete, "program", "9 wake the program", caller="sender", tone="green"),
+]
+
+
+def produce() -> Drawing:
+    """Draw the calls of one Produce request, from the dispatcher to the offset index and back."""
+    with (
+        traced(PRODUCE) as events,
+        BrokerServer() as broker,
+        hmb.Producer(broker.bootstrap_servers, acks=1) as producer,
+    ):
+        producer.send("weather", LARGE).result()
+        events.clear()
+        producer.send("weather", LARGE).result()
+    lanes = (THREAD, "dispatcher", "handler", "log", "segment", "index")
+    return calls("The calls of one Produce request.", events, *lanes)
+
+
+def fetch() -> Drawing:
+    """Draw the calls of one Fetch request, from the handler to the offset index and back."""
+    with traced(FETCH) as events, BrokerServer() as broker:
+        with hmb.Producer(broker.bootstrap_servers) as producer:
+            for _ in range(3):
+                producer.send("weather", LARGE).result()
+        consumer = hmb.SimpleConsumer(broker.bootstrap_servers)
+        consumer.fetch("weather", 0, offset=0)
+        events.clear()
+        consumer.fetch("weather", 0, offset=1)
+        consumer.close()
+    return calls("The calls of one Fetch request.", events, THREAD, "handler", "log", "segment", "index")
+
+
+def send() -> Drawing:
+    """Draw the calls of one `Producer.send`, in the threads of the program, the router and the sender."""
+    with traced(SEND) as events, BrokerServer() as broker, hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("weather", b"rain", key=b"Seattle").result()
+    return calls("The calls of one Producer.send.", events, "program", "accumulator", "router", "sender", "socket")
+
+
+def calls(about: str, events: list[Event], *lanes: str) -> Drawing:
+    """Draw recorded calls as a sequence. `about` is the first sentence of the text alternative."""
+    tones: dict[str, Tone] = {"program": "green", "accumulator": "blue", "router": "blue", "sender": "blue"}
+    sequence = Sequence(*(Lane(name, tones.get(name, "amber")) for name in lanes), gap=900 / len(lanes))
+    add_calls(sequence, events)
+    return sequence.drawing(about)
