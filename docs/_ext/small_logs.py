@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hmb.records import Batch, Record, TimestampType, encode_batch, parse_batch, read_records
+from hmb.records import Batch, Record, RecordBatch, TimestampType, encode_batch, parse_batch, read_records
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
@@ -36,7 +36,7 @@ def append(log: Log, *records: tuple[str | None, str | None], timestamp: int = N
         Record(number, timestamp, _bytes(key), _bytes(value), (), TimestampType.CREATE_TIME)
         for number, (key, value) in enumerate(records)
     ]
-    log.append(memoryview(encode_batch(encoded)))
+    log.append(RecordBatch.parse(encode_batch(encoded)))
 
 
 def roll(log: Log) -> None:

@@ -14,7 +14,7 @@ from drawing import Drawing, Tone
 from step_by_step import Step
 
 from hmb.protocol.errors import KafkaError
-from hmb.records import Record, TimestampType, encode_batch, read_records
+from hmb.records import Record, RecordBatch, TimestampType, encode_batch, read_records
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.producer_state import ProducedBatch
@@ -114,7 +114,8 @@ def send(log: Log, sent: Sent) -> Outcome:
         numbers = (sent.producer_id, 0, sent.sequence) if has_id else (NO_ID, -1, -1)
         names = ("producer_id", "producer_epoch", "base_sequence")
         try:
-            result = log.append(memoryview(encode_batch(records, **dict(zip(names, numbers, strict=True)))))
+            batch = encode_batch(records, **dict(zip(names, numbers, strict=True)))
+            result = log.append(RecordBatch.parse(batch))
             answer = f"offset {result.base_offset}"
         except KafkaError as error:
             answer = error.code.name

@@ -81,9 +81,9 @@ def test_no_member_reads_during_a_classic_rebalance_and_all_go_on_in_the_modern_
 
 def test_the_locks_of_two_requests_have_the_numbers_of_the_text(drawing: Any) -> None:
     words = words_of(drawing, "threads", "produce")
-    assert in_order(words, "14 storage/group_commit.py _lock", "15 storage/log.py lock", "21 storage/files/virtual.py")
+    assert in_order(words, "17 storage/group_commit.py _lock", "18 storage/log.py lock", "24 storage/files/virtual.py")
     words = words_of(drawing, "threads", "commit")
-    assert in_order(words, "8 coordinator/group_runner.py lock", "12 coordinator/journal/partition.py write_lock")
+    assert in_order(words, "8 coordinator/group_runner.py lock", "15 coordinator/journal/partition.py write_lock")
 
 
 @pytest.mark.parametrize(

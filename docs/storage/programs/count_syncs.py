@@ -3,7 +3,7 @@ import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hmb.records import Record, encode_batch
+from hmb.records import Record, RecordBatch, encode_batch
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 
@@ -15,7 +15,7 @@ os.fdatasync = lambda file: (counted.append(file), fdatasync(file))
 
 def produce(log: Log, batches: int, *, waits: bool) -> None:
     for number in range(batches):
-        log.append(memoryview(encode_batch([Record(timestamp=1_000, value=b"batch %d" % number)])))
+        log.append(RecordBatch.parse(encode_batch([Record(timestamp=1_000, value=b"batch %d" % number)])))
         if waits:
             log.flush()  # as for acks=all
 

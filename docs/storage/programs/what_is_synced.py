@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Record, encode_batch
+from hmb.records import Record, RecordBatch, encode_batch
 from hmb.storage.config import LogConfig
 from hmb.storage.log_manager import LogManager
 
@@ -27,8 +27,8 @@ def report(event: str) -> None:
     synced.clear()
 
 
-def batch(count: int) -> memoryview:
-    return memoryview(encode_batch([Record(timestamp=1_000, value=b"rain") for _ in range(count)]))
+def batch(count: int) -> RecordBatch:
+    return RecordBatch.parse(encode_batch([Record(timestamp=1_000, value=b"rain") for _ in range(count)]))
 
 
 os.fsync, os.fdatasync = noting(fsync), noting(fdatasync)

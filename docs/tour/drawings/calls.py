@@ -52,7 +52,7 @@ SEND = [
     Watched(Sender._post, "socket", "6 write", caller="sender", tone="blue"),
     Watched(Sender._complete, "sender", "7 response", caller="socket"),
     Watched(BatchCompletion.handle_response, "sender", "8 complete"),
-    Watched(BatchResult.complete, "program", "9 wake the program", caller="sender", tone="green"),
+    Watched(BatchResult.complete, "program", "9 wake the program", caller="sender", tone="blue"),
 ]
 
 
@@ -93,7 +93,7 @@ def send() -> Drawing:
 
 def calls(about: str, events: list[Event], *lanes: str) -> Drawing:
     """Draw recorded calls as a sequence. `about` is the first sentence of the text alternative."""
-    tones: dict[str, Tone] = {"program": "green", "accumulator": "blue", "router": "blue", "sender": "blue"}
+    tones: dict[str, Tone] = dict.fromkeys(("program", "accumulator", "router", "sender"), "blue")
     sequence = Sequence(*(Lane(name, tones.get(name, "amber")) for name in lanes), gap=900 / len(lanes))
     add_calls(sequence, events)
     return sequence.drawing(about)
