@@ -10,6 +10,7 @@ Sphinx reads every changed file again.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,11 +20,13 @@ from docstrings import as_markdown
 from sphinx.application import Sphinx
 
 from hmb.broker.handlers import HANDLERS
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class, response_class
 from hmb.protocol.schema import Request, Response
 
 PARTS = re.compile(r"^(Versions|Behaviou?r|Version notes|Left out): ", re.MULTILINE)
 ROOT = Path(__file__).parents[2]
+KAFKA_VERSIONS = ROOT / "hmb" / "testing" / "kafka_versions.json"
 
 
 def write_pages(app: Sphinx) -> None:
@@ -42,16 +45,28 @@ def write_pages(app: Sphinx) -> None:
 
 
 def table() -> str:
-    """Return a Markdown table with one row for each API, in the order of the API keys."""
-    rows = ["| key | API | versions | flexible | purpose |", "| --- | --- | --- | --- | --- |"]
-    for request in _requests():
-        link = f"[{api_name(request.api_key)}](api/{_stem(request)}.md)"
-        title = _sentences(_handler_docstring(request))[0]
-        versions = f"{request.versions[0]}-{request.versions[-1]}" if len(request.versions) > 1 else "0"
-        flexible = f"from {request.flexible[0]}" if request.flexible else "none"
-        what = _capital(title.partition(": ")[2])
-        rows.append(f"| {int(request.api_key)} | {link} | {versions} | {flexible} | {what} |")
+    """Return a Markdown table with one row for each API of Kafka 4.3 or HMB, in the order of the API keys."""
+    kafka = json.loads(KAFKA_VERSIONS.read_text(encoding="utf-8"))["4.3"]
+    rows = ["| key | API | HMB | Kafka 4.3 | flexible | purpose |", "| --- | --- | --- | --- | --- | --- |"]
+    for key in ApiKey:
+        if key not in HANDLERS and key.name not in kafka:
+            continue
+        of_kafka = _range(*kafka[key.name]) if key.name in kafka else "none"
+        if key not in HANDLERS:
+            row = [api_name(key), "none", of_kafka, "", "HMB [does not serve this API](../compatibility.md)."]
+        else:
+            request = request_class(key)
+            link = f"[{api_name(key)}](api/{_stem(request)}.md)"
+            flexible = f"from {request.flexible[0]}" if request.flexible else "none"
+            title = _sentences(_handler_docstring(request))[0]
+            what = _capital(title.partition(": ")[2])
+            row = [link, _range(request.versions[0], request.versions[-1]), of_kafka, flexible, what]
+        rows.append(f"| {int(key)} | {' | '.join(row)} |")
     return "\n".join(rows) + "\n"
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first}-{last}" if last > first else str(first)
 
 
 def page(request: type[Request]) -> str:
