@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -160,6 +161,20 @@ def test_ui_prints_the_link_of_a_running_broker(run: Hmb, tmp_path: Path) -> Non
         assert broker.wait(30) == 0
     assert "start the broker with `hmb broker --ui`" in run("ui", "--data-dir", str(tmp_path), exit_code=3).stderr
     assert "no broker serves" in run("ui", "--state-url", opened["state"], exit_code=4).stderr
+
+
+def test_a_broker_stops_cleanly_while_a_page_listens(tmp_path: Path) -> None:
+    options = ["--port", "0", "--data-dir", str(tmp_path), "--ui", "0", "--json"]
+    with start("broker", *options) as broker:
+        assert broker.stdout is not None and broker.stderr is not None
+        link = json.loads(broker.stdout.readline())["ui"]
+        with urlopen(link.replace("/?", "/changes?"), timeout=30) as stream:
+            while b"event: state" not in stream.readline():
+                pass
+            broker.terminate()
+            assert broker.wait(30) == 0
+            stream.read()  # The stream ends.
+        assert broker.stderr.read() == b""
 
 
 def test_ui_names_a_broker_without_a_page(run: Hmb, url: str, tmp_path: Path) -> None:
