@@ -21,12 +21,8 @@ def write(_id: TupleId, mean: tuple[Any, float]) -> None:
 
 
 weeks = Tumbling(WEEK, MapOf(Mean()))
+mean_of_weeks = Bolt.windowed(weeks, time=lambda item: item[1], key=lambda item: item[0], value=lambda item: item[2])
 topology = Topology("temperatures")
 topology.spout("weather", Spout("weather", temperature, event_time=lambda item: item[1]))
-topology.bolt(
-    "mean",
-    Bolt.windowed(weeks, time=lambda item: item[1], key=lambda item: item[0], value=lambda item: item[2]),
-    after="weather",
-    parallelism=2,
-)
+topology.bolt("mean", mean_of_weeks, after="weather", parallelism=2)
 topology.sink("table", IdempotentSink(write), after="mean")

@@ -123,9 +123,11 @@ class DatabaseTarget:
 
 
 class SqliteTarget(DatabaseTarget):
-    """An SQLite file. The target executes `statement` for each output. An output is a tuple of parameters.
+    """An SQLite file, in which the target executes one SQL statement for each output.
 
-    When the target is opened, it executes `setup` once, for example `CREATE TABLE IF NOT EXISTS ...`.
+    path        the SQLite file; the target creates it if it does not exist
+    statement   the SQL statement, with one `?` for each item of an output; each output is a tuple
+    setup       SQL statements that the target executes when it starts, for example `CREATE TABLE IF NOT EXISTS ...`
     """
 
     def __init__(self, path: str | Path, statement: str, setup: str = "") -> None:

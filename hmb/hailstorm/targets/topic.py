@@ -30,7 +30,9 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 class TopicTarget:
     """A target that writes the outputs to a topic, and commits the clock in the same transaction.
 
-    `encode` takes an output, and returns the key and the value of its record, as bytes or None.
+    bootstrap_servers   the addresses of brokers
+    topic               the topic for the outputs
+    encode              takes an output; returns the key and the value of its record, as bytes or None
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, encode: Encode) -> None:

@@ -1,0 +1,31 @@
+"""Find the three cities with the highest mean temperature. The mean of a city can rise and fall."""
+
+import heapq
+from typing import Any
+
+from temperatures import temperature
+
+from hmb.hailstorm import Bolt, MapOf, Mean, Newest, Sink, Spout, Topology
+
+MEAN = Mean()
+
+
+def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
+    """Return the city of a tuple, with the number of its temperatures as the version of its mean."""
+    state = states[item[0]]
+    _, count = state
+    return [(item[0], (count, MEAN.result(state)))]
+
+
+def warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
+    """Return the three cities with the highest means."""
+    means = [(city, mean) for city, (_, mean) in newest.items()]
+    return [heapq.nlargest(3, means, key=lambda pair: pair[1])]
+
+
+topology = Topology("warmest")
+topology.spout("weather", Spout("weather", temperature))
+mean_of_city = Bolt.keyed(MEAN, key=lambda item: item[0], value=lambda item: item[2], transform=counted_mean)
+topology.bolt("mean", mean_of_city, after="weather", parallelism=2)
+topology.bolt("warmest", Bolt.over(MapOf(Newest()), warmest, lift=lambda item: {item[0]: item[1]}), after="mean")
+topology.sink("console", Sink(print), after="warmest")
