@@ -1,4 +1,4 @@
-"""Find the three cities with the highest mean temperature. The mean of a city can rise and fall."""
+"""Rank the cities by their mean temperature. The mean of a city can rise and fall."""
 
 import heapq
 from typing import Any
@@ -18,9 +18,9 @@ def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
 
 
 def warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
-    """Return the three cities with the highest means."""
+    """Return the two cities with the highest means."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
-    return [heapq.nlargest(3, means, key=lambda pair: pair[1])]
+    return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
 
 
 topology = Topology("warmest")

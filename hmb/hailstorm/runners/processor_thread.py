@@ -157,16 +157,16 @@ class ProcessorThread(threading.Thread):
         Raises HailstormError if the processor has failed, or if the sink does not write its last outputs.
         """
         self.has_ended = True
-        name, next_start = self._processor.name, "The topology writes the last outputs at its next start"
+        name, next_start = self._processor.name, "the topology writes them at its next start"
         if self._failure is not None:
             raise HailstormError(self._failure)
         if self._participant.machine is None and master.completed is not None and self._processor.holds_outputs:
-            raise HailstormError(f"{name} crashed after the last snapshot. {next_start}")
+            raise HailstormError(f"{name} crashed after the last snapshot. If outputs are missing, {next_start}")
         try:
             self._participant.observe(master)
         except Exception as error:
             why = error if isinstance(error, HailstormError) else f"{name}: {type(error).__name__}: {error}"
-            raise HailstormError(f"the last outputs are not written: {why}. {next_start}") from error
+            raise HailstormError(f"the last outputs are not written, but {next_start}: {why}") from error
 
     def _receive(self, payloads: Payloads) -> None:
         machine = self._participant.machine
