@@ -30,6 +30,7 @@ from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.settings import listener_security, unopened_listeners
+from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
 from hmb.broker.topics.group_topics import GroupTopics
@@ -214,6 +215,7 @@ class BrokerServer:
             versions=self._versions,
             requests=self._requests,
             events=self._logs.events,
+            security=SecurityStore(directory, manifest),
         )
         for coordinator in (groups, transactions, share.coordinator):
             coordinator.start()

@@ -14,7 +14,9 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.request_counters import RequestCounters
+from hmb.broker.security.login import Login
 from hmb.broker.security.principals import ANONYMOUS
+from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
@@ -63,6 +65,7 @@ class BrokerContext:
     versions: Mapping[ApiKey, range] | None = None  # supported versions of each API; None means all
     requests: RequestCounters = field(default_factory=RequestCounters)
     events: EventLog = field(default_factory=EventLog)
+    security: SecurityStore = field(default_factory=SecurityStore)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Make the coordinators of groups, transactions and share groups remove their data about deleted topics.
@@ -88,6 +91,7 @@ class ConnectedClient:
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received
     principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
+    login: Login | None = None  # the login of a connection to a listener with SASL; None for other listeners
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
 

@@ -24,11 +24,12 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
+from hmb.broker.security.login import raw_response
 from hmb.protocol.allowance import ALLOWANCE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError
-from hmb.protocol.headers import RequestHeader
+from hmb.protocol.headers import API_KEY_SIZE, RequestHeader
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request, Response
 
@@ -59,6 +60,11 @@ class Dispatcher:
         If the handler defers the response, `Deferred.result` waits for the response and then encodes it. Both this
         method and `Deferred.result` can raise CloseConnection.
         """
+        login = self._client.login
+        if login is not None:  # The listener uses SASL.
+            if login.expects_raw_token:
+                return raw_response(login, bytes(frame))
+            login.admit(int.from_bytes(frame[:API_KEY_SIZE]))
         ALLOWANCE.spend = memory.take_values
         try:
             with frame:  # Release the frame after decoding. Only records still refer to its bytes.

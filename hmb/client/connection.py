@@ -31,6 +31,7 @@ the socket, and opens a new socket if necessary. Only one thread may use a conne
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,10 @@ from typing import Any, Self, cast
 
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import AddressFailures
+from hmb.client.security.login import log_in
+from hmb.client.security.settings import NO_SECURITY, ClientSecurity
+from hmb.client.security.tls import encrypted
+from hmb.client.security.tls import failure as tls_failure
 from hmb.client.socket_stream import SocketStream
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
@@ -57,6 +62,7 @@ MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 # client sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
+SESSION_SHARE = 0.85  # the part of a session after which the client logs in again, on a new connection
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
 # The APIs and versions of brokers that do not support the ApiVersions request. Kafka 0.8.2 has the API keys 0 to 10.
 # Kafka 0.9 also has the API keys 11 to 16, for consumer groups. Version 0 of OffsetCommit (key 8) and of OffsetFetch
@@ -83,7 +89,7 @@ def _protocol_hint(beginning: bytes) -> str:
     `beginning` contains the first bytes that the server has sent. If these bytes match no known protocol, return "".
     """
     if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected the start of a TLS handshake.
-        return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
+        return "; the listener uses TLS: set security.protocol=SSL or SASL_SSL, or use a PLAINTEXT listener"
     found = next((name for start, name in OTHER_PROTOCOLS.items() if beginning.lower().startswith(start)), "")
     return f"; it looks like {found}" if found else ""
 
@@ -103,10 +109,13 @@ class Connection:
         timeout: float = 30.0,
         *,
         address_failures: AddressFailures | None = None,
+        security: ClientSecurity = NO_SECURITY,
     ) -> None:
         self.host, self.port = host, port
         self.timeout = timeout
         self._client_id = client_id
+        self._security = security
+        self._session_ends = math.inf  # the time (monotonic clock) at which the client must log in again
         self._address_failures = AddressFailures() if address_failures is None else address_failures
         self._socket: socket.socket | None = None
         self._is_ready = False
@@ -236,7 +245,8 @@ class Connection:
         self.close()
 
     def _protocol_of_open_socket(self) -> ClientConnection:
-        if self._socket is not None and not self._waiting and self._stream.is_readable:
+        is_idle = self._socket is not None and not self._waiting
+        if is_idle and (self._stream.is_readable or time.monotonic() > self._session_ends):
             self.close()
         if self._socket is None:
             if reason := self._address_failures.recent_failure(self.address):
@@ -248,6 +258,8 @@ class Connection:
         try:
             self._connect()
             self._negotiate()
+            if self._security.protocol.has_sasl:
+                self._log_in()
         except ConnectionFailed as error:
             self._address_failures.failed(self.address, str(error))
             raise
@@ -268,8 +280,23 @@ class Connection:
         except OSError as error:
             raise self._failed(f"{self.address} cannot be reached: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._security.context is not None:
+            try:
+                self._socket = encrypted(self._socket, self._security.context, self.host)
+            except OSError as error:
+                raise self._failed(f"{self.address}: {tls_failure(error)}") from error
         self._stream = SocketStream(self._socket)
         self._protocol = ClientConnection(self._client_id, FIRST_CORRELATION_ID)
+
+    def _log_in(self) -> None:
+        """Log in with SASL. A session with a limited lifetime ends a little before the broker would end it."""
+        lifetime = log_in(self._security, self._ask, self.address)
+        self._session_ends = math.inf if lifetime is None else time.monotonic() + SESSION_SHARE * lifetime
+
+    def _ask(self, request: Request) -> Any:
+        ours, theirs = request.versions, self._versions.get(request.api_key, range(1))
+        self._write(self._protocol.request(request, min(ours[-1], theirs[-1])))
+        return self._read()
 
     def _negotiate(self) -> None:
         try:

@@ -31,7 +31,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ from uuid import UUID
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import AddressFailures
+from hmb.client.security.settings import ClientSecurity, client_security
 from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -107,9 +108,11 @@ class Cluster:
         *,
         metadata_max_age: float = METADATA_MAX_AGE,
         clock: Callable[[], float] = time.monotonic,
+        security: Mapping[str, str] | ClientSecurity | None = None,
     ) -> None:
         self._bootstrap = parse_servers(bootstrap_servers)
         self._client_id = client_id
+        self._security = client_security(security)
         self._timeout = timeout
         self._max_age, self._clock = metadata_max_age, clock
         self._lock = threading.Lock()  # guards the fields below; a thread also holds it while it waits for a response
@@ -203,7 +206,10 @@ class Cluster:
 
     def connect(self, node: Node) -> Connection:
         """Return a new connection to a broker. Only the caller uses this connection. The caller must close it."""
-        return Connection(node.host, node.port, self._client_id, self._timeout, address_failures=self._address_failures)
+        failures, security = self._address_failures, self._security
+        return Connection(
+            node.host, node.port, self._client_id, self._timeout, address_failures=failures, security=security
+        )
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """Send a request that any broker can answer, and return the response."""

@@ -12,7 +12,7 @@ A keyword is Kafka's name of the setting, with underscores instead of dots: `lin
 setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.
 
 Some of Kafka's settings have no keyword. HMB's client ignores a setting that only concerns Java clients, for example a
-serializer class. HMB's client does not support TLS and SASL, so a setting that turns on TLS or SASL is an error.
+serializer class. All settings of TLS and SASL together have the keyword `security` (hmb/client/security/settings.py).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
+from hmb.client.security.settings import NAMES as SECURITY_NAMES
+from hmb.client.security.settings import SecuritySettingError, client_security
 from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import HmbError
 
@@ -106,17 +108,12 @@ def boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _plaintext(text: str) -> None:
-    if text.upper() != "PLAINTEXT":
-        raise ValueError("this client speaks neither TLS nor SASL; use PLAINTEXT")
-
-
+SECURITY = "security"  # the keyword of all settings of TLS and SASL
 COMMON = {
     "bootstrap.servers": Setting("bootstrap_servers", str),
     "client.id": Setting("client_id", str),
     "request.timeout.ms": Setting("request_timeout", time_limit),
-    "security.protocol": Setting("", _plaintext),
-}
+} | dict.fromkeys(SECURITY_NAMES, Setting(SECURITY, str))
 """The settings that every client has. The keys are Kafka's names of these settings."""
 
 
@@ -196,6 +193,12 @@ def keywords(known: Mapping[str, Setting], texts: Mapping[str, str]) -> Keywords
             value = known[name].read(text)
         except ValueError as error:
             raise SettingError(name, text, str(error)) from None
-        if known[name].keyword:
+        if known[name].keyword == SECURITY:
+            found.setdefault(SECURITY, {})[name] = value
+        elif known[name].keyword:
             found[known[name].keyword] = value
+    try:
+        client_security(found.get(SECURITY))
+    except SecuritySettingError as error:
+        raise SettingError(error.name, error.shown, error.problem) from None
     return Keywords(found, unknown)

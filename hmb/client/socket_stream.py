@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ class SocketStream:
     def __init__(self, its_socket: socket.socket) -> None:
         its_socket.setblocking(False)
         self._socket = its_socket
+        self._pending = its_socket.pending if isinstance(its_socket, ssl.SSLSocket) else None
         self._input, self._output = select.poll(), select.poll()
         self._input.register(its_socket, select.POLLIN)
         self._output.register(its_socket, select.POLLOUT)
@@ -76,12 +78,24 @@ class SocketStream:
     @property
     def has_buffered(self) -> bool:
         """Whether the stream has received bytes that no caller has read yet."""
-        return bool(self._ahead)
+        return bool(self._ahead) or (self._pending is not None and self._pending() > 0)
 
     @property
     def is_readable(self) -> bool:
         """Whether `read` would return at once, because bytes have arrived or the server has closed the connection."""
-        return self.has_buffered or bool(self._input.poll(0))
+        if self.has_buffered or not self._input.poll(0):
+            return self.has_buffered
+        return self._pending is None or self._has_decrypted()
+
+    def _has_decrypted(self) -> bool:
+        """Return whether the bytes that have arrived contain data. TLS also sends messages of its own."""
+        try:
+            self._ahead = self._socket.recv(READ_AHEAD)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # The next `read` raises this error.
+        return True
 
 
 def _wait(poll: select.poll, deadline: float) -> None:

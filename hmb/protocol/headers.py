@@ -27,6 +27,8 @@ from __future__ import annotations
 from hmb.protocol import fields as t
 from hmb.protocol.schema import Struct
 
+API_KEY_SIZE = 2  # bytes
+
 
 class RequestHeader(Struct, versions="1-2", flexible="2+"):
     """The header of a request.

@@ -4,7 +4,7 @@ A client trusts a broker's certificate if an authority that the client knows has
 private authority is enough: the client's trust store contains only the certificate of this authority. `make` writes
 these files:
     authority.pem     the authority's certificate: the trust store of broker and clients
-    authority.key     the authority's private key; whoever has it can sign further certificates
+    authority.key     the authority's private key; a thief could sign further certificates with it
     broker.pem        the broker's private key and certificate, for localhost and 127.0.0.1: its key store
     client.pem        a client's private key and certificate, with the name CN=client: its key store
 

@@ -130,6 +130,10 @@ class BrokerConfig(ShareConfig):
     connections_max_idle: int = _key(
         "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
     )
+    connections_max_reauth: int = _key(
+        "connections.max.reauth.ms", 0,
+        "A client that authenticated with SASL must authenticate again within this time. 0 means no limit.", 0
+    )
     fetch_max_bytes: int = _key(
         "fetch.max.bytes", 55 * MIB, "The largest size of the records in the response to one fetch.", 1024, INT32_MAX
     )

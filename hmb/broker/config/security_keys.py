@@ -47,6 +47,11 @@ TLS = [
         "ssl.principal.mapping.rules", "DEFAULT", "Rules that turn the name in a certificate into a principal's name."
     ),
 ]  # fmt: skip
+SASL = [
+    _list("sasl.enabled.mechanisms", "GSSAPI", "The SASL mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512."),
+    _password("sasl.jaas.config", "The users of one mechanism, as a JAAS line. The name needs a mechanism before it."),
+    _password("sasl.plain.users", "The users of PLAIN: NAME:PASSWORD, separated by commas."),
+]
 NO_EFFECT = [
     _string("ssl.protocol", "TLSv1.3", OPENSSL),
     _string("ssl.provider", None, OPENSSL),
@@ -58,4 +63,4 @@ NO_EFFECT = [
     _string("sasl.mechanism.inter.broker.protocol", "GSSAPI", ONE_BROKER),
     _string("sasl.mechanism.controller.protocol", "GSSAPI", ONE_BROKER),
 ]
-SECURITY = [*TLS, *NO_EFFECT]
+SECURITY = [*TLS, *SASL, *NO_EFFECT]

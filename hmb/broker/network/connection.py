@@ -12,7 +12,8 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 
 from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
@@ -21,11 +22,13 @@ from hmb.broker.network.gathering import ResponseQueue
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.requests import FIRST_REQUEST_TIMEOUT, Requests
 from hmb.broker.network.sending import STALL
+from hmb.broker.security.login import MAX_BEFORE, Exchange, Login
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
 from hmb.broker.security.tls import TlsFile, TlsSocket, certified_principal, shake_hands
 from hmb.protocol.errors import ProtocolError
 
 LOGGER = logging.getLogger(__name__)
+REFUSAL_DELAY = 0.1  # seconds until the response to a wrong login (`connection.failed.authentication.delay.ms`)
 
 
 class AcceptedConnection:
@@ -56,6 +59,8 @@ class AcceptedConnection:
         self.client = facts
         self._dispatcher = dispatcher
         self._security = security
+        self._max_request = max_request
+        self._login_deadline = 0.0
         source = TlsFile(client, idle) if isinstance(client, TlsSocket) else client.fileno()
         self._requests = Requests(source, max_request, memory)
         self._on_close = on_close
@@ -74,12 +79,33 @@ class AcceptedConnection:
     @property
     def deadline(self) -> float | None:
         """The time (monotonic clock, s) at which the current request must have arrived. None means no limit."""
-        return self._requests.deadline
+        login = self.client.login
+        return self._requests.deadline if login is None or login.is_authenticated else self._login_deadline
 
     @property
     def is_silent(self) -> bool:
-        """Whether the client has never sent a complete request."""
-        return self._requests.is_first
+        """Whether the client has never sent a complete request, or is not authenticated."""
+        login = self.client.login
+        return self._requests.is_first or not (login is None or login.is_authenticated)
+
+    def require_login(self, mechanisms: Mapping[str, Callable[[], Exchange]], session: float) -> None:
+        """Handle no requests except those of a login until the client is authenticated.
+
+        `session` is the lifetime of a session in seconds, or 0. The server calls this method before the thread starts.
+        """
+        self._login_deadline = time.monotonic() + FIRST_REQUEST_TIMEOUT
+        self._requests.limit = min(MAX_BEFORE, self._max_request)
+        self.client.login = Login(mechanisms, time.monotonic, session, self._authenticated, self._refused)
+
+    def _authenticated(self, principal: str) -> None:
+        LOGGER.info("%s is authenticated as %s", self._peer, principal)
+        self.client.principal = principal
+        self._requests.limit = self._max_request
+
+    def _refused(self) -> None:
+        """Close the connection after the response. The delay makes guessing of passwords slow."""
+        time.sleep(REFUSAL_DELAY)
+        self.stop()
 
     @property
     def has_client(self) -> bool:

@@ -39,7 +39,9 @@ class LoggedDispatcher(Dispatcher):
 
     def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         started = time.perf_counter()
-        request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
+        login = self._client.login
+        is_token = login is not None and login.expects_raw_token  # It may contain a password.
+        request = f"{self._peer} {'a SASL message' if is_token else _described(frame)}: {len(frame) + LENGTH_SIZE} B"
         response = super().begin(frame, memory)
         if not isinstance(response, Deferred):
             _log(request, response, started)

@@ -20,11 +20,11 @@ from typing import Any, Self
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
 from hmb.broker.security.tls import TlsFile
 from hmb.protocol.framing import LENGTH_SIZE, read_body, read_size
+from hmb.protocol.headers import API_KEY_SIZE
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
-API_KEY_SIZE = 2  # bytes
 COUNTED_FRAME = 1024  # bytes; smaller frames are not counted, because their values take at most 0.5 MB
 
 
@@ -41,7 +41,7 @@ class Requests:
         # each read.
         self._file = _CountingFile(source, "rb", closefd=False) if isinstance(source, int) else source
         self._stream = BufferedReader(self._file, READ_BUFFER)
-        self._max_request = max_request
+        self.limit = max_request  # bytes; the size of the largest request that the client may send now
         self._memory = memory
         self._taken = 0  # bytes of all frames that `next` has returned, including their length fields
         self._api_key = b""  # the API key of the frame that `next` returned last
@@ -55,7 +55,7 @@ class Requests:
         Raises ProtocolError, OSError, CloseConnection.
         """
         self.account = UNCOUNTED
-        size = read_size(self._stream, self._max_request)
+        size = read_size(self._stream, self.limit)
         if size is None:
             return None
         if size > COUNTED_FRAME:

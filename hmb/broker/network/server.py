@@ -27,6 +27,7 @@ from hmb.broker.network.connection import AcceptedConnection, has_left
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
+from hmb.broker.security.mechanisms import mechanisms_of
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
 from hmb.broker.security.tls import encrypted
 from hmb.protocol.api_keys import ApiKey
@@ -162,6 +163,9 @@ class Server:
                 on_close=self._forget,
                 security=security,
             )
+            if security.protocol.has_sasl:
+                session = broker.config.connections_max_reauth / 1000
+                connection.require_login(mechanisms_of(security, broker.security), session)
             connection.thread.start()  # If no thread can start, do not put the connection into the table.
             self._connections[connection] = None
 

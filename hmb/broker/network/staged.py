@@ -39,9 +39,9 @@ from hmb.broker.deferred import final
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.connection import AcceptedConnection
 from hmb.broker.network.request_memory import Account
-from hmb.broker.network.requests import API_KEY_SIZE
 from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.headers import API_KEY_SIZE
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)

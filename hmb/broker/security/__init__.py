@@ -1,7 +1,22 @@
-"""The broker's side of security: encryption (TLS), authentication (SASL, certificates) and authorization (ACLs).
+"""The broker's side of security: encryption (TLS) and authentication (certificates, SASL).
+
+A client connects to a listener. If the listener uses TLS, both sides first make a handshake. If the listener uses SASL,
+the client then logs in. The result is the *principal* of the connection, the name of its user:
+    connection  ->  TLS handshake (tls.py)  ->  login (login.py)  ->  requests of User:alice
 
 Read in this order:
 1. `settings.py`         the security of each listener, from `server.properties`
 2. `tls.py`              the socket of an encrypted connection
-3. `mapping_rules.py`    from the name in a certificate to the name of a principal
+3. `login.py`            the login of a connection, from SaslHandshake to the principal
+4. `scram.py`            the broker's side of SCRAM, a state machine
+5. `users.py`            the credentials of users, and decoys for unknown ones
+6. `store.py`            the file of users
+
+A first reading can skip the rest:
+- `plain.py`             the mechanism PLAIN
+- `mechanisms.py`        the table of mechanisms
+- `principals.py`        the names of principals
+- `mapping_rules.py`     from the name in a certificate to the name of a principal
+- `jaas.py`              users in JAAS lines
+- `metadata_records.py`  the layout of the records in the file
 """

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
 from hmb.broker.config.security_keys import SECURITY
+from hmb.broker.security.jaas import MODULES, JaasError, parse_jaas, parse_users, plain_users
 from hmb.broker.security.mapping_rules import MappingRule, parse_rules
 from hmb.broker.security.tls import TlsListener
 from hmb.protocol.enums import ConfigType
@@ -29,6 +30,8 @@ RESTRICTING = re.compile(
     r"listener\.name\..*|ssl\..*|sasl\..*|.*\.sasl\..*|security\..*|authorizer\..*|principal\..*|super\.users"
     r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|quota\..*"
 )
+JAAS_NAME = re.compile(rf"({'|'.join(MODULES).lower()})\.sasl\.jaas\.config")
+PLAIN_MECHANISM = "PLAIN"
 PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
 
 
@@ -39,6 +42,8 @@ class ListenerSecurity:
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsListener | None = None
     rules: Sequence[MappingRule] = (MappingRule(),)
+    mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
+    plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
 
 
 PLAIN = ListenerSecurity()
@@ -70,7 +75,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
             if prefixed[1].upper() not in listeners:
                 raise ConfigError(f"the broker has no listener {prefixed[1].upper()}", name, HIDDEN)
             base = prefixed[2]
-        if base not in KEYS:
+        if base not in KEYS and not JAAS_NAME.fullmatch(base):
             problem = "HMB does not have this setting, and it may restrict access, so the broker does not start; "
             raise ConfigError(f"{problem}remove the setting{nearest(base, KEYS)}", name, HIDDEN)
 
@@ -90,14 +95,50 @@ def _checked(key: ConfigKey, text: str, given: str) -> str:
 
 def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str, str]) -> ListenerSecurity:
     values = values_of(name, properties)
-    if protocol.has_sasl:
-        raise ConfigError(f"listener {name} has the protocol {protocol}, but HMB has no SASL", "listeners", "")
     tls = _tls_of(name, values) if protocol.has_tls else None
     rules = values.get("ssl.principal.mapping.rules", "DEFAULT")
     try:
-        return ListenerSecurity(protocol, tls, parse_rules(rules))
+        mapping = parse_rules(rules)
     except ValueError as error:
         raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
+    mechanisms = _mechanisms_of(name, values) if protocol.has_sasl else []
+    return ListenerSecurity(protocol, tls, mapping, mechanisms, _users_of(name, mechanisms, values, properties))
+
+
+def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
+    given = values.get("sasl.enabled.mechanisms", "GSSAPI")
+    names = split_list(given)
+    if unknown := [name for name in names if name not in MODULES]:
+        offered = f"HMB offers {', '.join(MODULES)}"
+        kerberos = "; GSSAPI is Kerberos, which HMB does not have" if "GSSAPI" in unknown else ""
+        problem = f"listener {listener}: {', '.join(unknown)} is not a mechanism of HMB; {offered}{kerberos}"
+        raise ConfigError(problem, "sasl.enabled.mechanisms", given)
+    if not names:
+        raise ConfigError(f"listener {listener}: name a mechanism, or several", "sasl.enabled.mechanisms", given)
+    return names
+
+
+def _users_of(
+    listener: str, mechanisms: Sequence[str], values: Mapping[str, str], properties: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the users of PLAIN with their passwords. Check the JAAS lines of all mechanisms of the listener."""
+    name, users = "sasl.plain.users", dict[str, str]()
+    try:
+        if PLAIN_MECHANISM in mechanisms:
+            users = parse_users(values.get(name, ""))
+        for mechanism in mechanisms:
+            base = f"{mechanism.lower()}.sasl.jaas.config"
+            name = next((each for each in (f"listener.name.{listener.lower()}.{base}", base) if each in properties), "")
+            if name:
+                options = parse_jaas(properties[name], mechanism)
+                users |= plain_users(options) if mechanism == PLAIN_MECHANISM else {}
+    except JaasError as error:
+        raise ConfigError(str(error), name, HIDDEN) from error
+    if PLAIN_MECHANISM in mechanisms and not users:
+        example = f"listener.name.{listener.lower()}.plain.sasl.jaas.config"
+        problem = f"listener {listener}: PLAIN has no users; set {example} or this setting"
+        raise ConfigError(problem, "sasl.plain.users", "")
+    return users
 
 
 def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:

@@ -88,7 +88,9 @@ class Consumer:
         self._max_age, self._limit = chosen["metadata_max_age"], chosen["max_poll_records"]
         self._wait_for_topics = chosen["wait_for_topics"]
         self._cluster = Cluster(
-            bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
+            *(bootstrap_servers, chosen["client_id"], chosen["request_timeout"]),
+            metadata_max_age=self._max_age,
+            security=chosen["security"],
         )
         self._reader, self._thread_check = assignment_reader(self._cluster, chosen), SingleThreadCheck("the consumer")
         self._partitions = AssignedPartitions(self._reader, self._thread_check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
 from hmb.client.offsets import IsolationLevelName, Offset, Until
@@ -51,6 +51,10 @@ class ConsumerSettings(TypedDict, total=False):
         Pattern | None, Declared(None, "", str, "Leave out the topics whose whole names match this regular expression.")
     ]
     client_id: Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
+    security: Annotated[
+        Mapping[str, str] | None,
+        Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
+    ]
     max_wait_ms: Annotated[
         int,
         Declared(500, "fetch.max.wait.ms", amount, "How long the broker waits until it has `min_bytes` of records."),

@@ -77,8 +77,10 @@ class Producer:
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
-        max_age = chosen["metadata_max_age"]
-        self._cluster = Cluster(bootstrap_servers, chosen["client_id"], timeout, metadata_max_age=max_age)
+        max_age, security = chosen["metadata_max_age"], chosen["security"]
+        self._cluster = Cluster(
+            bootstrap_servers, chosen["client_id"], timeout, metadata_max_age=max_age, security=security
+        )
         guarantee = _guarantee(self._cluster, chosen)
         self._transactions = guarantee if isinstance(guarantee, TransactionManager) else None
         size = min(chosen["batch_size"], chosen["max_request_size"])

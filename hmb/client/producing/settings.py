@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
 from hmb.client.producing.partitioner import Partitioner
@@ -29,6 +29,10 @@ class ProducerSettings(TypedDict, total=False):
     """The keyword arguments of `Producer`. Times are in seconds unless the name ends in `_ms`; sizes are in bytes."""
 
     client_id: Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
+    security: Annotated[
+        Mapping[str, str] | None,
+        Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
+    ]
     acks: Annotated[
         AcksSetting,
         Declared(

@@ -39,7 +39,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
-    """Replace each of these small state files in one step. Raises OSError.
+    """Replace each of these small state files in one step. Only their owner can read them. Raises OSError.
 
     If `sync` is False, a power cut may bring the old content back.
     """
@@ -47,6 +47,7 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
     try:
         for temporary, content in temporaries.items():
             with temporary.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 if sync:

@@ -72,8 +72,9 @@ class FileEntry(NamedTuple):
     checksum: int
 
     @classmethod
-    def of(cls, content: bytes) -> FileEntry:
-        return cls(len(content), crc32c(content))
+    def of(cls, content: str | bytes) -> FileEntry:
+        data = content.encode() if isinstance(content, str) else content
+        return cls(len(data), crc32c(data))
 
 
 class SegmentEntry(NamedTuple):
@@ -208,17 +209,19 @@ class Manifest:
         if FileEntry.of(content) not in known:
             raise DamagedStateFile(f"{path} is not what this broker wrote: it was changed, or it is damaged")
 
-    def replace_file(self, path: Path, content: str) -> None:
+    def replace_file(self, path: Path, content: str | bytes) -> None:
         """Replace one state file in one step. Raises OSError."""
         self.replace_files({path: content})
 
-    def replace_files(self, contents: Mapping[Path, str], *, sync: bool = True, also: Iterable[str] = ()) -> None:
+    def replace_files(
+        self, contents: Mapping[Path, str | bytes], *, sync: bool = True, also: Iterable[str] = ()
+    ) -> None:
         """Replace each of these state files in one step. Raises OSError.
 
         The method first writes the entries in `also` to the manifest. If `sync` is False, a power cut may bring the old
         contents back.
         """
-        new = {self._name(path): FileEntry.of(content.encode()) for path, content in contents.items()}
+        new = {self._name(path): FileEntry.of(content) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
         try:
             self._append([*also, *(_file_line(name, entry, old[name]) for name, entry in new.items())])

@@ -51,8 +51,9 @@ def test_settings_of_the_client(run: Hmb, servers: str, tmp_path: Path) -> None:
     )
     assert "did you mean 'client.id'?" in run("meta", "-X", "client.idd=x", "-b", servers).stderr
     assert "the path is empty" in run("meta", "--command-config", "", exit_code=2).stderr
-    properties.write_text("security.protocol=SSL\n")
-    assert "neither TLS nor SASL" in run("meta", "--command-config", str(properties), exit_code=2).stderr
+    properties.write_text("security.protocol=SSL\nssl.truststore.location=/nowhere\n")
+    refused = run("meta", "--command-config", str(properties), exit_code=2)
+    assert "ssl.truststore.location=/nowhere: cannot read /nowhere" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["offsets", "meta"])

@@ -1,0 +1,28 @@
+"""SaslAuthenticate: exchange one message of the mechanism that the client has chosen with SaslHandshake.
+
+Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Behavior: a wrong name and a wrong password get the same answer, SASL_AUTHENTICATION_FAILED (58), and the broker closes
+    the connection. The broker's log contains the reason. Before a SaslHandshake of version 1, the request gets
+    ILLEGAL_SASL_STATE (34).
+Version notes: from version 1 on, the response contains the lifetime of the session, if `connections.max.reauth.ms` is
+    set.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+
+
+def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:
+    response = SaslAuthenticateResponse(error_message=None)
+    with error_code_in(response):
+        login = context.client.login
+        if login is None:
+            raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "this listener does not use SASL")
+        response.auth_bytes = login.receive(bytes(request.auth_bytes))
+        response.session_lifetime_ms = login.lifetime_ms
+    return response

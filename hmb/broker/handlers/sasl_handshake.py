@@ -1,0 +1,28 @@
+"""SaslHandshake: choose the SASL mechanism of a connection.
+
+Versions: 0-1; not in the flexible encoding.
+Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
+    the connection. On a listener without SASL, and after the login, the request gets ILLEGAL_SASL_STATE (34). If
+    `connections.max.reauth.ms` is set, an authenticated client can send the request to authenticate again (KIP-368).
+Version notes: after version 0, the client sends the messages of the mechanism as frames without a header. After version
+    1, the client sends them in SaslAuthenticate requests.
+Left out: the mechanisms GSSAPI (Kerberos) and OAUTHBEARER. A client that needs them cannot log in.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+
+def handle(request: SaslHandshakeRequest, context: RequestContext) -> SaslHandshakeResponse:
+    login = context.client.login
+    if login is None:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    response = SaslHandshakeResponse(mechanisms=login.mechanisms)
+    try:
+        login.choose(request.mechanism, context.version)
+    except KafkaError as error:
+        response.error_code = error.code
+    return response

@@ -1,0 +1,68 @@
+r"""JAAS lines: how `server.properties` lists the users of a mechanism.
+
+JAAS is Java's framework for logins. A line names a Java class, and then options:
+    org.apache.kafka.common.security.plain.PlainLoginModule required \
+        user_alice="alice-secret" user_bob="bob-secret";
+
+An option `user_NAME` is a user of the mechanism PLAIN and the password. The options `username` and `password` are the
+broker's own name for connections to other brokers. HMB ignores these two, because its cluster has one broker. The users
+of SCRAM are not in the line, because the broker stores their credentials (users.py).
+
+HMB has a shorter form for the users of PLAIN: the setting `sasl.plain.users=alice:alice-secret,bob:bob-secret`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+OPTION = re.compile(r"""\s*([\w.-]+)\s*=\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^\s;"']+)""")
+LINE = re.compile(r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)(?P<options>.*?);\s*", re.DOTALL)
+USER_OPTION = "user_"
+
+
+class JaasError(ValueError):
+    """A JAAS line is malformed. The message contains no secret."""
+
+
+def parse_jaas(line: str, mechanism: str) -> dict[str, str]:
+    """Return the options in a JAAS line for a mechanism. Raises JaasError."""
+    match = LINE.fullmatch(line)
+    if match is None:
+        raise JaasError("the line must have the form: MODULE required NAME=\"VALUE\" ... ;")
+    if match["module"] != MODULES[mechanism]:
+        raise JaasError(f"the module for {mechanism} is {MODULES[mechanism]}")
+    options: dict[str, str] = {}
+    position, text = 0, match["options"]
+    while text[position:].strip():
+        option = OPTION.match(text, position)
+        if option is None:
+            raise JaasError(f"option {len(options) + 1} must have the form NAME=\"VALUE\"")
+        options[option[1]] = _unquoted(option[2])
+        position = option.end()
+    return options
+
+
+def plain_users(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the users of PLAIN in the options of a JAAS line, with their passwords."""
+    return {name.removeprefix(USER_OPTION): text for name, text in options.items() if name.startswith(USER_OPTION)}
+
+
+def parse_users(text: str) -> dict[str, str]:
+    """Return the users in the setting `sasl.plain.users`, with their passwords. Raises JaasError."""
+    users = {}
+    for number, part in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
+        name, separator, password = part.partition(":")
+        if not (name and separator and password):
+            raise JaasError(f"user {number} must have the form NAME:PASSWORD")
+        users[name] = password
+    return users
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text

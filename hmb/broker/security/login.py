@@ -1,0 +1,195 @@
+"""The login of one connection on a SASL listener: from SaslHandshake to an authenticated principal.
+
+A client first sends ApiVersions, if it wants. It then chooses a mechanism with SaslHandshake, and sends the messages of
+this mechanism with SaslAuthenticate. Until the client is authenticated, the broker closes the connection at any other
+request, and before it decodes the request. After a refusal, the broker sends the error and closes the connection.
+
+After a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a header. Clients
+of Kafka 0.9 and 0.10 do so.
+
+If `connections.max.reauth.ms` is set, a session ends after this time. The client can authenticate again on the same
+connection before that (KIP-368), but only as the same user.
+
+Source: KIP-43, KIP-152, KIP-368; `SaslServerAuthenticator` of Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Protocol
+
+from hmb.broker.errors import CloseConnection
+from hmb.broker.security.plain import PlainError
+from hmb.broker.security.principals import ANONYMOUS, USER
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.framing import frame
+from hmb.protocol.primitives import Part
+from hmb.security.scram import ScramError
+from hmb.state_table import StateTable
+
+LOGGER = logging.getLogger(__name__)
+BEFORE = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}  # served without authentication
+MAX_BEFORE = 512 * 1024  # bytes; the largest request before authentication
+
+
+class Exchange(Protocol):
+    """The broker's side of a mechanism: PlainExchange or ScramExchange."""
+
+    user: str
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def receive(self, message: bytes) -> bytes:
+        """Take the client's next message, and return the broker's response. Raises PlainError, ScramError."""
+
+
+class LoginState(Enum):
+    """How far the login of a connection is."""
+
+    NEW = "the client has not chosen a mechanism"
+    EXCHANGING = "messages of the mechanism are exchanged"
+    AUTHENTICATED = "the client is authenticated"
+    AGAIN = "the client authenticates again"
+    REFUSED = "the client is refused"
+
+
+class LoginEvent(Enum):
+    """The result of a SaslHandshake, or of one message of the mechanism."""
+
+    CHOSEN = "the client has chosen a mechanism"
+    CONTINUED = "the mechanism needs another message"
+    PROVED = "the client has proved its name"
+    WRONG = "the mechanism is unknown, or the proof is wrong"
+
+
+LOGIN = StateTable(
+    (LoginState.NEW, LoginEvent.CHOSEN, LoginState.EXCHANGING),
+    (LoginState.NEW, LoginEvent.WRONG, LoginState.REFUSED),
+    (LoginState.EXCHANGING, LoginEvent.CONTINUED, LoginState.EXCHANGING),
+    (LoginState.EXCHANGING, LoginEvent.PROVED, LoginState.AUTHENTICATED),
+    (LoginState.EXCHANGING, LoginEvent.WRONG, LoginState.REFUSED),
+    (LoginState.AUTHENTICATED, LoginEvent.CHOSEN, LoginState.AGAIN),
+    (LoginState.AUTHENTICATED, LoginEvent.WRONG, LoginState.REFUSED),
+    (LoginState.AGAIN, LoginEvent.CONTINUED, LoginState.AGAIN),
+    (LoginState.AGAIN, LoginEvent.PROVED, LoginState.AUTHENTICATED),
+    (LoginState.AGAIN, LoginEvent.WRONG, LoginState.REFUSED),
+)
+
+
+class Login:
+    """The login of one connection. Only the thread that handles the connection's requests uses it."""
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, Callable[[], Exchange]],
+        clock: Callable[[], float],
+        session: float,
+        on_success: Callable[[str], None],
+        on_failure: Callable[[], None],
+    ) -> None:
+        """Prepare a login with one of `mechanisms`.
+
+        `session` is the lifetime of a session in seconds, or 0 for an unlimited one. `on_success` is called with the
+        principal of the client, and `on_failure` when the client is refused.
+        """
+        self._mechanisms = mechanisms
+        self._clock = clock
+        self._session = session
+        self._on_success, self._on_failure = on_success, on_failure
+        self.state = LoginState.NEW
+        self.principal = ANONYMOUS
+        self._mechanism = ""
+        self._exchange: Exchange | None = None
+        self._sends_raw_tokens = False
+        self._ends: float | None = None  # when the session ends, by `clock`
+
+    @property
+    def is_authenticated(self) -> bool:
+        return self.state in (LoginState.AUTHENTICATED, LoginState.AGAIN)
+
+    @property
+    def expects_raw_token(self) -> bool:
+        """Whether the next frame is a message of the mechanism without a header."""
+        return self._sends_raw_tokens and self.state in (LoginState.EXCHANGING, LoginState.AGAIN)
+
+    @property
+    def lifetime_ms(self) -> int:
+        """The lifetime of the session in ms, or 0 if it is unlimited."""
+        return int(self._session * 1000) if self.state is LoginState.AUTHENTICATED else 0
+
+    def admit(self, api_key: int) -> None:
+        """Raise CloseConnection if the client must not send this request now."""
+        if self.state is LoginState.REFUSED:
+            raise CloseConnection("it sent a request after its login was refused")
+        if api_key in BEFORE:
+            return
+        if not self.is_authenticated:
+            raise CloseConnection(f"it sent a request of the API {api_key} before it was authenticated")
+        if self._ends is not None and self._clock() > self._ends:
+            raise CloseConnection("its session has ended, and it did not authenticate again")
+
+    def choose(self, mechanism: str, version: int) -> None:
+        """Handle a SaslHandshake. Raises UNSUPPORTED_SASL_MECHANISM and ILLEGAL_SASL_STATE."""
+        if not LOGIN.allows(self.state, LoginEvent.CHOSEN) or (self.is_authenticated and not self._session):
+            raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake is not expected now")
+        if mechanism not in self._mechanisms:
+            self._refuse(f"it chose the mechanism {mechanism[:100]!r}, which this listener does not offer")
+            raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, f"use one of {', '.join(self._mechanisms)}")
+        self._mechanism, self._exchange = mechanism, self._mechanisms[mechanism]()
+        self._sends_raw_tokens = version == 0
+        self.state = LOGIN.next(self.state, LoginEvent.CHOSEN)
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """The names of the mechanisms that the client can choose."""
+        return list(self._mechanisms)
+
+    def receive(self, message: bytes) -> bytes:
+        """Handle one message of the mechanism. Raises ILLEGAL_SASL_STATE and SASL_AUTHENTICATION_FAILED."""
+        exchange = self._exchange
+        if exchange is None:
+            raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate is not expected now")
+        try:
+            response = exchange.receive(message)
+        except (PlainError, ScramError) as error:
+            self._refuse(str(error), exchange.user)
+            raise self._failure() from None
+        if exchange.is_complete:
+            self._complete(f"{USER}:{exchange.user}")
+        else:
+            self.state = LOGIN.next(self.state, LoginEvent.CONTINUED)
+        return response
+
+    def _complete(self, principal: str) -> None:
+        if self.state is LoginState.AGAIN and principal != self.principal:
+            self._refuse(f"it authenticated again as {principal} instead of {self.principal}")
+            raise self._failure()
+        self.state = LOGIN.next(self.state, LoginEvent.PROVED)
+        self.principal, self._exchange = principal, None
+        self._ends = self._clock() + self._session if self._session else None
+        self._on_success(principal)
+
+    def _refuse(self, reason: str, user: str = "") -> None:
+        """End the login. The log contains the name of the user, but the response to the client has no details."""
+        LOGGER.warning("login of %.100r with %s refused: %s", user, self._mechanism or "no mechanism", reason)
+        self.state, self._exchange = LOGIN.next(self.state, LoginEvent.WRONG), None
+        self._on_failure()
+
+    def _failure(self) -> KafkaError:
+        text = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
+        return KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, f"{text} {self._mechanism}")
+
+
+def raw_response(login: Login, message: bytes) -> list[Part]:
+    """Handle a message of the mechanism without a header, and return a response without a header.
+
+    Raises CloseConnection if the client is refused, because such a response has no field for an error code.
+    """
+    try:
+        return frame([login.receive(message)])
+    except KafkaError as error:
+        raise CloseConnection(error.message) from None

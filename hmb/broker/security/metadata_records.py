@@ -1,0 +1,88 @@
+"""The records in which users and ACLs are stored: those of Kafka's topic `__cluster_metadata`.
+
+The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
+    frame version (1)   record type   version   the fields of one of the classes below
+
+The record types 22 and 19 remove a credential or an ACL. HMB's file contains the present state only, so it needs no
+such records.
+
+Source: KIP-631, KIP-801, KIP-900; the JSON definitions in the jar of kafka-metadata 4.3.0, which define the names.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from hmb.protocol import fields as t
+from hmb.protocol.errors import ProtocolError
+from hmb.protocol.primitives import MALFORMED, UVARINT, Output
+from hmb.protocol.schema import Struct
+
+FRAME_VERSION = 1
+
+
+class MetadataRecord(Struct):
+    """The value of a record in Kafka's metadata topic."""
+
+    record_type: ClassVar[int]
+
+    def __init_subclass__(cls, record_type: int) -> None:
+        super().__init_subclass__(versions="0", flexible="0+")
+        cls.record_type = record_type
+
+
+class UserScramCredentialRecord(MetadataRecord, record_type=11):
+    """The credential of one user for one SCRAM mechanism (hmb/security/scram.py). `repr` shows no key."""
+
+    name:       str   = t.string()
+    mechanism:  int   = t.int8()
+    salt:       bytes = t.bytestring()
+    stored_key: bytes = t.bytestring()
+    server_key: bytes = t.bytestring()
+    iterations: int   = t.int32()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}(name={self.name!r}, mechanism={self.mechanism}, [hidden])"
+
+
+class AccessControlEntryRecord(MetadataRecord, record_type=18):
+    """One access control entry (ACL): a principal may, or may not, perform an operation on resources."""
+
+    id:              UUID = t.uuid()
+    resource_type:   int  = t.int8()
+    resource_name:   str  = t.string()
+    pattern_type:    int  = t.int8()
+    principal:       str  = t.string()
+    host:            str  = t.string()
+    operation:       int  = t.int8()
+    permission_type: int  = t.int8()
+
+
+RECORDS: dict[int, type[MetadataRecord]] = {
+    each.record_type: each for each in (UserScramCredentialRecord, AccessControlEntryRecord)
+}
+
+
+def encode_record(record: MetadataRecord) -> bytes:
+    """Return the value of a record."""
+    out = Output()
+    for number in (FRAME_VERSION, record.record_type, 0):
+        UVARINT.encode(out, number)
+    record.compile(0).encode(out, record)
+    return b"".join(bytes(part) for part in out.parts() if isinstance(part, (bytes, bytearray, memoryview)))
+
+
+def decode_record(value: bytes) -> MetadataRecord:
+    """Return the record in the value. Raises ProtocolError for malformed bytes and unknown types of records."""
+    buffer, position, numbers = memoryview(value), 0, []
+    try:
+        for _ in range(3):
+            number, position = UVARINT.decode(buffer, position)
+            numbers.append(number)
+    except MALFORMED as error:
+        raise ProtocolError("the beginning of a metadata record is malformed") from error
+    frame, record_type, version = numbers
+    if frame != FRAME_VERSION or version != 0 or record_type not in RECORDS:
+        raise ProtocolError(f"a metadata record of the type {record_type}, version {version}, is unknown")
+    return RECORDS[record_type].decode(buffer, 0, position)

@@ -1,0 +1,103 @@
+"""The broker's side of SCRAM: a state machine that receives the client's two messages and returns the broker's two.
+
+The machine does no I/O. `Exchange.receive` takes a message of the client and returns the broker's response. The table
+SCRAM contains the states. A refused exchange never continues: a client that wants to try again opens a new connection.
+
+A client must not be able to find out which users exist. For an unknown user, the broker continues the exchange with a
+*decoy*: a credential with a plausible salt, for which no password exists. The proof is then wrong, as with a wrong
+password. The salt of a decoy is always the same for the same name, because the salt of a real user does not change
+either.
+
+The class of errors that CVE-2024-56128 describes is checked here: the nonce in the client's final message must be the
+nonce that the broker has sent, exactly. The comparison takes the same time wherever the first difference is.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from enum import Enum
+
+from hmb.security import scram
+from hmb.security.scram import ScramCredential, ScramError, ScramMechanism
+from hmb.state_table import StateTable
+
+
+class ScramState(Enum):
+    """The message that the broker expects next from the client."""
+
+    CLIENT_FIRST = "the client's first message"
+    CLIENT_FINAL = "the client's final message"
+    COMPLETE = "nothing, the client is authenticated"
+    REFUSED = "nothing, the client is refused"
+
+
+class ScramEvent(Enum):
+    """The result of one message of the client."""
+
+    NAMED = "the client has sent its name and its nonce"
+    PROVED = "the proof is right"
+    WRONG = "the message is malformed, or the proof is wrong"
+
+
+SCRAM = StateTable(
+    (ScramState.CLIENT_FIRST, ScramEvent.NAMED, ScramState.CLIENT_FINAL),
+    (ScramState.CLIENT_FIRST, ScramEvent.WRONG, ScramState.REFUSED),
+    (ScramState.CLIENT_FINAL, ScramEvent.PROVED, ScramState.COMPLETE),
+    (ScramState.CLIENT_FINAL, ScramEvent.WRONG, ScramState.REFUSED),
+)
+Find = Callable[[ScramMechanism, str], ScramCredential]  # returns the credential of a user, or a decoy
+
+
+class ScramExchange:
+    """One exchange of SCRAM with one client."""
+
+    def __init__(self, mechanism: ScramMechanism, find: Find, nonce: Callable[[], str] = scram.new_nonce) -> None:
+        self._mechanism = mechanism
+        self._find = find
+        self._new_nonce = nonce
+        self.state = ScramState.CLIENT_FIRST
+        self.user = ""  # the name that the client claims; it is proved in the state COMPLETE
+        self._header = ""
+        self._nonce = ""
+        self._messages = ""  # the messages of the exchange so far, as the proof contains them
+        self._credential: ScramCredential | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.state is ScramState.COMPLETE
+
+    def receive(self, message: bytes) -> bytes:
+        """Take the client's next message, and return the broker's response. Raises ScramError."""
+        try:
+            first = SCRAM.allows(self.state, ScramEvent.NAMED)
+            response = self._receive_first(message) if first else self._receive_final(message)
+        except ScramError:
+            self.state, self._credential = SCRAM.next(self.state, ScramEvent.WRONG), None
+            raise
+        self.state = SCRAM.next(self.state, ScramEvent.NAMED if first else ScramEvent.PROVED)
+        return response
+
+    def _receive_first(self, message: bytes) -> bytes:
+        first = scram.matched(scram.CLIENT_FIRST, message, "client first")
+        self.user, self._header = scram.unescaped(first["name"]), first["header"]
+        if scram.unescaped(first["acts_as"] or "") not in ("", self.user):
+            raise ScramError("the client wants to act under another name")
+        self._credential = credential = self._find(self._mechanism, self.user)
+        self._nonce = first["nonce"] + self._new_nonce()
+        response = f"r={self._nonce},s={scram.encoded(credential.salt)},i={credential.iterations}"
+        self._messages = f"{first['bare']},{response}"
+        return response.encode()
+
+    def _receive_final(self, message: bytes) -> bytes:
+        assert self._credential is not None
+        final = scram.matched(scram.CLIENT_FINAL, message, "client final")
+        if not hmac.compare_digest(final["nonce"], self._nonce):
+            raise ScramError("the client's final message contains another nonce than the broker's message")
+        if scram.decoded(final["channel"]) != self._header.encode():
+            raise ScramError("the client's two messages describe different channels")
+        messages = f"{self._messages},{final['bare']}"
+        if not scram.is_valid_proof(self._mechanism, self._credential, messages, scram.decoded(final["proof"])):
+            raise ScramError("the name or the password is wrong")
+        signature = scram.server_signature(self._mechanism, self._credential.server_key, messages)
+        return f"v={scram.encoded(signature)}".encode()

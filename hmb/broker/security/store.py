@@ -1,0 +1,123 @@
+"""The file `security.checkpoint`: the credentials of users and the ACLs, in the format of Kafka's metadata records.
+
+The file contains record batches, like a segment of a log. Each record is a credential or an ACL (metadata_records.py).
+The broker replaces the whole file in one step, with the mode 0600. After a crash, the directory contains either the old
+file or the complete new file.
+
+The file `security.decoys` contains 32 random bytes. The broker needs them to answer requests for unknown users
+(users.py).
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+from uuid import UUID
+
+from hmb.broker.security.metadata_records import (
+    AccessControlEntryRecord,
+    MetadataRecord,
+    UserScramCredentialRecord,
+    decode_record,
+    encode_record,
+)
+from hmb.protocol.errors import KafkaError, ProtocolError
+from hmb.records import Record, encode_batch, iter_batches
+from hmb.storage.state.identity import DataDirectoryError
+from hmb.storage.state.manifest import DamagedStateFile, Manifest
+
+CHECKPOINT, DECOYS = "security.checkpoint", "security.decoys"
+RECORDS_OF_BATCH = 1000
+Credentials: TypeAlias = Mapping[tuple[int, str], UserScramCredentialRecord]  # by mechanism and user
+Acls: TypeAlias = Mapping[UUID, AccessControlEntryRecord]
+
+
+@dataclass(frozen=True)
+class SecurityState:
+    """All credentials and ACLs at one point in time. A change makes a new state."""
+
+    credentials: Credentials = field(default_factory=dict)
+    acls: Acls = field(default_factory=dict)
+
+    def records(self) -> Iterator[MetadataRecord]:
+        yield from self.credentials.values()
+        yield from self.acls.values()
+
+
+class SecurityStore:
+    """The credentials and ACLs of a broker, in memory and in a file. Thread-safe.
+
+    `state` is the present state. Readers take no lock, because a state never changes.
+    """
+
+    def __init__(self, directory: Path | None = None, manifest: Manifest | None = None) -> None:
+        """Read the file. Without a directory, changes are kept in memory only. Raises DataDirectoryError."""
+        self._directory, self._manifest = directory, manifest
+        self._lock = threading.Lock()  # held while a new state is computed and written
+        self._listeners: list[Callable[[SecurityState], None]] = []
+        self.state = SecurityState()
+        self.decoy_key = secrets.token_bytes(32)
+        if directory is not None and manifest is not None:
+            self._read(directory, manifest)
+
+    def listen(self, listener: Callable[[SecurityState], None]) -> None:
+        """Call `listener` with the state: once now, and again after each change."""
+        with self._lock:
+            self._listeners.append(listener)
+            listener(self.state)
+
+    def change(self, compute: Callable[[SecurityState], SecurityState]) -> None:
+        """Replace the state by the result of `compute`, and write it to disk. Raises OSError."""
+        with self._lock:
+            changed = compute(self.state)
+            if changed is self.state:
+                return
+            if self._directory is not None and self._manifest is not None:
+                self._manifest.replace_file(self._directory / CHECKPOINT, _encoded(changed))
+            self.state = changed
+            for listener in self._listeners:
+                listener(changed)
+
+    def _read(self, directory: Path, manifest: Manifest) -> None:
+        path = directory / CHECKPOINT
+        try:
+            manifest.check(path)
+            if path.exists():
+                self.state = _decoded(path.read_bytes())
+            decoys = directory / DECOYS
+            manifest.check(decoys)
+            if decoys.exists():
+                self.decoy_key = decoys.read_bytes()
+            else:
+                manifest.replace_file(decoys, self.decoy_key)
+        except (DamagedStateFile, OSError, ProtocolError, KafkaError, ValueError) as error:
+            raise DataDirectoryError(
+                f"cannot use the users and ACLs in {path}: {error}; restore the file from a copy, or move {path}, "
+                f"{directory / DECOYS} and {manifest.path} away to start without users and ACLs"
+            ) from error
+
+
+def _encoded(state: SecurityState) -> bytes:
+    values = [Record(timestamp=0, value=encode_record(record)) for record in state.records()]
+    batches = [values[start : start + RECORDS_OF_BATCH] for start in range(0, len(values), RECORDS_OF_BATCH)]
+    return b"".join(
+        encode_batch(batch, base_offset=number * RECORDS_OF_BATCH) for number, batch in enumerate(batches)
+    )
+
+
+def _decoded(content: bytes) -> SecurityState:
+    credentials: dict[tuple[int, str], UserScramCredentialRecord] = {}
+    acls: dict[UUID, AccessControlEntryRecord] = {}
+    for batch in iter_batches(content):
+        batch.check()
+        for record in batch.records():
+            stored = decode_record(bytes(record.value or b""))
+            if isinstance(stored, UserScramCredentialRecord):
+                credentials[stored.mechanism, stored.name] = stored
+            elif isinstance(stored, AccessControlEntryRecord):
+                acls[stored.id] = stored
+    return SecurityState(credentials, acls)

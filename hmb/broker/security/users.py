@@ -1,0 +1,119 @@
+"""The users that authenticate with SCRAM: finding, storing and removing their credentials.
+
+For an unknown user, `find` returns a decoy, so that a client cannot find out which users exist (scram.py). The salt of
+a decoy is computed from the name and a secret key, so the same name always gets the same salt. The decoy has the
+iterations and the length of the salt of a real credential, if there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hmb.broker.security.metadata_records import UserScramCredentialRecord
+from hmb.broker.security.store import SecurityState, SecurityStore
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.security import scram
+from hmb.security.scram import ScramCredential, ScramMechanism
+
+MECHANISMS = {int(each): each for each in ScramMechanism}
+LONGEST_NAME = 255  # characters
+
+
+def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
+    """Return the credential of a user, or a decoy if the user has none. Both take the same time."""
+    stored = store.state.credentials.get((mechanism, name))
+    decoy = _decoy(store, mechanism, name)
+    if stored is None:
+        return decoy
+    return ScramCredential(bytes(stored.salt), stored.iterations, bytes(stored.stored_key), bytes(stored.server_key))
+
+
+def _decoy(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
+    key = hmac.digest(store.decoy_key, f"{mechanism}:{name}".encode(), "sha512")
+    model = next((each for (kind, _), each in store.state.credentials.items() if kind == mechanism), None)
+    size, iterations = (len(model.salt), model.iterations) if model else (scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)
+    salt = hashlib.shake_256(key).digest(size)
+    return ScramCredential(salt, iterations, key[:32] if mechanism == 1 else key, key)
+
+
+def upserted(
+    name: str, mechanism: int, iterations: int, salt: bytes, salted_password: bytes
+) -> UserScramCredentialRecord:
+    """Return the record of a new credential.
+
+    Raises UNSUPPORTED_SASL_MECHANISM and UNACCEPTABLE_CREDENTIAL, with Kafka's texts.
+    """
+    check_user(name, mechanism)
+    if iterations < scram.MIN_ITERATIONS:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if iterations > scram.MAX_ITERATIONS:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if not salt or not salted_password:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salt and the salted password must not be empty")
+    credential = scram.credential_of(MECHANISMS[mechanism], salted_password, salt, iterations)
+    return UserScramCredentialRecord(
+        name=name,
+        mechanism=mechanism,
+        salt=salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=iterations,
+    )
+
+
+def check_user(name: str, mechanism: int) -> None:
+    """Raise UNACCEPTABLE_CREDENTIAL for an unusable name, and UNSUPPORTED_SASL_MECHANISM."""
+    if not name:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if len(name) > LONGEST_NAME:
+        raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"Username must have at most {LONGEST_NAME} characters")
+    if mechanism not in MECHANISMS:
+        raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+
+
+Deletion = tuple[str, int]  # a user and a mechanism
+
+
+def alter(
+    store: SecurityStore, deletions: Sequence[Deletion], upsertions: Sequence[UserScramCredentialRecord]
+) -> dict[str, KafkaError]:
+    """Remove and store credentials in one step, and return the users for which this was impossible.
+
+    A user in several entries of the same mechanism gets DUPLICATE_RESOURCE, and a deletion of a credential that does
+    not exist gets RESOURCE_NOT_FOUND. Raises OSError.
+    """
+    errors: dict[str, KafkaError] = {}
+    keys = [(mechanism, name) for name, mechanism in deletions] + [(each.mechanism, each.name) for each in upsertions]
+    for (_, name), times in Counter(keys).items():
+        if times > 1:
+            errors[name] = KafkaError(
+                ErrorCode.DUPLICATE_RESOURCE,
+                "A user credential cannot be altered twice in the same request",
+            )
+
+    def compute(state: SecurityState) -> SecurityState:
+        credentials = dict(state.credentials)
+        for name, mechanism in deletions:
+            if name not in errors and (mechanism, name) not in credentials:
+                problem = "Attempt to delete a user credential that does not exist"
+                errors[name] = KafkaError(ErrorCode.RESOURCE_NOT_FOUND, problem)
+        for name, mechanism in deletions:
+            if name not in errors:
+                del credentials[mechanism, name]
+        credentials |= {(each.mechanism, each.name): each for each in upsertions if each.name not in errors}
+        return state if credentials == state.credentials else replace(state, credentials=credentials)
+
+    store.change(compute)
+    return errors
+
+
+def credentials_by_user(store: SecurityStore) -> Mapping[str, list[UserScramCredentialRecord]]:
+    """Return the credentials of each user, in the order of the users' names."""
+    found: dict[str, list[UserScramCredentialRecord]] = {}
+    for (_, name), record in sorted(store.state.credentials.items(), key=lambda item: (item[0][1], item[0][0])):
+        found.setdefault(name, []).append(record)
+    return found

@@ -1,0 +1,91 @@
+"""The client's side of SCRAM: a state machine that returns the client's two messages and checks the broker's two.
+
+The machine does no I/O. The module `hmb.security.scram` explains the exchange. The client also checks that the broker
+knows the user: a server that only imitates the broker cannot compute the signature in the last message.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from enum import Enum
+
+from hmb.security import scram
+from hmb.security.scram import SCRAM_MECHANISMS, ScramError
+from hmb.state_table import StateTable
+
+
+class ScramStep(Enum):
+    """The message that the client expects next from the broker."""
+
+    SERVER_FIRST = "the broker's first message"
+    SERVER_FINAL = "the broker's final message"
+    COMPLETE = "nothing, the login is complete"
+
+
+class ScramReply(Enum):
+    """A correct message of the broker."""
+
+    CHALLENGED = "the broker has sent the salt and its nonce"
+    SIGNED = "the broker has proved that it knows the user"
+
+
+SCRAM_CLIENT = StateTable(
+    (ScramStep.SERVER_FIRST, ScramReply.CHALLENGED, ScramStep.SERVER_FINAL),
+    (ScramStep.SERVER_FINAL, ScramReply.SIGNED, ScramStep.COMPLETE),
+)
+HEADER = "n,,"
+
+
+class ScramLogin:
+    """One login with SCRAM."""
+
+    def __init__(
+        self, mechanism: str, username: str, password: str, new_nonce: Callable[[], str] = scram.new_nonce
+    ) -> None:
+        self._mechanism = SCRAM_MECHANISMS[mechanism]
+        self._password = password
+        self._nonce = new_nonce()
+        self._bare = f"n={scram.escaped(username)},r={self._nonce}"
+        self._signature = b""
+        self.state = ScramStep.SERVER_FIRST
+
+    @property
+    def is_complete(self) -> bool:
+        return self.state is ScramStep.COMPLETE
+
+    def first(self) -> bytes:
+        """Return the client's first message."""
+        return (HEADER + self._bare).encode()
+
+    def receive(self, message: bytes) -> bytes:
+        """Take the broker's next message, and return the client's next one. Raises ScramError."""
+        if self.state is ScramStep.SERVER_FIRST:
+            response = self._prove(message)
+            self.state = SCRAM_CLIENT.next(self.state, ScramReply.CHALLENGED)
+            return response
+        final = scram.matched(scram.SERVER_FINAL, message, "server final")
+        if final["error"]:
+            raise ScramError(f"the broker refuses the login: {final['error']}")
+        if not hmac.compare_digest(scram.decoded(final["signature"]), self._signature):
+            raise ScramError("the broker cannot prove that it knows the user")
+        self.state = SCRAM_CLIENT.next(self.state, ScramReply.SIGNED)
+        return b""
+
+    def _prove(self, message: bytes) -> bytes:
+        first = scram.matched(scram.SERVER_FIRST, message, "server first")
+        if not first["nonce"].startswith(self._nonce) or first["nonce"] == self._nonce:
+            raise ScramError("the broker's message does not continue the client's nonce")
+        iterations = int(first["iterations"])
+        if not scram.MIN_ITERATIONS <= iterations <= MOST_ITERATIONS:
+            raise ScramError(f"the broker asks for {iterations} iterations, but at least 4096 are secure")
+        salted = scram.salted_password(self._mechanism, self._password, scram.decoded(first["salt"]), iterations)
+        bare = f"c={scram.encoded(HEADER.encode())},r={first['nonce']}"
+        messages = f"{self._bare},{message.decode()},{bare}"
+        self._signature = scram.server_signature(
+            self._mechanism, scram.server_key_of(self._mechanism, salted), messages
+        )
+        return f"{bare},p={scram.encoded(scram.client_proof(self._mechanism, salted, messages))}".encode()
+
+
+MOST_ITERATIONS = 1_000_000  # about half a second; a broker could otherwise keep the client busy for hours

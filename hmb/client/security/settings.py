@@ -1,0 +1,110 @@
+"""The security of a client: which protocol it uses, which certificates it trusts, and its name and password.
+
+The settings have Kafka's names. Librdkafka has other names for some of them, and HMB accepts these names, too:
+    security.protocol=SASL_SSL                    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
+    ssl.truststore.location=authority.pem         or ssl.ca.location
+    sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN or SCRAM-SHA-512
+    sasl.username=alice                           librdkafka's names
+    sasl.password=alice-secret
+    sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";       Kafka's name
+
+A program passes these settings as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL", ...})`.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hmb.client.security.tls import new_context
+from hmb.protocol.errors import HmbError
+from hmb.security.protocols import SecurityProtocol
+from hmb.security.scram import SCRAM_MECHANISMS
+from hmb.security.stores import TlsSettingError, TlsSettings
+
+HIDDEN = "[hidden]"  # stands for a secret in error messages
+MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS)
+OTHER_NAMES = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
+TLS_NAMES = [f"ssl.{name.replace('_', '.')}" for name in TlsSettings.__dataclass_fields__]
+NAMES = [
+    "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.username", "sasl.password",
+    "ssl.endpoint.identification.algorithm", "ssl.protocol", "ssl.keystore.password", "ssl.truststore.password",
+    *TLS_NAMES, *OTHER_NAMES,
+]  # fmt: skip
+SECRETS = {"sasl.jaas.config", "sasl.password", "ssl.keystore.key", "ssl.key.password", "ssl.keystore.password"}
+JAAS_OPTION = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))""")
+
+
+class SecuritySettingError(HmbError, ValueError):
+    """A setting of TLS or SASL is wrong. The message does not contain secrets."""
+
+    def __init__(self, name: str, value: str, problem: str) -> None:
+        shown = HIDDEN if name in SECRETS else value
+        super().__init__(f"{name}={shown}: {problem}")
+        self.name, self.shown, self.problem = name, shown, problem
+
+
+@dataclass(frozen=True)
+class ClientSecurity:
+    """How a client encrypts its connections and proves its name. `repr` does not show the password."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    context: ssl.SSLContext | None = None
+    mechanism: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+
+NO_SECURITY = ClientSecurity()
+
+
+def client_security(given: Mapping[str, str] | ClientSecurity | None) -> ClientSecurity:
+    """Return the security that settings describe. Raises SecuritySettingError."""
+    if given is None:
+        return NO_SECURITY
+    if isinstance(given, ClientSecurity):
+        return given
+    if unknown := [name for name in given if name not in NAMES]:
+        raise SecuritySettingError(unknown[0], HIDDEN, "this is not a setting of TLS or SASL that HMB's clients have")
+    values = {OTHER_NAMES.get(name, name): value for name, value in given.items()}
+    name = values.get("security.protocol", "PLAINTEXT").upper()
+    if name not in SecurityProtocol.__members__:
+        raise SecuritySettingError("security.protocol", name, f"must be one of {', '.join(SecurityProtocol)}")
+    protocol = SecurityProtocol(name)
+    context = _context_of(values) if protocol.has_tls else None
+    if not protocol.has_sasl:
+        return ClientSecurity(protocol, context)
+    return ClientSecurity(protocol, context, _mechanism_of(values), *_name_and_password(values))
+
+
+def _context_of(values: Mapping[str, str]) -> ssl.SSLContext:
+    checks_name = values.get("ssl.endpoint.identification.algorithm", "https").lower()
+    if checks_name not in ("https", "", "none"):
+        problem = "must be https, or empty to accept a certificate with another host name"
+        raise SecuritySettingError("ssl.endpoint.identification.algorithm", checks_name, problem)
+    try:
+        return new_context(TlsSettings.from_properties(values), checks_host=checks_name == "https")
+    except TlsSettingError as error:
+        raise SecuritySettingError(error.setting, values.get(error.setting, ""), error.problem) from error
+
+
+def _mechanism_of(values: Mapping[str, str]) -> str:
+    mechanism = values.get("sasl.mechanism", "").upper()
+    if mechanism not in MECHANISMS:
+        problem = f"must be one of {', '.join(MECHANISMS)}"
+        if mechanism == "GSSAPI":
+            problem += "; GSSAPI is Kerberos, which HMB does not have"
+        raise SecuritySettingError("sasl.mechanism", mechanism, problem)
+    return mechanism
+
+
+def _name_and_password(values: Mapping[str, str]) -> tuple[str, str]:
+    found = {name: values[f"sasl.{name}"] for name in ("username", "password") if f"sasl.{name}" in values}
+    for name, *texts in JAAS_OPTION.findall(values.get("sasl.jaas.config", "")):
+        found.setdefault(name, re.sub(r"\\(.)", r"\1", "".join(texts)))
+    for name in ("username", "password"):
+        if not found.get(name):
+            raise SecuritySettingError(f"sasl.{name}", "", "is missing; set it, or set sasl.jaas.config")
+    return found["username"], found["password"]

@@ -1,0 +1,22 @@
+"""SaslHandshake (17): choose the SASL mechanism of a connection (KIP-43, KIP-152)."""
+
+from hmb.protocol import fields as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response
+
+
+class SaslHandshakeRequest(Request, api_key=ApiKey.SASL_HANDSHAKE, versions="0-1"):
+    """The mechanism that the client chooses.
+
+    The two versions have the same fields. After version 0, the client sends the messages of the mechanism as frames
+    without a header. After version 1, the client sends them in SaslAuthenticate requests.
+    """
+
+    mechanism: str = t.string()
+
+
+class SaslHandshakeResponse(Response, api_key=ApiKey.SASL_HANDSHAKE, versions="0-1"):
+    """The mechanisms that the listener offers. Both versions have the same fields."""
+
+    error_code: int       = t.int16()
+    mechanisms: list[str] = t.array(t.string)

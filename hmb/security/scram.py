@@ -1,0 +1,172 @@
+"""SCRAM: a client proves that it knows a password, without sending the password.
+
+*The problem.* With the mechanism PLAIN, the client sends its password, and a broker that stores passwords can lose them
+to a thief. With SCRAM, the broker stores values from which nobody can compute the password in a short time. Client and
+broker prove to each other that they know these values.
+
+*The values.* A password is *salted*: a slow function (PBKDF2) computes a number from the password and from random
+bytes, the salt. The function runs a hash many times (the iterations), so that a thief can try only few passwords a
+second. The other values follow from the salted password:
+    salted password = PBKDF2(password, salt, iterations)
+    client key      = HMAC(salted password, "Client Key")
+    stored key      = H(client key)                            the broker stores it
+    server key      = HMAC(salted password, "Server Key")      the broker stores it
+
+*The exchange.* Each side contributes a random text, the nonce. A recorded exchange is therefore useless later:
+    client  n,,n=alice,r=<client nonce>                                    client first
+    broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
+    client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final
+    broker  v=<signature>                                                  server final
+
+The proof is `client key XOR HMAC(stored key, all messages)`. The broker computes the HMAC itself, and so gets the
+client key from the proof. If the hash of this key is the stored key, the client knows the password. The signature is
+`HMAC(server key, all messages)`, and proves that the broker knows the user.
+
+The part before the name (`n,,`) says that the exchange does not depend on the channel, and that the client acts under
+its own name. `biws` is `n,,` in base64. The names and the meanings of the letters are from the specification.
+
+Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384  # the limits of Kafka's brokers
+DEFAULT_ITERATIONS = MIN_ITERATIONS
+SALT_SIZE = 24  # bytes
+NONCE_SIZE = 24  # random bytes; the nonce is their base64 text
+TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # printable characters except the comma; base64
+CLIENT_FIRST = re.compile(
+    rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,.*)?)"
+)
+SERVER_FIRST = re.compile(rf"r=(?P<nonce>{TEXT}),s=(?P<salt>{BASE64}),i=(?P<iterations>\d{{1,9}})(?:,.*)?")
+CLIENT_FINAL = re.compile(rf"(?P<bare>c=(?P<channel>{BASE64}),r=(?P<nonce>{TEXT})(?:,[^,]*)*),p=(?P<proof>{BASE64})")
+SERVER_FINAL = re.compile(rf"(?:v=(?P<signature>{BASE64})|e=(?P<error>[^,]+))(?:,.*)?")
+
+
+class ScramError(ValueError):
+    """A message of SCRAM is malformed, or the other side has not proved that it knows the password."""
+
+
+class ScramMechanism(IntEnum):
+    """The two mechanisms, with Kafka's numbers."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def sasl_name(self) -> str:
+        """The name in a SaslHandshake request, such as `SCRAM-SHA-256`."""
+        return self.name.replace("_", "-")
+
+    @property
+    def hash_name(self) -> str:
+        """The name of the hash function in Python's library."""
+        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
+
+
+SCRAM_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+
+
+@dataclass(frozen=True)
+class ScramCredential:
+    """What a broker stores about the password of one user. `repr` shows only the iterations."""
+
+    salt: bytes = field(repr=False)
+    iterations: int
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+
+
+def new_salt() -> bytes:
+    return secrets.token_bytes(SALT_SIZE)
+
+
+def new_nonce() -> str:
+    return base64.b64encode(secrets.token_bytes(NONCE_SIZE)).decode()
+
+
+def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
+    """Compute the salted password. With 4,096 iterations, this takes about 2 ms."""
+    return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+
+
+def credential_of(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
+    """Return the credential that a broker stores for a salted password."""
+    stored_key = _hash(mechanism, _hmac(mechanism, salted, b"Client Key"))
+    return ScramCredential(salt, iterations, stored_key, _hmac(mechanism, salted, b"Server Key"))
+
+
+def client_proof(mechanism: ScramMechanism, salted: bytes, messages: str) -> bytes:
+    """Return the proof that a client sends. `messages` are the messages of the exchange without the proof."""
+    client_key = _hmac(mechanism, salted, b"Client Key")
+    signature = _hmac(mechanism, _hash(mechanism, client_key), messages.encode())
+    return bytes(key ^ byte for key, byte in zip(client_key, signature, strict=True))
+
+
+def is_valid_proof(mechanism: ScramMechanism, credential: ScramCredential, messages: str, proof: bytes) -> bool:
+    """Return whether a client's proof shows that the client knows the password. Compare in constant time."""
+    signature = _hmac(mechanism, credential.stored_key, messages.encode())
+    if len(proof) != len(signature):
+        return False
+    client_key = bytes(byte ^ other for byte, other in zip(proof, signature, strict=True))
+    return hmac.compare_digest(_hash(mechanism, client_key), credential.stored_key)
+
+
+def server_signature(mechanism: ScramMechanism, server_key: bytes, messages: str) -> bytes:
+    return _hmac(mechanism, server_key, messages.encode())
+
+
+def server_key_of(mechanism: ScramMechanism, salted: bytes) -> bytes:
+    return _hmac(mechanism, salted, b"Server Key")
+
+
+def matched(pattern: re.Pattern[str], message: bytes, name: str) -> re.Match[str]:
+    """Return the parts of a message. Raises ScramError if the message does not have the form of `pattern`."""
+    try:
+        match = pattern.fullmatch(message.decode())
+    except UnicodeDecodeError:
+        match = None
+    if match is None:
+        raise ScramError(f"the {name} message is malformed")
+    return match
+
+
+def decoded(text: str) -> bytes:
+    """Decode base64 text. Raises ScramError."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ScramError("a message contains text that is not base64") from None
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def escaped(name: str) -> str:
+    """Return a user's name as SCRAM writes it: `=2C` stands for a comma, and `=3D` for an equals sign."""
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+def unescaped(name: str) -> str:
+    """Return the name of a user from its written form. Raises ScramError."""
+    if re.search("=(?!2C|3D)", name):
+        raise ScramError("the name of the user contains an equals sign that is not =2C or =3D")
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def _hmac(mechanism: ScramMechanism, key: bytes, data: bytes) -> bytes:
+    return hmac.digest(key, data, mechanism.hash_name)
+
+
+def _hash(mechanism: ScramMechanism, data: bytes) -> bytes:
+    return hashlib.new(mechanism.hash_name, data).digest()
