@@ -69,6 +69,9 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
     "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting, by Kafka's name."
 )
 @click.option(
+    "--allow-unauthenticated", is_flag=True, help="Serve other computers, even on a listener that asks for no login."
+)
+@click.option(
     "--faults", type=NewPath(), help="A YAML file with faults to simulate in a test. Also opens a control port."
 )
 @click.option(
@@ -94,6 +97,7 @@ def command(
     data_dir: str | None,
     config: str | None,
     settings: tuple[tuple[str, str], ...],
+    allow_unauthenticated: bool,
     faults: str | None,
     embedded: bool,
     state: HttpAddress | None,
@@ -118,6 +122,8 @@ def command(
     properties, origins = _all_settings(config, settings)
     if host is not None or port is not None:
         properties.pop("listeners", None)
+    if allow_unauthenticated:
+        properties["allow.unauthenticated"] = "true"
     if embedded:
         properties = _embedded(properties)
         port, as_json = port or 0, True

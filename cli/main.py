@@ -44,6 +44,8 @@ COMMANDS = {
     "top": CommandEntry("monitoring.top", "Follow a running broker: rates, lag, requests."),
     "ui": CommandEntry("monitoring.ui", "Open the page that shows a running broker."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
+    "users": CommandEntry("security.users", "Create, list and delete users, and change their passwords."),
+    "certs": CommandEntry("security.certs", "Make certificates for tests of TLS."),
     "faults": CommandEntry("faults", "Make a broker fail, for tests."),
     "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),
     "index-inspect": CommandEntry("disk.index_inspect", "Print and check the index of a log segment."),

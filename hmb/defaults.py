@@ -18,3 +18,7 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)
 PARTITIONER_NAMES = ("murmur2", "hash", "random")
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
+
+# The names of the SCRAM mechanisms, and the smallest and the largest number of iterations (hmb/security/scram.py).
+SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+SCRAM_ITERATIONS = (4096, 16384)

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
     "monitoring": {"protocol", "records", "storage", "coordinator", "broker"},
-    "testing": {"protocol", "records", "storage", "broker", "client", "monitoring"},
+    "testing": {"protocol", "records", "security", "storage", "broker", "client", "monitoring"},
 }
 
 

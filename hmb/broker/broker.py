@@ -29,7 +29,8 @@ from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
-from hmb.broker.security.settings import listener_security, unopened_listeners
+from hmb.broker.security.addresses import security_of
+from hmb.broker.security.settings import unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
@@ -92,8 +93,7 @@ class BrokerServer:
         self._properties = properties
         self._config = BrokerConfig.from_properties(properties)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
-        protocols = {listener.name: listener.protocol for listener in self._listeners}
-        self._security = listener_security(properties, protocols)
+        self._security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
         if data_dir == "":  # Path("") would be the current directory.

@@ -39,7 +39,9 @@ import secrets
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384  # the limits of Kafka's brokers
+from hmb.defaults import SCRAM_ITERATIONS, SCRAM_NAMES
+
+MIN_ITERATIONS, MAX_ITERATIONS = SCRAM_ITERATIONS  # the limits of Kafka's brokers
 DEFAULT_ITERATIONS = MIN_ITERATIONS
 SALT_SIZE = 24  # bytes
 NONCE_SIZE = 24  # random bytes; the nonce is their base64 text
@@ -65,7 +67,7 @@ class ScramMechanism(IntEnum):
     @property
     def sasl_name(self) -> str:
         """The name in a SaslHandshake request, such as `SCRAM-SHA-256`."""
-        return self.name.replace("_", "-")
+        return SCRAM_NAMES[self - 1]
 
     @property
     def hash_name(self) -> str:
@@ -73,7 +75,7 @@ class ScramMechanism(IntEnum):
         return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
 
 
-SCRAM_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+SCRAM_MECHANISMS = dict(zip(SCRAM_NAMES, ScramMechanism, strict=True))
 
 
 @dataclass(frozen=True)

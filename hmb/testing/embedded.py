@@ -23,7 +23,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -41,10 +41,9 @@ from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
-from hmb.records import Header, Record, RecordBatch, encode_batch, iter_batches
+from hmb.records import Header, Record, RecordBatch, encode_batch
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
-from hmb.storage.log import Log
 from hmb.testing import rounds
 from hmb.testing.arguments import as_bytes, check_headers
 from hmb.testing.clock import ManualClock
@@ -53,10 +52,10 @@ from hmb.testing.errors import BrokerNotRunning
 from hmb.testing.faults import Faults
 from hmb.testing.handler_layers import HandlerLayers
 from hmb.testing.request_record import RecordedRequest, RequestRecord
+from hmb.testing.security import Secured
 from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
+from hmb.testing.stored_records import records_of
 from hmb.testing.versions import kafka_versions
-
-READ_BYTES = 1 << 20
 
 
 class Broker:
@@ -74,6 +73,9 @@ class Broker:
 
     With `clock=ManualClock()`, a test can move the time of the broker forward (hmb/testing/clock.py).
 
+    With `users={"alice": "secret"}`, clients must log in, and with `tls=True` connections are encrypted. A client gets
+    the necessary settings from the property `security`: `hmb.Producer(servers, security=broker.security)`.
+
     With `as_version="2.8"`, the broker offers only the APIs and the API versions of Kafka 2.8.
     """
 
@@ -85,6 +87,8 @@ class Broker:
         config: Mapping[str, Setting] | None = None,
         as_version: str | None = None,
         clock: ManualClock | None = None,
+        users: Mapping[str, str] | None = None,
+        tls: bool = False,
     ) -> None:
         """Check the settings. The broker does not run before `start`.
 
@@ -92,7 +96,9 @@ class Broker:
         """
         config = config or {}
         check_known(config)
-        self._config = {name: setting_text(name, value) for name, value in {**EMBEDDED_DEFAULTS, **config}.items()}
+        self._secured = secured = Secured(users or {}, host, port, tls=tls)
+        settings = {**EMBEDDED_DEFAULTS, **secured.settings, **config}
+        self._config = {name: setting_text(name, value) for name, value in settings.items()}
         self._address = host, port
         self._data_dir = data_dir
         self._names_directory = data_dir is not None or any(ALIASES.get(name, name) == "log.dirs" for name in config)
@@ -135,6 +141,11 @@ class Broker:
     def data_dir(self) -> Path:
         """The directory of the logs. Start the broker before you use this property."""
         return self._server.context.topics.directory
+
+    @property
+    def security(self) -> dict[str, str]:
+        """The settings with which a client connects as the first of `users`."""
+        return self._secured.client_settings
 
     @property
     def is_running(self) -> bool:
@@ -216,6 +227,7 @@ class Broker:
             self._remove_temporary = weakref.finalize(self, shutil.rmtree, self._data_dir, ignore_errors=True)
         self._server = self._new_server()
         self._server.start()
+        self._secured.add_users(self._server.context.security)
         self._is_running = True
         self._config["listeners"] = ",".join(f"{each.name}://{each}" for each in self._server.listeners)
         self._server.context.groups.loaded.wait()  # The wait ends, because damaged files do not stop the loader.
@@ -356,7 +368,7 @@ class Broker:
                 topic, number, each.offset, each.timestamp, each.timestamp_type, each.key, each.value, each.headers
             )
             for number, log in sorted(self._topic(topic).partitions.items())
-            for each in _records_of(log)
+            for each in records_of(log)
         ]
 
     def _topic(self, name: str) -> Topic:
@@ -383,17 +395,3 @@ class Broker:
         The active segments are compacted too. Each partition keeps its last record.
         """
         return rounds.compact(self._running)
-
-
-def _records_of(log: Log) -> Iterator[Record]:
-    """Yield all records of a log, except control records, beginning at the log start offset."""
-    offset = start = log.log_start_offset
-    while (region := log.read(offset, READ_BYTES).records) is not None:
-        previous = offset
-        for batch in iter_batches(region.read()):
-            if not batch.is_control:
-                batch.check()
-                yield from (record for record in batch.records() if record.offset >= start)
-            offset = batch.last_offset + 1
-        if offset == previous:
-            return

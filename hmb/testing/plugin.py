@@ -111,6 +111,18 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
         log.stop()
 
 
+@pytest.fixture(scope="session")
+def hmb_secure_broker() -> Iterator[Broker]:
+    """Return an embedded broker with TLS and the user `alice`, whose password is `alice-secret`.
+
+    Clients of HMB connect with `security=hmb_secure_broker.security`. Other clients find the same settings there.
+    """
+    from hmb.testing.embedded import Broker
+
+    with Broker(users={"alice": "alice-secret"}, tls=True) as broker:
+        yield broker
+
+
 @pytest.fixture
 def hmb_faults(hmb_broker: Broker) -> Faults:
     """Return the faults of the embedded broker. After each test, the plugin removes all faults."""

@@ -133,7 +133,7 @@ def test_the_error_of_an_unusable_address_contains_advice() -> None:
         with pytest.raises(BindError, match=r"Address already in use; .* --port"):
             BrokerServer(port=port).start()
     with pytest.raises(BindError, match="choose an address of this machine"):
-        BrokerServer(host="192.0.2.1").start()
+        BrokerServer(host="192.0.2.1", config={"allow.unauthenticated": "true"}).start()
 
 
 def test_all_addresses_without_one_to_advertise_get_one_warning(caplog: pytest.LogCaptureFixture) -> None:

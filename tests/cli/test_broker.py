@@ -119,7 +119,8 @@ def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path
     Before a bug was fixed, it printed the advertised address as the one on which it listens.
     """
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
-    process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))
+    address = ("--host", "0.0.0.0", "--allow-unauthenticated", "--port", "0")
+    process = start("broker", *address, *advertised, "--data-dir", str(tmp_path))
     assert process.stdout is not None
     line = process.stdout.readline().decode()
     process.terminate()

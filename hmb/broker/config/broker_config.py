@@ -96,6 +96,9 @@ class BrokerConfig(ShareConfig):
     listener_protocols: str = _key(
         "listener.security.protocol.map", PROTOCOL_MAP, "The security protocol of each listener name."
     )
+    allow_unauthenticated: bool = _key(
+        "allow.unauthenticated", False, "Whether other computers may use the broker without a login."
+    )
     log_dirs: str = _key(
         "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True
     )

@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 
-LISTENER_PREFIX = "listener.name."  # settings for one listener (security/settings.py)
+LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # settings in security/settings.py
 CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
+
+
+def _is_known(name: str) -> bool:
+    return name in BROKER_CONFIGS or name.startswith(LISTENER_PREFIX) or name.endswith(JAAS_SUFFIX)
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
@@ -17,14 +21,14 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
     return [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
-        if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX)
+        if not _is_known(name)
     ]
 
 
 def check_known(properties: Iterable[str]) -> None:
     """Raise ConfigError if a name is not the name of a setting."""
     for name in properties:
-        if name not in BROKER_CONFIGS and not name.startswith(LISTENER_PREFIX):
+        if not _is_known(name):
             raise ConfigError(f"unknown setting {name!r}{nearest(name, BROKER_CONFIGS)}")
 
 

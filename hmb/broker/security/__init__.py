@@ -17,6 +17,8 @@ A first reading can skip the rest:
 - `mechanisms.py`        the table of mechanisms
 - `principals.py`        the names of principals
 - `mapping_rules.py`     from the name in a certificate to the name of a principal
+- `addresses.py`         which addresses need a login
+- `first_user.py`        a user before the first start
 - `jaas.py`              users in JAAS lines
 - `metadata_records.py`  the layout of the records in the file
 """

@@ -42,7 +42,7 @@ class TlsListener:
     def __init__(self, settings: TlsSettings, client_auth: str) -> None:
         """Load the stores. Raises TlsSettingError."""
         self._settings = settings
-        self._client_auth = CLIENT_AUTH[client_auth]
+        self.client_auth = CLIENT_AUTH[client_auth]
         self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
         self._stamp = self._files_stamp()
         self._context = self._new_context()
@@ -63,11 +63,11 @@ class TlsListener:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.sslsocket_class = TlsSocket
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-        context.verify_mode = self._client_auth
+        context.verify_mode = self.client_auth
         self._settings.apply(context)
         if not self._settings.has_key:
             raise TlsSettingError("ssl.keystore.location", "is missing; a listener with TLS needs a private key")
-        if self._client_auth != ssl.CERT_NONE and not self._settings.has_trust:
+        if self.client_auth != ssl.CERT_NONE and not self._settings.has_trust:
             raise TlsSettingError("ssl.truststore.location", "is missing; ssl.client.auth needs trusted certificates")
         return context
 

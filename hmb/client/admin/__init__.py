@@ -26,13 +26,14 @@ You can skip these modules when you read this folder for the first time:
 - `configs`: the settings of topics, brokers, loggers and groups.
 - `lag`: counts the records that a group has not read yet, and plans new committed offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
+- `users`: lists users, sets their passwords, and removes users.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, topics
+from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, topics, users
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.cluster import (
     BrokerDescription,
@@ -135,6 +136,10 @@ class Admin:
     describe_versions = delegated("_brokers", cluster.describe_versions)
     describe_log_dirs = delegated("_brokers", cluster.describe_log_dirs)
     elect_leaders = delegated("_brokers", cluster.elect_leaders)
+
+    list_users = delegated("_brokers", users.list_users)
+    set_password = delegated("_brokers", users.set_password)
+    delete_user = delegated("_brokers", users.delete_user)
 
     @property
     def cluster(self) -> Cluster:

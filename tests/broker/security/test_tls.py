@@ -33,7 +33,7 @@ def test_records_are_produced_and_fetched_over_tls(certificates: Certificates) -
     with hmb.Broker(config=tls_settings(certificates)) as broker:
         wire = connect_tls(broker, certificates)
         wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)
-        sent = batch(400, size=2000)
+        sent = batch(400, size=2000).view
         for _ in range(5):
             assert outcome(wire.ask(produce(sent), 9)) == 0
         answer = wire.ask(fetch(max_bytes=1 << 23, partition_max_bytes=1 << 23), 12)

@@ -1,0 +1,1 @@
+"""The commands for security: `hmb users` and `hmb certs`."""

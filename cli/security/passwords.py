@@ -1,0 +1,49 @@
+"""Reads a password: from a prompt, a file or standard input.
+
+Other users of a computer can see the arguments of a process, and a shell stores them in its history. A password in an
+option is therefore allowed, but the command prints a warning.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..shared.errors import CliError
+from ..shared.parameters import NewPath
+
+
+def password_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for a password to a command that takes `password` and `password_file`."""
+    file = click.option(
+        "--password-file", type=NewPath(), metavar="FILE",
+        help="The file with the password in its first line; - is standard input.",
+    )  # fmt: skip
+    return file(click.option("--password", help="The password. Other users of this computer can see it.")(command))
+
+
+def read_password(password: str | None, password_file: str | None) -> str:
+    """Return the password from an option, a file or standard input, or ask for it. Raises CliError, UsageError."""
+    if password is not None and password_file is not None:
+        raise click.UsageError("--password and --password-file exclude each other")
+    if password is not None:
+        click.echo("hmb: other users of this computer can see a password in an option; use --password-file", err=True)
+        return _checked(password)
+    if password_file == "-" or (password_file is None and not sys.stdin.isatty()):
+        return _checked(sys.stdin.readline().rstrip("\r\n"))
+    if password_file is None:
+        return _checked(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    try:
+        return _checked(Path(password_file).read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
+    except OSError as error:
+        raise CliError(f"cannot read {password_file}: {error.strerror}") from error
+
+
+def _checked(password: str) -> str:
+    if not password:
+        raise CliError("the password is empty")
+    return password

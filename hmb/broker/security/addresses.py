@@ -1,0 +1,59 @@
+"""Refuses a broker that everybody in the network could use.
+
+A listener without authentication serves everybody who can reach its address. On the loopback address, these are the
+programs of the same computer. On any other address, they are programs of other computers, too. The broker therefore
+does not start with such a listener, unless the user has allowed it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.network.listeners import Listener
+from hmb.broker.security.settings import ListenerSecurity, listener_security
+
+
+def security_of(
+    listeners: Sequence[Listener], properties: Mapping[str, str], *, serves_everybody: bool
+) -> dict[str, ListenerSecurity]:
+    """Return the security of each listener, from the broker's settings. Raises ConfigError."""
+    security = listener_security(properties, {listener.name: listener.protocol for listener in listeners})
+    if not serves_everybody:
+        check_addresses(listeners, security)
+    return security
+
+
+def check_addresses(listeners: Sequence[Listener], security: Mapping[str, ListenerSecurity]) -> None:
+    """Raise ConfigError if a listener without authentication has an address that other computers can reach."""
+    for listener in listeners:
+        if not _authenticates(security[listener.name]) and _is_public(listener.host):
+            raise ConfigError(
+                f"other computers can reach this address, and {listener.protocol} does not ask for a login: use "
+                "SASL_SSL, or SSL with ssl.client.auth=required, or a host such as 127.0.0.1; to serve everybody, set "
+                "allow.unauthenticated=true (hmb broker --allow-unauthenticated)",
+                "listeners",
+                f"{listener.name}://{listener}",
+            )
+
+
+def _authenticates(security: ListenerSecurity) -> bool:
+    return security.protocol.has_sasl or (
+        security.tls is not None and security.tls.client_auth == ssl.CERT_REQUIRED
+    )
+
+
+def _is_public(host: str) -> bool:
+    """Return whether other computers can reach a host. An unknown name is not public: binding it fails later."""
+    try:
+        return not ipaddress.ip_address(host or "0.0.0.0").is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return False
+    return any(not ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)

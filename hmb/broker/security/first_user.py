@@ -1,0 +1,40 @@
+"""Creates a user in a data directory while no broker uses it: the first user, before the first start of a broker.
+
+If a broker requires a login, nobody can log in to create the first user. `hmb users create NAME --data-dir DIR` writes
+the user into the data directory instead, as `kafka-storage format --add-scram` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hmb.broker.security import users
+from hmb.broker.security.store import SecurityStore
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.security import scram
+from hmb.security.scram import SCRAM_MECHANISMS
+from hmb.storage.state.identity import DataDirectoryError, lock
+from hmb.storage.state.manifest import Manifest
+
+
+def create_user(directory: Path, name: str, password: str, mechanisms: Iterable[str], iterations: int) -> None:
+    """Store a new user in a data directory. If the directory does not exist, create it.
+
+    Raises DataDirectoryError, for example if a broker uses the directory. Raises KafkaError if the user exists.
+    """
+    held = lock(directory)
+    try:
+        store = SecurityStore(directory, Manifest(directory))
+        if name in users.credentials_by_user(store):
+            raise KafkaError(ErrorCode.DUPLICATE_RESOURCE, f"the user {name!r} exists already")
+        records = []
+        for mechanism in [SCRAM_MECHANISMS[each] for each in mechanisms]:
+            salt = scram.new_salt()
+            salted = scram.salted_password(mechanism, password, salt, iterations)
+            records.append(users.upserted(name, mechanism, iterations, salt, salted))
+        users.alter(store, [], records)
+    except OSError as error:
+        raise DataDirectoryError(f"cannot write to the data directory {directory}: {error.strerror}") from error
+    finally:
+        held.release()
