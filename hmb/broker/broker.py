@@ -180,18 +180,22 @@ class BrokerServer:
         LOGGER.info("listening on %s, data in %s", self.bootstrap_servers, self.data_dir)
         return self
 
-    def _open(self, server: Server) -> None:
+    def _open_data_dir(self) -> LogManager:
+        """Lock the data directory, or make a temporary one."""
         directory = self._data_dir
         if directory is None:
             directory = self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
-        self._logs = LogManager(
+        return LogManager(
             directory,
             node_id=self._config.broker_id,
             stop=self._stop.requested,
             syncs=self._syncs,
             clock=self._clock.now_ms,
         )
-        manifest = self._logs.manifest
+
+    def _open(self, server: Server) -> None:
+        self._logs = self._open_data_dir()
+        directory, manifest = self._logs.directory, self._logs.manifest
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
