@@ -119,11 +119,9 @@ def command(
         raise click.BadParameter("it is empty; 0.0.0.0 means all addresses", param_hint="--host")
     level = LOG_LEVELS[min(verbose, len(LOG_LEVELS) - 1)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    properties, origins = _all_settings(config, settings)
+    properties, origins = _all_settings(config, settings, allow_unauthenticated)
     if host is not None or port is not None:
         properties.pop("listeners", None)
-    if allow_unauthenticated:
-        properties["allow.unauthenticated"] = "true"
     if embedded:
         properties = _embedded(properties)
         port, as_json = port or 0, True
@@ -141,7 +139,9 @@ def command(
         raise CliError(typed, USAGE) from error
 
 
-def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
+def _all_settings(
+    config: str | None, given: tuple[tuple[str, str], ...], allow_unauthenticated: bool
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings from all sources, and the origin of each setting, for example `-X num.partitions`."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
 
@@ -151,6 +151,8 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
     origins |= {name: variable for variable, name in VARIABLES.items() if variable in os.environ}
     properties |= dict(given)
     origins |= {name: f"-X {name}" for name, _ in given}
+    if allow_unauthenticated:
+        properties["allow.unauthenticated"] = "true"
     for warning in [*unknown_names(properties), *unknown_variables(os.environ)]:
         click.echo(f"hmb: {warning}", err=True)
     return properties, origins
