@@ -89,9 +89,9 @@ def test_the_locks_of_two_requests_have_the_numbers_of_the_text(drawing: Any) ->
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
-        ("produce", ["4 begin", "5 decode", "6 handle", "7 append", "8 write", "9 add entry", "base offset", "send"]),
-        ("fetch", ["1 handle", "2 read", "3 read", "look up", "position", "file region", "4 encode", "5 sendfile"]),
-        ("send", ["1 send", "2 append", "3 find the leader", "5 encode", "6 write", "7 response", "9 wake"]),
+        ("produce", ["3 begin", "4 decode", "5 handle", "7 append", "10 write", "12 add entry", "base offset", "send"]),
+        ("fetch", ["1 handle", "3 read", "5 read", "8 look up", "position", "file region", "9 encode", "11 sendfile"]),
+        ("send", ["1 send", "3 append", "4 find the leader", "6 encode", "7 write", "8 response", "10 wake"]),
     ],
 )
 def test_the_drawing_of_a_tour_shows_its_steps_in_their_order(drawing: Any, name: str, steps: list[str]) -> None:

@@ -7,6 +7,7 @@ between them.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +44,10 @@ def join_group(servers: str) -> None:
 
 SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_group": join_group, "send": produce}
 
+# A section of a tour, from its heading, for example "## 7 to 9. The log assigns offsets", to the next heading.
+STEPS = re.compile(
+    r"^## (?P<first>\d+)(?: (?:and|to) (?P<last>\d+))?\. (?P<section>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL
+)
 NAMES = {"produce": "Produce", "fetch": "Fetch", "join_group": "JoinGroup and SyncGroup", "send": "Producer.send"}
 
 
@@ -51,6 +56,21 @@ def functions_of(page: str) -> list[Call]:
     path = DOCS / "tour" / f"{page}.md"
     found = INCLUDE.findall(path.read_text())
     return [Call(str((path.parent / file).resolve().relative_to(ROOT)), name) for file, name in found]
+
+
+@pytest.mark.parametrize("page", NAMES)
+def test_the_headings_have_the_numbers_of_the_steps(page: str) -> None:
+    """A section contains the functions of the steps in its heading. The sections together contain every step."""
+    steps = tours()[NAMES[page]]
+    last = 0
+    for heading in STEPS.finditer((DOCS / "tour" / f"{page}.md").read_text()):
+        first, last_before = int(heading["first"]), last
+        last = int(heading["last"] or first)
+        assert first == last_before + 1, heading["section"]
+        functions = [function for _, function in INCLUDE.findall(heading["section"])]
+        wanted = [step.function for step in steps[first - 1 : last]]
+        assert [function for function in functions if function in wanted] == wanted
+    assert last == len(steps)
 
 
 @pytest.mark.parametrize("page", SCENARIOS)

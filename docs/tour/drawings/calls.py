@@ -26,33 +26,33 @@ THREAD = "connection"
 LARGE = bytes(5_000)  # A value with more bytes than one index interval, so that the index gets an entry.
 
 PRODUCE = [
-    Watched(Dispatcher.begin, "dispatcher", "4 begin", caller=THREAD, reply="response"),
-    Watched(ServerConnection.receive, "dispatcher", "5 decode"),
-    Watched(produce_handler.handle, "handler", "6 handle", reply="base offset"),
+    Watched(Dispatcher.begin, "dispatcher", "3 begin", caller=THREAD, reply="response"),
+    Watched(ServerConnection.receive, "dispatcher", "4 decode"),
+    Watched(produce_handler.handle, "handler", "5 handle", reply="base offset"),
     Watched(Log.append, "log", "7 append", reply="base offset", tone="blue"),
-    Watched(Segment.append, "segment", "8 write", tone="blue"),
-    Watched(OffsetIndex.append, "index", "9 add entry", tone="blue"),
+    Watched(Segment.append, "segment", "10 write", tone="blue"),
+    Watched(OffsetIndex.append, "index", "12 add entry", tone="blue"),
     Watched(sending.send, THREAD, "send", caller=THREAD),
 ]
 
 FETCH = [
     Watched(fetch_handler.handle, "handler", "1 handle", caller=THREAD, reply="file region"),
-    Watched(Log.read, "log", "2 read", reply="file region", tone="green"),
-    Watched(Segment.read, "segment", "3 read", reply="file region", tone="green"),
-    Watched(OffsetIndex.lookup, "index", "look up", reply="position", tone="green"),
-    Watched(ServerConnection.respond, THREAD, "4 encode", caller=THREAD),
-    Watched(sending.send, THREAD, "5 sendfile", caller=THREAD),
+    Watched(Log.read, "log", "3 read", reply="file region", tone="green"),
+    Watched(Segment.read, "segment", "5 read", reply="file region", tone="green"),
+    Watched(OffsetIndex.lookup, "index", "8 look up", reply="position", tone="green"),
+    Watched(ServerConnection.respond, THREAD, "9 encode", caller=THREAD),
+    Watched(sending.send, THREAD, "11 sendfile", caller=THREAD),
 ]
 
 SEND = [
     Watched(Producer.send, "program", "1 send"),
-    Watched(Accumulator.append, "accumulator", "2 append", tone="blue"),
-    Watched(LeaderRouter._route, "router", "3 find the leader"),
-    Watched(Sender._encode, "sender", "5 encode", caller="sender"),
-    Watched(Sender._post, "socket", "6 write", caller="sender", tone="blue"),
-    Watched(Sender._complete, "sender", "7 response", caller="socket"),
-    Watched(BatchCompletion.handle_response, "sender", "8 complete"),
-    Watched(BatchResult.complete, "program", "9 wake the program", caller="sender", tone="blue"),
+    Watched(Accumulator.append, "accumulator", "3 append", tone="blue"),
+    Watched(LeaderRouter._route, "router", "4 find the leader"),
+    Watched(Sender._encode, "sender", "6 encode", caller="sender"),
+    Watched(Sender._post, "socket", "7 write", caller="sender", tone="blue"),
+    Watched(Sender._complete, "sender", "8 response", caller="socket"),
+    Watched(BatchCompletion.handle_response, "sender", "9 complete"),
+    Watched(BatchResult.complete, "program", "10 wake the program", caller="sender", tone="blue"),
 ]
 
 
