@@ -23,6 +23,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +43,7 @@ COMPARABLE_SETTINGS = {  # All peers have these values, which differ from the de
 }
 
 
-class Peer:
+class Peer(ABC):
     """A broker process. In a subclass, `prepare` writes the broker's files, and `command` returns its command line."""
 
     name: str
@@ -78,11 +79,13 @@ class Peer:
             raise PeerFailed(f"{self.name} is not running")
         return self.process.pid
 
+    @abstractmethod
     def prepare(self) -> None:
         """Create the files and start the other processes that the broker needs before its start."""
 
+    @abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """Return the command line that starts the broker."""
 
     def spawn(self) -> None:
         """Start the process without waiting for the broker.

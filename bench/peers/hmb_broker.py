@@ -81,6 +81,9 @@ class Hmb(Peer):
         if installation is not None:
             self.name = installation.name
 
+    def prepare(self) -> None:
+        """Do nothing, because HMB's broker needs no further files or processes."""
+
     def command(self) -> list[str]:
         config = {**COMPARABLE_SETTINGS, **self.config}
         overrides = [part for name, value in config.items() for part in ("-X", f"{name}={value}")]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
@@ -88,7 +89,7 @@ class OpenRequests:
             return request
 
 
-class _FrameStream:
+class _FrameStream(ABC):
     """One direction of a connection, divided into frames."""
 
     head_struct: Struct
@@ -165,9 +166,9 @@ class _FrameStream:
         """Return whether the stream keeps all bytes of the current frame until the frame is complete."""
         return False
 
+    @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
         """Show a complete frame, whose bytes are `wire`. If the stream has kept the frame, return the bytes to send."""
-        raise NotImplementedError
 
 
 class RequestStream(_FrameStream):

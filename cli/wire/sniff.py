@@ -16,6 +16,7 @@ import re
 import shutil
 import sys
 import threading
+from abc import ABC, abstractmethod
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def command(
         proxy.close()
 
 
-class _FramePrinter:
+class _FramePrinter(ABC):
     """Prints frames for the threads of all connections, but only one thread prints at a time."""
 
     def __init__(self, apis: tuple[type[Request], ...], *, verbose: bool, as_hex: bool) -> None:
@@ -110,11 +111,13 @@ class _FramePrinter:
         with self._lock:
             self._print(link, seen, now)
 
+    @abstractmethod
     def note(self, link: Link | None, text: str) -> None:
-        raise NotImplementedError
+        """Print a text about a connection, or about the proxy if `link` is None."""
 
+    @abstractmethod
     def _print(self, link: Link, seen: SeenFrame, now: datetime) -> None:
-        raise NotImplementedError
+        """Print one frame. The caller holds the lock."""
 
 
 class _LinePrinter(_FramePrinter):

@@ -16,25 +16,26 @@ no conversion, so it does not define `to_value`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
 
 
-class Monoid(Generic[S]):
+class Monoid(ABC, Generic[S]):
     """A commutative monoid over states of type S.
 
     Invariants: `merge` is associative and commutative, `empty()` is its identity, and `merge` changes neither argument.
     """
 
+    @abstractmethod
     def empty(self) -> S:
         """Return a new empty state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, a: S, b: S) -> S:
         """Return the combination of two states. The result may share parts with the two states."""
-        raise NotImplementedError
 
     def lift(self, value: Any) -> S:
         """Return the state of one value."""

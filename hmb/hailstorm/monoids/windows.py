@@ -19,6 +19,7 @@ Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three k
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property, reduce
@@ -33,18 +34,18 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 class WindowsOf(MapOf):
     """A map whose entries belong to windows of event time. A bolt can drop the windows that have ended."""
 
+    @abstractmethod
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
         """Return the state without the windows that end at or below `watermark`, a time in ms."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def content(self) -> Monoid[Any]:
         """The monoid of the content of one window."""
-        raise NotImplementedError
 
+    @abstractmethod
     def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
         """Return the content of each window of a state. The key of a window identifies it."""
-        raise NotImplementedError
 
 
 class Sliding(WindowsOf):

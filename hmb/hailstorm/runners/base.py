@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from typing import Self
 
 from hmb.hailstorm.errors import HailstormError
@@ -21,7 +22,7 @@ END_TIMEOUT = 2.0  # seconds that a runner waits for the processors after the ne
 LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
-class Runner:
+class Runner(ABC):
     """Runs a topology: starts its processors and its negotiator, and starts them again after a crash.
 
         with ThreadRunner(topology, settings, store) as runner:
@@ -143,24 +144,25 @@ class Runner:
 
     # -- methods that each kind of runner defines
 
+    @abstractmethod
     def _restart_processors(self) -> None:
         """Start crashed processors again, and record each restart."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _end_processors(self) -> None:
         """End all processors at once, without a last snapshot."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _are_processors_running(self) -> bool:
-        raise NotImplementedError
+        """Return whether the thread or the process of a processor still runs."""
 
+    @abstractmethod
     def _processor_error(self) -> HailstormError | None:
         """Return the error of a processor that crashed and was not started again, or None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unfinished(self) -> list[str]:
         """Return the names of the processors that did not end by themselves, so that the runner had to end them."""
-        raise NotImplementedError
 
     def _replace_silent(self, names: list[str]) -> None:
         """Handle processors that have not registered for the present epoch in time. This method only logs a warning."""

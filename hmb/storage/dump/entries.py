@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -69,7 +70,7 @@ class DumpOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(ABC):
     """One entry of a dump: it is printed as one line, or as one JSON object."""
 
     kind: ClassVar[str]  # the value of "type" in JSON
@@ -78,8 +79,9 @@ class Entry:
     def is_damage(self) -> bool:
         return False
 
+    @abstractmethod
     def line(self) -> str:
-        raise NotImplementedError
+        """Return the entry as one line of text."""
 
     def fields(self) -> dict[str, object]:
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}

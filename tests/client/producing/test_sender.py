@@ -1,4 +1,4 @@
-"""Tests of several batches in flight: what happens to later batches after one is rejected or lost."""
+"""Tests of the sender: several batches in flight, and what happens to the later ones after one is rejected or lost."""
 
 from __future__ import annotations
 
@@ -67,6 +67,12 @@ def code(delivery: Delivery) -> ErrorCode | None:
 
 def firsts(log: NumberedLog) -> list[int]:
     return [value for value, _, _ in log.seen]
+
+
+def test_each_batch_is_sent_once_and_gets_its_offset() -> None:
+    with sent(3, {}) as (log, deliveries):
+        assert [delivery.result(10).offset for delivery in deliveries] == [0, 1, 2, 3]
+        assert firsts(log) == [0, 1, 2, 3]
 
 
 def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
