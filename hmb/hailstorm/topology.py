@@ -68,9 +68,9 @@ class Declaration:
 class Topology:
     """A directed acyclic graph of nodes, in the order of their declaration.
 
-    name      the name of the topology, with letters, digits and _; targets store it
-    version   any text. If you change a function so that old states have another meaning, change `version`, too: the
-              snapshot store then refuses to load the old snapshots
+    `name` consists of letters, digits and _. Targets store the name. `version` is any text. If you change a function so
+    that the old states have another meaning, change `version`, too. The snapshot store then refuses to load the old
+    snapshots.
     """
 
     def __init__(self, name: str, version: str = "1") -> None:

@@ -25,13 +25,15 @@ class RunSettings:
     bootstrap_servers   brokers of the cluster that holds the topics
     until               "end": the topology ends when the spouts have read all records that exist at the start
     negotiator          the settings of the negotiator: grace period and patience
-    poll_records        the most records that a spout takes at once. Larger batches are faster, but smaller batches
-                        reach the sink sooner. A processor reacts to the negotiator only between two batches
+    poll_records        the most records that a spout takes at once
     poll_timeout        the time that a spout waits for records before it looks at its mailbox
     restart_pause       the time that a runner waits before it starts a crashed processor again
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the most restarts of crashed processors without progress; None: no limit
     allow_expired       whether a spout without a snapshot may begin after records that have already expired
+
+    With large batches (`poll_records`), a topology is faster. With small batches, records reach the sink sooner, and a
+    processor reacts to the negotiator sooner, because it reacts only between two batches.
     """
 
     bootstrap_servers: str
@@ -53,8 +55,9 @@ class RunResult:
     states      bolt name -> the merged state of all its instances at this clock
     snapshots   the number of complete snapshots
     epochs      the number of starts of the topology: 1, and one more for each recovery
-    late        spout or bolt -> the number of tuples that it left out because they were late, since the first start of
-                the topology; a node without late tuples is not in this dict
+    late        spout or bolt -> the number of late tuples that it left out since the first start of the topology
+
+    A node without late tuples is not in the dict `late`.
     """
 
     completed: Clock | None
