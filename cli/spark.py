@@ -1,4 +1,4 @@
-"""`hmb spark`: check what Spark needs on this machine, and load a topic into Parquet files."""
+"""`hmb spark`: check what Spark needs, load a topic into Parquet files, and write an archive for a Spark cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 @click.group()
 def command() -> None:
-    """Check what Spark needs on this machine; load a topic into Parquet files."""
+    """Check what Spark needs on this machine; load a topic into Parquet files; ship HMB to a cluster."""
 
 
 @command.command()
@@ -88,6 +88,31 @@ def load(
         click.echo(f"loaded {sum(run.rows for run in runs):,} records of {topic} into {directory}")
     else:
         click.echo(f"{directory} contains all records of {topic}")
+
+
+@command.command()
+@click.argument("file", type=NewPath(path_type=Path, dir_okay=False), default="hmb-spark.zip")
+@json_option
+def ship(file: Path, as_json: bool) -> None:
+    """Write an archive with HMB, for the workers of a Spark cluster that do not have HMB.
+
+    FILE is hmb-spark.zip by default. It contains HMB and all packages that HMB needs on a worker. Spark copies the
+    archive to each worker and unpacks it.
+    """
+    from hmb.spark.local.ship import ShipError
+    from hmb.spark.local.ship import ship as write
+
+    try:
+        shipment = write(file)
+    except ShipError as error:
+        raise CliError(str(error)) from error
+    if as_json:
+        print_json({**shipment._asdict(), "settings": shipment.settings})
+        return
+    size = f"{shipment.size / 1e6:.1f} MB, {len(shipment.packages)} packages"
+    click.echo(f"{file}: {size}, for Python {shipment.python} on {shipment.platform}")
+    options = " ".join(f"--conf {name}={value}" for name, value in shipment.settings.items())
+    click.echo(f"spark-submit {options} JOB.py")
 
 
 def _load(

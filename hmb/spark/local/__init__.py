@@ -17,4 +17,5 @@ Read in this order:
     environment  finds the Python packages and the Java installation that Spark needs
     sessions     starts a local Spark with settings for one machine
     doctor       `hmb spark doctor`: reports everything that Spark needs
+    ship         `hmb spark ship`: writes an archive with HMB for the workers of a Spark cluster
 """
