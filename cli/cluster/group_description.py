@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.protocol.enums import GroupType
 from hmb.units import now_ms
 
 from ..shared.client_options import ClientConfig, cluster_options
@@ -28,9 +29,10 @@ from ..shared.waiting_notice import notice_about
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
-    from hmb.client.admin import GroupDescription, MemberDescription, PartitionLag
+    from hmb.client.admin import GroupDescription, MemberDescription, PartitionLag, ShareOffset
 
 OFFSETS = ("topic", "partition", "current_offset", "log_end_offset", "lag", "lag_time")
+SHARE_OFFSETS = ("topic", "partition", "start_offset", "lag", "complete", "released", "delivery_count")
 OWNER = ("member_id", "host", "client_id")
 MEMBERS = ("member_id", "group_instance_id", "host", "client_id", "partitions", "assignment")
 WATCH_INTERVAL = 2.0  # seconds
@@ -88,7 +90,8 @@ def describe(
     """Show the lag of each partition that GROUPS read, and the member that reads it. Without GROUPS, show all groups.
 
     The lag is the number of unread records, and also a time: the age of the first unread record. --watch shows how fast
-    the lag grows (+) or falls (-), in records per second.
+    the lag grows (+) or falls (-), in records per second. For a share group, show the start offset of each partition,
+    and the records after it whose delivery is complete, or that were released.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")
@@ -148,7 +151,11 @@ def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend |
         "coordinator": group and f"{group.coordinator.host}:{group.coordinator.port}",
         "members": [_member(member) for member in members],
     }
-    if offsets:
+    if offsets and group is not None and group.type == GroupType.SHARE:
+        shares = admin.list_share_offsets(name)
+        found["offsets"] = [_share_offset(partition, share) for partition, share in sorted(shares.items())]
+        found["lag"] = sum(share.lag or 0 for share in shares.values())
+    elif offsets:
         owners = {partition: member for member in members for partition in member.assignment}
         lags = admin.describe_lag(name, owners, times=times)
         changes = None if trend is None else trend.changes(name, lags)
@@ -211,6 +218,19 @@ def _offset(
     return found | {key: owner and getattr(owner, key) for key in OWNER}
 
 
+def _share_offset(partition: TopicPartition, share: ShareOffset) -> dict[str, Any]:
+    """Return the fields about one partition of a share group. The delivery count is the greatest of the partition."""
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "start_offset": share.start_offset,
+        "lag": share.lag,
+        "complete": share.complete,
+        "released": share.released,
+        "delivery_count": share.delivery_count,
+    }
+
+
 # A group as lines of text
 
 
@@ -224,6 +244,8 @@ def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None
     click.echo(", ".join(words))
     if members:
         print_rows(MEMBERS, [_member_row(member) for member in group["members"]], as_json=False)
+    elif group.get("offsets") and not only_state and group["type"] == GroupType.SHARE:
+        print_rows(SHARE_OFFSETS, group["offsets"], as_json=False)
     elif group.get("offsets") and not only_state:
         trend = ("trend",) if "trend" in group["offsets"][0] else ()
         print_rows((*OFFSETS, *trend, *OWNER), [_offset_row(offset) for offset in group["offsets"]], as_json=False)

@@ -28,6 +28,7 @@ from ..shared.streams import reader_has_left, write_out
 from ..shared.waiting_notice import WaitingNotice
 from .commits import GRACE, GroupCommits
 from .consume_options import ConsumeOptions, consume_options
+from .consume_share import consume_share
 from .filters import record_filter
 
 if TYPE_CHECKING:
@@ -54,8 +55,11 @@ def command(**given: Any) -> None:
     """
     options = ConsumeOptions(**given)
     options.check()
-    keywords = options.keywords()
     write = writer(options)
+    if options.share is not None:
+        consume_share(options, write)
+        return
+    keywords = options.keywords()
     answers_soon = keywords.get("max_wait_ms", 0) <= SOON
     progress = ReadProgress(keywords.get("until"), in_group="group" in keywords, answers_soon=answers_soon)
     servers = options.client.servers

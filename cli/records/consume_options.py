@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,9 +23,11 @@ from .offset_grammar import Span, merge, parse_span
 
 if TYPE_CHECKING:
     from hmb.client.offsets import Offset, Until
+    from hmb.client.share.consumer import Acknowledgement
 
 ISOLATION_LEVELS = tuple(level.name.lower() for level in IsolationLevel)
 RESETS = ("earliest", "latest")
+ACKNOWLEDGEMENTS = ("accept", "release", "reject")
 
 SPAN = under("Where to start and to stop")
 GROUP = under("As a member of a group")
@@ -53,6 +55,8 @@ class ConsumeOptions:
     group_instance_id: str | None
     group_protocol: str | None
     assignors: tuple[str, ...]
+    share: str | None
+    ack: str | None
     isolation_level: str | None
     filter_keys: tuple[Search, ...]
     filter_values: tuple[Search, ...]
@@ -87,6 +91,32 @@ class ConsumeOptions:
             raise click.UsageError(f"{both[0]} and {both[1]} exclude each other{why}")
         if self.record_delimiter is not None and (self.format or self.as_json or self.properties):
             raise click.UsageError(f"--delimiter and {both[0]} exclude each other")
+
+        self._check_share()
+
+    def _check_share(self) -> None:
+        if self.share is None:
+            if self.ack is not None:
+                raise click.UsageError("--ack needs --share")
+            return
+        excluded = {
+            "--group": self.group,
+            "--partition": self.partitions,
+            "--pattern": self.pattern,
+            "--offset": self.spans,
+            "--from-beginning": self.from_beginning,
+            "--tail": self.tail,
+            "--exit": self.to_end,
+            "--isolation-level": self.isolation_level,
+        }
+        for name, value in excluded.items():
+            if value:
+                raise click.UsageError(f"--share and {name} exclude each other: the broker chooses the records")
+
+    @property
+    def acknowledgement(self) -> Acknowledgement:
+        """How `--share` acknowledges each record that it has printed."""
+        return cast("Acknowledgement", self.ack or ACKNOWLEDGEMENTS[0])
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments for `hmb.Consumer`. Raises click.UsageError.
@@ -176,6 +206,10 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
         help=f"The assignor: {', '.join(ASSIGNOR_NAMES)}; with --group-protocol consumer: uniform, range."),
+    GROUP("--share", metavar="NAME", shell_complete=complete_groups,
+        help="Join this share group (KIP-932): its members share the records of each partition, as in a queue."),
+    GROUP("--ack", type=click.Choice(ACKNOWLEDGEMENTS),
+        help="With --share: accept, release or reject each printed record.  [default: accept]"),
     RECORDS("--pattern", synonyms=["--include", "--whitelist"], type=regular_expression, metavar="REGEX",
         help="Read all topics whose whole name matches, also topics that are created after the start."),
     RECORDS("--exclude", synonyms=["--blacklist"], type=regular_expression, metavar="REGEX",

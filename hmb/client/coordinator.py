@@ -33,7 +33,11 @@ from hmb.protocol.messages.find_coordinator import (
 )
 from hmb.protocol.schema import Request
 
-NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
+NAMES = {
+    CoordinatorType.GROUP: "group",
+    CoordinatorType.TRANSACTION: "transactional id",
+    CoordinatorType.SHARE: "share-partition",
+}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
@@ -146,7 +150,7 @@ class CoordinatorConnection:
 
 
 def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> Node:
-    """Return the address of the coordinator of a group or of a transactional id.
+    """Return the address of the coordinator of a group, of a transactional id or of a share-partition.
 
     Raises KafkaError with COORDINATOR_NOT_AVAILABLE if the brokers know no coordinator at the moment.
     """

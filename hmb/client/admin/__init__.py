@@ -27,13 +27,14 @@ You can skip these modules when you read this folder for the first time:
 - `lag`: counts the records that a group has not read yet, and plans new committed offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
 - `users`: lists users, sets their passwords, and removes users.
+- `share_groups`: the start offsets of share groups.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, topics, users
+from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, share_groups, topics, users
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.cluster import (
     BrokerDescription,
@@ -46,6 +47,7 @@ from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
 from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShiftBy
 from hmb.client.admin.records import HIGH_WATERMARK, OffsetSpec, PartitionProducer
+from hmb.client.admin.share_groups import ShareOffset
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from hmb.client.delegation import delegated
 from hmb.client.metadata import Cluster
@@ -79,6 +81,7 @@ __all__ = [
     "ReplicaDescription",
     "ResetTo",
     "ResourceType",
+    "ShareOffset",
     "ShiftBy",
     "TopicDescription",
     "raised",
@@ -128,6 +131,10 @@ class Admin:
     delete_group_offsets = delegated("_brokers", group_offsets.delete_group_offsets)
     describe_lag = delegated("_brokers", lag.describe_lag)
     plan_reset = delegated("_brokers", lag.plan_reset)
+
+    list_share_offsets = delegated("_brokers", share_groups.list_share_offsets)
+    alter_share_offsets = delegated("_brokers", share_groups.alter_share_offsets)
+    delete_share_offsets = delegated("_brokers", share_groups.delete_share_offsets)
 
     describe_configs = delegated("_brokers", configs.describe_configs)
     alter_configs = delegated("_brokers", configs.alter_configs)

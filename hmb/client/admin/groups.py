@@ -6,7 +6,8 @@ broker. To describe a group, the admin sends a request to the group's coordinato
   the members are consumers, this module decodes the bytes.
 - In a *consumer* group (KIP-848) the coordinator assigns the partitions. The coordinator returns the current assignment
   and the target assignment of each member.
-- This client can list *share* groups and *streams* groups, but cannot describe them.
+- In a *share* group (KIP-932) the coordinator assigns the partitions, and several members can read one partition.
+- This client can list *streams* groups, but cannot describe them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroup
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from hmb.protocol.topics import TopicPartition
 
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
+ShareGroup = ShareGroupDescribeResponse.DescribedGroup
+DESCRIBED = (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE)  # the types of groups that this client describes
 FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
 FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
 
@@ -160,12 +164,16 @@ def _listed(connection: Connection) -> list[GroupListing]:
 
 def _group(brokers: Brokers, group: str) -> GroupDescription:
     def ask(connection: Connection) -> GroupDescription:
-        if connection.knows(ConsumerGroupDescribeRequest):
-            try:
-                return _describe_consumer_group(connection, group)
-            except KafkaError as error:
-                if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                    raise  # After GROUP_ID_NOT_FOUND, go on: this group may be a classic group.
+        for request, describe in (
+            (ConsumerGroupDescribeRequest, _describe_consumer_group),
+            (ShareGroupDescribeRequest, _describe_share_group),
+        ):
+            if connection.knows(request):
+                try:
+                    return describe(connection, group)
+                except KafkaError as error:
+                    if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+                        raise  # After GROUP_ID_NOT_FOUND, go on: this group may have another type.
         return _describe_classic_group(connection, group)
 
     try:
@@ -179,7 +187,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
 def _refuse_other_types(brokers: Brokers, group: str) -> None:
     """Raise an error if this client cannot describe groups of this group's type. The message contains the type."""
     for listed in list_groups(brokers):
-        if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
+        if listed.group_id == group and listed.type.lower() not in DESCRIBED:
             what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, what)
 
@@ -211,6 +219,23 @@ def _describe_consumer_group(connection: Connection, group: str) -> GroupDescrip
     )
 
 
+def _describe_share_group(connection: Connection, group: str) -> GroupDescription:
+    response: ShareGroupDescribeResponse = connection.send(ShareGroupDescribeRequest(group_ids=[group]))
+    (found,) = response.groups
+    check_group(group, found.error_code, found.error_message)
+    members = []
+    for member in found.members:
+        assigned = _partitions(member.assignment)
+        members.append(
+            MemberDescription(
+                member.member_id, None, member.client_id, member.client_host, assigned, assigned, member.member_epoch
+            )
+        )
+    node = Node(connection.host, connection.port)
+    kind, state = GroupType.SHARE, found.group_state
+    return GroupDescription(group, kind, state, kind, found.assignor_name, node, tuple(members), found.group_epoch)
+
+
 def _describe_classic_group(connection: Connection, group: str) -> GroupDescription:
     response: DescribeGroupsResponse = connection.send(DescribeGroupsRequest(groups=[group]))
     (found,) = response.groups
@@ -237,7 +262,9 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     )
 
 
-def _partitions(assignment: ConsumerGroup.Member.Assignment) -> tuple[TopicPartition, ...]:
+def _partitions(
+    assignment: ConsumerGroup.Member.Assignment | ShareGroup.Member.Assignment,
+) -> tuple[TopicPartition, ...]:
     return tuple(
         sorted(TopicPartition(it.topic_name, number) for it in assignment.topic_partitions for number in it.partitions)
     )

@@ -32,7 +32,7 @@ from hmb.client.retries import RETRY_PAUSE, is_retriable
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import AssignedPartition, ShareMembership
 from hmb.client.share.session import ENDED, MemberSession, fetch_errors
-from hmb.protocol.enums import AcknowledgeType
+from hmb.protocol.enums import AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -63,6 +63,7 @@ class ShareConsumer:
         *topics: str,
         group: str,
         acknowledgement: Literal["implicit", "explicit"] = "implicit",
+        acquire_mode: Literal["batch_optimized", "record_limit"] = "batch_optimized",
         client_id: str = "hmb",
         max_poll_records: int = 500,
         max_bytes: int = 16 * 1024 * 1024,
@@ -74,6 +75,9 @@ class ShareConsumer:
             raise ValueError("name at least one topic, and a group")
         if acknowledgement not in ("implicit", "explicit"):
             raise ValueError(f"acknowledgement is 'implicit' or 'explicit', not {acknowledgement!r}")
+        if acquire_mode not in ("batch_optimized", "record_limit"):
+            raise ValueError(f"acquire_mode is 'batch_optimized' or 'record_limit', not {acquire_mode!r}")
+        self._acquire_mode = ShareAcquireMode[acquire_mode.upper()]
         self._is_explicit = acknowledgement == "explicit"
         self._group, self._max_records, self._max_bytes = group, max_poll_records, max_bytes
         self._retry_for = retry_for
@@ -145,7 +149,9 @@ class ShareConsumer:
     def _session(self, node: Node) -> MemberSession:
         if node not in self._sessions:
             connection = self._cluster.connect(node)
-            self._sessions[node] = MemberSession(connection, self._group, self._membership.member_id)
+            self._sessions[node] = MemberSession(
+                connection, self._group, self._membership.member_id, self._acquire_mode
+            )
         return self._sessions[node]
 
     def _leader(self, partition: AssignedPartition) -> Node | None:

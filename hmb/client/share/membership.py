@@ -31,6 +31,9 @@ class AssignedPartition(NamedTuple):
     topic_id: UUID
     partition: int
 
+    def __str__(self) -> str:
+        return f"partition {self.partition} of the topic with the id {self.topic_id}"
+
 
 class ShareMembership:
     """A member of a share group. The method `start` starts the thread that sends the heartbeats."""

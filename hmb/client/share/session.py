@@ -15,7 +15,7 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.share.acknowledgements import AcquiredOffsets, ShareRecord, ranges
 from hmb.client.share.membership import AssignedPartition
-from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, AcknowledgeType
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
@@ -32,8 +32,9 @@ ENDED = (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOC
 class MemberSession:
     """One share session. `acquired` contains the offsets of each partition that the member has acquired."""
 
-    def __init__(self, connection: Connection, group_id: str, member_id: str) -> None:
+    def __init__(self, connection: Connection, group_id: str, member_id: str, acquire_mode: ShareAcquireMode) -> None:
         self._connection, self._group_id, self._member_id = connection, group_id, member_id
+        self._acquire_mode = acquire_mode
         self._reset()
 
     def _reset(self) -> None:
@@ -60,6 +61,7 @@ class MemberSession:
             max_bytes=max_bytes,
             max_records=max_records,
             batch_size=max_records,
+            share_acquire_mode=self._acquire_mode,
             topics=_topics(FetchTopic, FetchTopic.FetchPartition, named, chosen),
             forgotten_topics_data=[
                 ForgottenTopic(topic_id=it.topic_id, partitions=[it.partition]) for it in self._partitions - set(wanted)

@@ -1,0 +1,67 @@
+"""`hmb consume --share`: print records as a member of a share group (KIP-932).
+
+The command prints the records of a poll, and then acknowledges them. If the command is killed between these two steps,
+the group delivers the records again.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hmb.records.consumer_record import ConsumerRecord
+
+from ..shared.streams import reader_has_left, write_out
+from .consume_options import ConsumeOptions
+from .filters import record_filter
+
+if TYPE_CHECKING:
+    from hmb.client import ShareConsumer
+
+Write = Callable[[list[ConsumerRecord]], bytes]
+POLL_TIMEOUT = 1.0  # seconds
+MOST_RECORDS = 500  # the number of records that one poll requests
+
+
+def consume_share(options: ConsumeOptions, write: Write) -> None:
+    """Print records until Ctrl-C, after --count records, or when --timeout-ms is over."""
+    from hmb.client import ShareConsumer
+
+    most = MOST_RECORDS if options.count is None else min(MOST_RECORDS, options.count)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
+    try:
+        with ShareConsumer(
+            options.client.servers,
+            *dict.fromkeys(options.topics),
+            group=options.share or "",
+            acknowledgement="explicit",
+            acquire_mode="batch_optimized" if options.count is None else "record_limit",
+            max_poll_records=most,
+        ) as consumer:
+            _copy(consumer, options, write)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _copy(consumer: ShareConsumer, options: ConsumeOptions, write: Write) -> None:
+    keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
+    idle = None if options.timeout_ms is None else options.timeout_ms / 1000
+    last, printed = time.monotonic(), 0
+    while options.count is None or printed < options.count:
+        acquired = consumer.poll(POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle))
+        left = len(acquired) if options.count is None else options.count - printed
+        records = [ConsumerRecord(*record[:-1]) for record in acquired[:left]]
+        shown = records if keep is None else keep(records)
+        if shown:
+            write_out(write(shown))
+        for number, record in enumerate(acquired):
+            consumer.acknowledge(record, options.acknowledgement if number < left else "release")
+        printed += len(records)
+        if records:
+            last = time.monotonic()
+        elif reader_has_left():
+            raise BrokenPipeError
+        elif idle is not None and time.monotonic() - last >= idle:
+            return
