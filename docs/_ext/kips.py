@@ -102,6 +102,7 @@ TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the 
     1152: ": Add transactional ID pattern filter to ListTransactions API",
     1206: ": Strict max fetch records in share fetch",
     1222: ": Acquisition lock timeout renewal in share consumer explicit mode",
+    1226: ": Introducing Share Partition Lag Persistence and Retrieval",
     1228: ": Add Transaction Version to WriteTxnMarkersRequest",
     1251: ": Assignment epochs for consumer groups",
 }
