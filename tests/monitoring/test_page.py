@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -93,7 +94,7 @@ class Load:
 def load() -> Iterator[Load]:
     with BrokerServer(config=CONFIG) as broker, ExitStack() as stack:
         with hmb.Admin(broker.bootstrap_servers) as admin:
-            configs = {"segment.bytes": "60000", "index.interval.bytes": "2000"}
+            configs = {"segment.bytes": "30000", "index.interval.bytes": "2000"}
             admin.create_topics([hmb.NewTopic("orders", 2, configs=configs), hmb.NewTopic("short-lived", 1)])
         ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
         ports.start(broker)
@@ -336,13 +337,17 @@ def test_the_keyboard_alone_opens_a_view(tab: ChromiumTab) -> None:
     assert focusable and unnamed == 0
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_phone_needs_no_sideways_scrolling(tab: ChromiumTab, *, dark: bool) -> None:
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_no_view_needs_sideways_scrolling(tab: ChromiumTab, tmp_path: Path, *, dark: bool, phone: bool) -> None:
+    """Each view fits on the screen. pytest keeps the screenshots in its temporary directory, for a reader who looks."""
     try:
-        tab.look(dark=dark, phone=True)
+        tab.look(dark=dark, phone=phone)
         for route in ("topics", "topic/orders", "partition/orders/0/0", "group/billing", "requests", "events"):
             tab.go(route)
-            assert tab.run("document.documentElement.scrollWidth") <= 390, route
+            assert tab.run("document.documentElement.scrollWidth") <= (390 if phone else 1280), route
+            tab.screenshot(tmp_path / f"{route.replace('/', '-')}.png")
+            assert (tmp_path / f"{route.replace('/', '-')}.png").stat().st_size > 5000  # An empty page has 3,000 bytes.
         ground = tab.run("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") is not dark
     finally:
