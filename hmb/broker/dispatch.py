@@ -65,6 +65,8 @@ class Dispatcher:
             if login.expects_raw_token:
                 return raw_response(login, bytes(frame))
             login.admit(int.from_bytes(frame[:API_KEY_SIZE]))
+        # Until the thread's next request, all decoded values count as memory of this request. Handlers decode, too: for
+        # example, OffsetDelete decodes the subscriptions of a group's members.
         ALLOWANCE.spend = memory.take_values
         try:
             with frame:  # Release the frame after decoding. Only records still refer to its bytes.

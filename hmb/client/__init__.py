@@ -34,7 +34,8 @@ You can skip these modules in a first reading:
 - `delegation`: methods of a class whose work another object does.
 - `retries` repeats requests, and `errors` contains all exceptions.
 
-Limits: the client library supports neither TLS nor SASL.
+Limits: to log in, the client library supports SASL's mechanisms PLAIN and SCRAM, but not GSSAPI (Kerberos) and
+OAUTHBEARER. An application needs another client for a cluster that accepts only these two mechanisms.
 
 Source: the behavior of org.apache.kafka.clients (Kafka 4.3).
 """

@@ -77,7 +77,7 @@ class GroupTimer:
     def wait_until_idle(self) -> None:
         """Wait until the timer has woken all groups that are due.
 
-        A test calls this method after the test has moved the clock forward. This wait always ends, because the code
+        The manual clock of `hmb.testing` calls this method after each advance. This wait always ends, because the code
         that the timer runs for a group never waits without a time limit. The method `stop` also ends this wait.
         """
         with self._changed:

@@ -1,8 +1,10 @@
-"""The four security protocols of Kafka. Each listener of a broker has one of them."""
+"""The four security protocols of Kafka, and the text that hides a secret. Each listener has one of the protocols."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+HIDDEN = "[hidden]"  # stands for a secret in error messages
 
 
 class SecurityProtocol(StrEnum):

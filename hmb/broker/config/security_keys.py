@@ -8,9 +8,9 @@ never returns the value of a setting of the type PASSWORD.
 from __future__ import annotations
 
 from hmb.broker.config.keys import ConfigKey
+from hmb.broker.config.no_effect import ONE_BROKER
 from hmb.protocol.enums import ConfigType
 
-ONE_BROKER = "This setting has no effect, because the cluster has one broker."
 OPENSSL = "This setting has no effect: OpenSSL decides."
 
 

@@ -21,10 +21,9 @@ from hmb.broker.security.jaas import MODULES, JaasError, parse_jaas, parse_users
 from hmb.broker.security.mapping_rules import MappingRule, parse_rules
 from hmb.broker.security.tls import TlsListener
 from hmb.protocol.enums import ConfigType
-from hmb.security.protocols import SecurityProtocol
+from hmb.security.protocols import HIDDEN, SecurityProtocol
 from hmb.security.stores import TlsSettingError, TlsSettings
 
-HIDDEN = "[hidden]"  # stands for a secret in error messages
 KEYS = {key.name: key for key in SECURITY}
 RESTRICTING = re.compile(
     r"listener\.name\..*|ssl\..*|sasl\..*|.*\.sasl\..*|security\..*|authorizer\..*|principal\..*|super\.users"

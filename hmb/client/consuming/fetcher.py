@@ -20,8 +20,9 @@ If one partition in a response has an error, the module `partition_errors` decid
 
 Limits: the fetcher does not use fetch sessions (KIP-227). A consumer that reads thousands of partitions therefore lists
 all these partitions in each request. Each partition in a request costs about 15 us of work in the client, and about 15
-us in the broker. The fetcher does not fetch from followers (KIP-392), and does not detect that a log was truncated
-(KIP-320).
+us in the broker. The fetcher does not fetch from followers (KIP-392), so it reads from the leader even if a follower is
+nearer. The fetcher does not detect that a log was truncated (KIP-320). After an unclean leader election, it can
+therefore miss records or return other records at the same offsets.
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """

@@ -26,7 +26,8 @@ An assignor first sorts the members. The assignment therefore does not depend on
 Static members come first, in the order of their instance ids. The other members follow, in the order of their member
 ids. The assignor cannot sort static members by member id, because a static member gets a new member id at each start.
 
-Limits: these assignors do not consider the racks of members and partitions (KIP-881).
+Limits: these assignors do not consider the racks of members and partitions (KIP-881). In a cluster of several data
+centres, a member may therefore read from a replica in another data centre, which costs time and network traffic.
 
 Source: org.apache.kafka.clients.consumer.{Range,RoundRobin,Sticky,CooperativeSticky}Assignor; Kafka 0.7 design,
 "Consumer rebalancing algorithm".

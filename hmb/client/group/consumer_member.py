@@ -26,6 +26,8 @@ The member stays in the state RECONCILING until it knows all names.
 
 Limits: in this protocol, a member may subscribe with a regular expression, and the coordinator finds the topics that
 match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their names.
+For this purpose it requests the metadata of all topics at regular intervals. A topic that is new is therefore read only
+after the next of these requests.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """

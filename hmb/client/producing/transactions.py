@@ -23,7 +23,9 @@ uses the same transactional id.
 
 Limits: HMB's client supports version 1 of transactions, but not version 2 (KIP-890). In version 2, the broker itself
 adds partitions to a transaction, and each transaction has its own epoch. Brokers with version 2 also accept clients
-with version 1.
+with version 1. With version 1, the first record for each partition of a transaction costs one more request
+(AddPartitionsToTxn). A late request of an old transaction can also reach the next transaction of the same producer,
+because both have one epoch.
 
 Source: KIP-98, KIP-360, KIP-447.
 """

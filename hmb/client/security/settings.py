@@ -20,11 +20,10 @@ from dataclasses import dataclass, field
 
 from hmb.client.security.tls import new_context
 from hmb.protocol.errors import HmbError
-from hmb.security.protocols import SecurityProtocol
+from hmb.security.protocols import HIDDEN, SecurityProtocol
 from hmb.security.scram import SCRAM_MECHANISMS
 from hmb.security.stores import TlsSettingError, TlsSettings
 
-HIDDEN = "[hidden]"  # stands for a secret in error messages
 MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS)
 OTHER_NAMES = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
 TLS_NAMES = [f"ssl.{name.replace('_', '.')}" for name in TlsSettings.__dataclass_fields__]

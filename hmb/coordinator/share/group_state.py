@@ -16,6 +16,7 @@ from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import Key, KeyAndValue, decode_key, decode_value, encode_key, encode_value
 from hmb.coordinator.modern.records import by_topic, encode
+from hmb.coordinator.modern.state import FIRST_EPOCH
 from hmb.coordinator.modern.store import StoredRecords
 from hmb.coordinator.share.group_records import (
     OFFSETS_KEYS,
@@ -41,7 +42,6 @@ from hmb.coordinator.share.member import (
 )
 from hmb.protocol.errors import KafkaError
 
-FIRST_EPOCH = 1  # the group epoch of a new group
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
 
