@@ -36,7 +36,7 @@ _LAST_LINE = re.compile(
 
 @dataclass(frozen=True)
 class ProducerReport:
-    """The results of one run: the figures in the producer's last line, and the CPU time and memory of its process."""
+    """The results of one run: the figures that the producer printed, and the CPU time and memory of its process."""
 
     records: int
     figures: dict[str, float]  # records_per_second, avg_ms, max_ms, p50_ms ..., client_cpu_seconds, client_max_bytes

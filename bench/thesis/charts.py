@@ -35,7 +35,7 @@ Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # (generation, sc
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:
-    """Return the rates of the samples: (generation of Kafka, scenario) -> cell -> rates."""
+    """Return the rates of the samples: (release of Kafka, scenario) -> cell -> rates."""
     groups = group_by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
     return {
         key: {cell: distribution(runs, WIRE_RATE) for cell, runs in group_by(of_key, cell_of).items()}

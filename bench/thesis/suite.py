@@ -91,7 +91,7 @@ def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
 def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cell]) -> None:
     """Measure all pairs of producer and broker in all cells.
 
-    Before that, let all pairs send records, because a JVM is slow at first.
+    Before the first measurement, all pairs send some records, because a JVM is slow at first.
     """
     progress = measurement.progress(len(pairs) * (len(cells) * measurement.round_count + 1))
     for position, pair in enumerate(pairs):

@@ -3,8 +3,8 @@ r"""Commands for records: `hmb produce` sends them, and `hmb consume` prints the
 A record has a key, a value, headers and a timestamp. Terminals and shells work with lines of text. `hmb produce`
 converts lines to records, and `hmb consume` converts records to lines. Both commands have the options of older tools:
 Kafka's console tools (`--property`), kcat (`-K`, `-f '%k %s'`) and rpk (`-f '%v{hex}'`, `-o @-1h`). With `--json`, a
-line contains everything that the record contains. In this example, the last line therefore copies a topic without a
-loss:
+line contains all parts of a record. The last command of this example copies the topic "weather" to the topic "copy",
+and loses nothing:
     $ printf 'Seattle,rain\n' | hmb produce weather -K ,
     $ hmb consume weather -e --json
     {"topic":"weather","partition":0,"offset":0,...,"key":"Seattle","value":"rain","headers":[]}

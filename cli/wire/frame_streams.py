@@ -168,7 +168,10 @@ class _FrameStream(ABC):
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame, whose bytes are `wire`. If the stream has kept the frame, return the bytes to send."""
+        """Show a complete frame. `wire` contains the bytes of the frame that the stream has kept.
+
+        Return the bytes that the proxy sends if the stream has not returned the frame's bytes yet (`_is_held`).
+        """
 
 
 class RequestStream(_FrameStream):

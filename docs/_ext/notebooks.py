@@ -54,7 +54,10 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add the note below the heading of a notebook that did not run. `source` is a list with the text of one page."""
+    """If a page is a notebook that did not run, add NOTE below the heading of the page.
+
+    `source` is a list with one string, the text of the page.
+    """
     if app.config.notebooks_problem and SPARK_PAGE.fullmatch(name):
         before, heading, after = source[0].partition("\n# ")
         title, rest = after.split("\n", 1)

@@ -278,7 +278,7 @@ def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
 
 
 def _int_width(low: int, high: int) -> str | None:
-    """Return the letter of the module struct for the smallest width that holds both numbers.
+    """Return the smallest integer type that can hold both numbers, as a letter of the module struct.
 
     Return None if 8 bytes are not enough.
     """

@@ -36,7 +36,7 @@ def test_ranges(answer):
 
 
 def test_the_rest(answer, rng):
-    """`assign_range` sorts the consumers by name. If a rest remains, the first consumers get one partition more."""
+    """`assign_range` sorts the consumers by name. If the division has a remainder, the first consumers get one more."""
     for consumers in (["b", "a"], ["c", "a", "b"], rng.sample(NAMES, 6)):
         case = f"assign_range(7, {consumers})"
         result = answer.assign_range(7, consumers)

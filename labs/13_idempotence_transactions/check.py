@@ -75,7 +75,7 @@ def test_out_of_order(answer):
 
 
 def test_epochs(answer):
-    """A new epoch begins with the sequence number 0. After that, `append` raises `Fenced` for the old epoch."""
+    """A new epoch begins with the sequence number 0. From then on, `append` raises `Fenced` for the old epoch."""
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
     refused(answer, answer.Fenced, [(7, 1, 0, 5)], (7, 0, 0, 3))

@@ -79,7 +79,7 @@ def test_run(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """If `run` crashes before any of its lines, a second call completes the output without mistakes."""
+    """Wherever `run` crashes, a second call completes the output without mistakes."""
     for line in range(2000):
         folder, source = tmp_path / str(line), Source(range(6))
         folder.mkdir()

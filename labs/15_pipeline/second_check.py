@@ -97,7 +97,7 @@ def test_few_files(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """If `run` crashes before any of its lines, the repeated batch has the same rows, and all counts are right."""
+    """Wherever `run` crashes, the repeated batch has the same rows, and all counts are right."""
     words = ["hail", "rain", "hail"]
     for line in range(2000):
         folder, source, sink = tmp_path / str(line), Source(words), Sink()

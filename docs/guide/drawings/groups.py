@@ -40,7 +40,7 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a run of a classic group. If the run has a sequence, it adds each message of the group to the sequence."""
+    """Return a run of a classic group. If its field `sequence` is set, the run draws each message in this sequence."""
     run_class: Any = load_steps("ClassicRun")
 
     class RecordedRun(run_class):  # type: ignore[misc]

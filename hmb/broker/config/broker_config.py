@@ -59,9 +59,9 @@ LOG_DEFAULTS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 # A time setting of Kafka can have several names, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of these names, ms applies before minutes, and minutes before hours. TIMES
-# maps the other names of a setting to its name in ms, and to the length of the other unit in ms. Hours come before
-# minutes in TIMES: the broker reads the names in this order, and the last value applies.
+# log.retention.ms. If a user sets several of these names, the broker uses the name with the smallest unit. TIMES maps
+# each other name to the name in ms, and to the length of its unit in ms. The broker reads the names in the order of
+# TIMES, then the name in ms, and the last value applies. Larger units therefore come first in TIMES.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),

@@ -28,11 +28,11 @@ the queue. The result of the first rejected batch determines what happens to the
     is sent again              are also sent again, with their old numbers; the broker drops copies of batches that it
                                has already written
     is split                   keep their numbers, because the halves together have the numbers of the first batch
-    is given up, and
-      was not written          were not written either, and get new numbers
-      may have been written    may have been written, too; a batch with an unknown result keeps its numbers, and the
+    is given up and
+      was not written          were not written either; they get new numbers
+      may have been written    may also have been written; a batch with an unknown result keeps its numbers, and the
                                broker drops or rejects a copy of it; the first batch that the broker has certainly
-                               rejected, and all batches after this one, get new numbers in a new epoch
+                               rejected gets new numbers in a new epoch, and so do all batches after it
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a

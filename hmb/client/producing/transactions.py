@@ -59,8 +59,9 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions of these four requests that a client with version 1 of transactions may send. Newer versions of
-# AddPartitionsToTxn and TxnOffsetCommit belong to version 2 of transactions (KIP-890).
+# HMB's client uses version 1 of transactions. Each constant NEWEST_... is the newest version of a request that such a
+# client may send. Newer versions of AddPartitionsToTxn, TxnOffsetCommit and EndTxn belong to version 2 of transactions
+# (KIP-890).
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1

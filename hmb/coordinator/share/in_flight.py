@@ -239,7 +239,7 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes after the last call that must be stored, or None if nothing must be stored."""
+        """Return the changes since the last call, or None if the caller does not need to store anything."""
         if not self._changed and self._stored_start == self.start_offset:
             return None
         batches: list[StateBatch] = []
@@ -269,7 +269,7 @@ class InFlightRecords:
         return changed
 
     def _split(self, offset: int) -> int:
-        """Make sure that a run begins at `offset`, and return the position of this run in the list."""
+        """If a run contains `offset`, split the run there. Return the index of the first run at or after `offset`."""
         position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
         run = self._runs[position] if position >= 0 else None
         if run is None or offset > run.last:

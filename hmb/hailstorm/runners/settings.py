@@ -103,7 +103,7 @@ def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | No
 def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     """Raise TopologyError if the states of two instances of a bolt with keys have a key in common.
 
-    Each of the two instances then has sent results that contain only a part of the tuples of this key.
+    In this case, each instance has received only some of the key's tuples, so the results that it has sent are wrong.
     """
     if bolt.key is None:
         return

@@ -50,7 +50,7 @@ PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 
 Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer bytes at the file's end
-# A decoded record: offset, timestamp (ms), attributes for its message, key, value, and size of its headers (bytes).
+# A decoded record: offset, timestamp (ms), attributes of the new message, key, value, and size of its headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
@@ -68,7 +68,7 @@ class _Run(NamedTuple):
 
     position: int
     view: memoryview
-    is_old: bool  # whether the run is messages that are sent unchanged
+    is_old: bool  # whether the broker sends these messages unchanged
 
 
 class DownConversion:
