@@ -4,7 +4,7 @@
 record. When a chunk is delivered, the `Tally` only increases a count. When a chunk fails, the `Tally` also stores
 the number of lost records, and the line of the first lost record. At the end, the command prints these numbers. In this
 example, two records are delivered, and line 3 is lost:
-    2 records sent to weather in 0.3 s; 1 not, from line 3 on
+    2 records sent to weather in 0.3 s; 1 not sent, from line 3 on
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class Tally:
         with self._changed:
             in_flight = [(chunk.where(0), len(chunk)) for chunk in self._in_flight]
             unanswered = _sum([*self._uncertain, *in_flight], "not acknowledged")
-            return _sum(self._lost, "not") + (f"{unanswered}: the broker may have written them" if unanswered else "")
+            uncertain = f"{unanswered}: the broker may have written them" if unanswered else ""
+            return _sum(self._lost, "not sent") + uncertain
 
 
 def with_position(where: str, error: BaseException) -> BaseException:

@@ -56,8 +56,8 @@ def can_pass(error: BaseException) -> bool:
     """Return whether a call that raised `error` may succeed later, although the program does not change.
 
     An operating system, a broker or a database raises such an error, for example while it restarts. SQLite also raises
-    OperationalError for mistakes in a statement ("no such table"). These errors have the code SQLITE_ERROR, and do not
-    pass.
+    OperationalError for mistakes in a statement ("no such table"). These errors have the code SQLITE_ERROR, and are not
+    temporary.
     """
     if isinstance(error, OSError | KafkaError):
         return True

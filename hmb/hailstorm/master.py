@@ -15,7 +15,8 @@ writes:
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
 
-This example shows how the values change in one round of the snapshot protocol. C is the clock (tags-0: 7):
+This example shows how the values change in one round of the snapshot protocol. The spout `tags-0` pauses before offset
+7, so the snapshot has the clock C = (tags-0: 7). Then the bolt `count-0` splits its state at C, and stores a snapshot:
     master                         living/tags-0        living/count-0
     Flowing(None)
     SpoutsPaused                   position 7

@@ -152,7 +152,7 @@ def test_a_record_that_is_too_large_is_refused_with_its_line_and_the_limit(run: 
     result = run("produce", "large", "-p", "0", "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
     assert tally.startswith("1 record sent to large in ")
-    assert tally.endswith(" s; 1 not, from line 2 on")
+    assert tally.endswith(" s; 1 not sent, from line 2 on")
     assert error.startswith(
         "hmb: standard input, line 2: a batch of this record alone has 10,000,081 bytes, which is more than max"
     )

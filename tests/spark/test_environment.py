@@ -89,7 +89,7 @@ def test_what_of_pandas_3_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "version", lambda asked: "3.1.1" if asked == "pandas" else "18")
     finding = next(each for each in findings() if each.name == "pandas")
     assert (finding.found, finding.problem) == (
-        "3.1.1 (all works but pyspark.pandas, which needs pip install 'pandas<3')",
+        "3.1.1 (all works except pyspark.pandas, which needs pip install 'pandas<3')",
         "",
     )
 

@@ -25,7 +25,7 @@ class ConfigStore:
     """The file `configs.json` and its content. Not thread-safe: the caller, `DynamicConfig`, holds a lock."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
-        """Read the file. Raises DataDirectoryError."""
+        """Read `configs.json` in `directory`. Raises DataDirectoryError."""
         self.path = directory / "configs.json"
         self._manifest = manifest
         held = self._read()

@@ -73,9 +73,9 @@ def handle(
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
-    """Append the offsets to the queue of records for `__consumer_offsets`, and keep the transaction open meanwhile.
+    """Append the offsets to the queue of records for `__consumer_offsets`.
 
-    Raises KafkaError.
+    The transaction cannot end while this function appends the offsets. Raises KafkaError.
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     check_group_id(request.group_id)

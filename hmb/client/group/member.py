@@ -9,7 +9,7 @@ its steps:
     membership thread    next_request, send the request, response_received or request_failed
     consumer's thread    next_call, call the rebalance listener, call_finished, fetch records
 
-A member's requests go to the group's coordinator. Only a `TopicLookup` can go to any broker.
+A member's requests go to the group's coordinator, with one exception: any broker can answer a `TopicLookup`.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from hmb.hailstorm.payload import Payloads
 
 
 class HeldOutputs:
-    """The outputs that a sink holds back until a complete snapshot includes their origins, in the order of arrival.
+    """The outputs that a sink holds back, in the order of arrival, each with its origin: a partition and an offset.
 
-    Each output has its origin: the partition and the offset.
+    The sink holds back an output until a complete snapshot includes the output's origin.
     """
 
     def __init__(self) -> None:

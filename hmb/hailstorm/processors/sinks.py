@@ -60,8 +60,8 @@ class SinkMachine:
     def open(self, snapshot: Clock | None) -> None:
         """Open the target, and write the restored outputs. `snapshot` is the clock of the restored snapshot, or None.
 
-        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts, UserCodeError if
-        the target raises an exception that cannot pass.
+        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts. Raises
+        UserCodeError if the target raises an exception that is not temporary.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):
@@ -87,7 +87,7 @@ class SinkMachine:
     def receive(self, payloads: Payloads) -> None:
         """Write the tuples of an upstream processor, or hold them back.
 
-        Raises UserCodeError if `write` raises an exception that cannot pass. An exception that can pass is raised
+        Raises UserCodeError if `write` raises an exception that is not temporary. A temporary exception is raised
         unchanged.
         """
         if payloads.epoch != self.epoch:
@@ -174,7 +174,7 @@ class SinkMachine:
 
     @contextmanager
     def _named_errors(self, function: str, origin: Callable[[], str]) -> Iterator[None]:
-        """If the user's code raises an exception that cannot pass, raise UserCodeError with the name of this sink."""
+        """If the user's code raises an exception that is not temporary, raise UserCodeError with this sink's name."""
         try:
             yield
         except Exception as error:

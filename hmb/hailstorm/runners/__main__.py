@@ -41,12 +41,12 @@ def end_with_the_parent() -> None:
 
 
 def report(pipe: int, reason: str) -> None:
-    """Send the parent the reason why this process ends. A longer reason than the pipe can hold is cut off."""
+    """Send the parent the reason why this process ends. If the reason is too long for the pipe, cut off its end."""
     os.write(pipe, reason.encode(errors="replace")[:MAX_REASON])
 
 
 def main() -> int:
-    """Run the processors that standard input names, and return the exit code."""
+    """Read the names of processors from standard input, run these processors, and return the exit code."""
     # Ctrl-C sends SIGINT to the parent and to all workers, and a service manager can send SIGTERM to all of them. The
     # workers ignore both signals, because only the parent may end the topology.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -117,9 +117,9 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return the next work as a function.
+        """Return the next work as a function, or None if there is no work.
 
-        Return None if the mailbox is empty and this processor is not a spout that may read.
+        If the mailbox is empty, only a spout has work: it reads its topic, unless it is paused or has failed.
         """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None

@@ -198,7 +198,7 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """Add the functions of HMB that this thread calls during a `with` block to `way`. Do nothing if it is None."""
+    """During a `with` block, add each function of HMB that this thread calls to `way`. If `way` is None, do nothing."""
     if way is None:
         yield
         return

@@ -35,14 +35,15 @@ from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, enc
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # Decodes the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp, key length.
-# The index is the magic. A message of magic 0 has no timestamp, so its timestamp is empty bytes.
+# The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp, so its timestamp is
+# empty bytes.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits that `_assign_plain` cannot handle. The index is the magic. If such a bit is set, the message is a
-# wrapper or invalid.
+# The attribute bits that `_assign_plain` cannot handle: first for messages of magic 0, then for magic 1. If such a bit
+# is set, the message is a wrapper or invalid.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

@@ -78,7 +78,7 @@ def as_json_fields(entry: Entry) -> dict[str, object]:
 
 
 def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
-    """Return the files that can be dumped in a partition's directory, or in a data directory with its partitions."""
+    """Return the files in a partition's directory, or in a data directory and its partitions, that a dump can show."""
     segments, others, partitions = [], [], list[Path]()
     for path in directory.iterdir():
         if path.is_dir():

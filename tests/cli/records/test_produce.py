@@ -129,7 +129,7 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
     lines = b"short\n" * 1000 + b"x" * 200_000 + b"\n" + b"short\n" * 1000
     result = run("produce", topic, "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
-    sent = re.fullmatch(r"(\d+) records? sent to \S+ in [\d.]+ s; (\d+) not, from line (\d+) on", tally)
+    sent = re.fullmatch(r"(\d+) records? sent to \S+ in [\d.]+ s; (\d+) not sent, from line (\d+) on", tally)
     assert sent is not None
     found = records(servers, topic)
     assert int(sent[1]) == len(found) and all(it.value == b"short" for it in found)
@@ -146,7 +146,7 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
     tally, error = result.stderr.splitlines()
     assert error.startswith("hmb: standard input, line 5001: ") and "(INVALID_RECORD)" in error, result.stderr
-    counts = re.match(r"(\d+) records sent to \S+ in [\d.]+ s; (\d+) not, from line (\d+) on", tally)
+    counts = re.match(r"(\d+) records sent to \S+ in [\d.]+ s; (\d+) not sent, from line (\d+) on", tally)
     assert counts is not None
     sent, lost, first = map(int, counts.groups())
     found = [int((it.key or b"").removeprefix(b"key")) for it in records(servers, topic)]
@@ -181,7 +181,7 @@ def test_nothing_to_send(run: Hmb, servers: str, topic: str) -> None:
     assert run("produce", topic, "-b", servers).stderr.startswith(f"0 records sent to {topic} in ")
     result = run("produce", topic, "-b", NOBODY, stdin="never\n", exit_code=4)
     # No broker has received the record, so it was not sent.
-    assert result.stderr.splitlines()[0].endswith("; 1 not, from line 1 on")
+    assert result.stderr.splitlines()[0].endswith("; 1 not sent, from line 1 on")
     result = run("produce", topic, "-b", NOBODY, exit_code=4)
     assert result.stderr.splitlines()[-1].startswith(f"hmb: nobody listens on {NOBODY}; start a broker")
 

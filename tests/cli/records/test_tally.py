@@ -24,10 +24,10 @@ def test_counts_and_places() -> None:
     tally.finish(second, [1, 2], 2, KafkaError(ErrorCode.INVALID_RECORD, "no"))
     assert (tally.delivered, tally.missing) == (
         3,
-        "; 2 not, from line 4 on; 1 not acknowledged, from file, line 6 on: the broker may have written them",
+        "; 2 not sent, from line 4 on; 1 not acknowledged, from file, line 6 on: the broker may have written them",
     )
     tally.finish(third)
-    assert (tally.delivered, tally.missing) == (4, "; 2 not, from line 4 on")
+    assert (tally.delivered, tally.missing) == (4, "; 2 not sent, from line 4 on")
     with pytest.raises(KafkaError, match="standard input, line 5: no"):
         tally.raise_error()
 
@@ -75,5 +75,5 @@ def test_records_that_the_log_may_contain_are_not_reported_as_lost() -> None:
         tally.begin(each)
     tally.finish(refused, [1], 1, KafkaError(ErrorCode.INVALID_RECORD, "no"))
     tally.finish(late, [1, 2], 1, TimeoutError("not all was delivered within 1 s"))
-    lost = "; 1 not, from line 2 on; 3 not acknowledged, from line 4 on: the broker may have written them"
+    lost = "; 1 not sent, from line 2 on; 3 not acknowledged, from line 4 on: the broker may have written them"
     assert (tally.delivered, tally.missing) == (2, lost)
