@@ -29,8 +29,9 @@ from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
+from hmb.broker.security.acls.guards import guarded
 from hmb.broker.security.addresses import security_of
-from hmb.broker.security.settings import unopened_listeners
+from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
@@ -49,6 +50,7 @@ from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
+from hmb.storage.state.manifest import Manifest
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
@@ -87,10 +89,11 @@ class BrokerServer:
         self._clock = clock
         self._syncs = syncs
         self._requests = RequestCounters()
-        self._handlers = counted(handlers, self._requests)
         self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
+        self._authorizer = authorizer_of(properties)
+        self._handlers = counted(guarded(handlers, self._authorizer), self._requests)
         self._config = BrokerConfig.from_properties(properties)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
         self._security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
@@ -193,6 +196,12 @@ class BrokerServer:
             clock=self._clock.now_ms,
         )
 
+    def _open_security(self, directory: Path, manifest: Manifest) -> SecurityStore:
+        store = SecurityStore(directory, manifest)
+        if self._authorizer is not None:
+            store.listen(self._authorizer.load)
+        return store
+
     def _open(self, server: Server) -> None:
         self._logs = self._open_data_dir()
         directory, manifest = self._logs.directory, self._logs.manifest
@@ -219,7 +228,8 @@ class BrokerServer:
             versions=self._versions,
             requests=self._requests,
             events=self._logs.events,
-            security=SecurityStore(directory, manifest),
+            security=self._open_security(directory, manifest),
+            has_authorizer=self._authorizer is not None,
         )
         for coordinator in (groups, transactions, share.coordinator):
             coordinator.start()

@@ -25,6 +25,7 @@ from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.events import EventLog
@@ -66,6 +67,12 @@ class BrokerContext:
     requests: RequestCounters = field(default_factory=RequestCounters)
     events: EventLog = field(default_factory=EventLog)
     security: SecurityStore = field(default_factory=SecurityStore)
+    has_authorizer: bool = False  # whether ACLs decide what a client may do
+
+    def check_has_authorizer(self) -> None:
+        """Raise SECURITY_DISABLED if the broker has no authorizer, and so no ACLs."""
+        if not self.has_authorizer:
+            raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Make the coordinators of groups, transactions and share groups remove their data about deleted topics.

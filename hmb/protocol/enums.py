@@ -150,6 +150,8 @@ class AclOperation(IntEnum):
     bit 3 stands for READ.
     """
 
+    ANY = 1  # only in filters
+    ALL = 2
     READ = 3
     WRITE = 4
     CREATE = 5
@@ -183,3 +185,39 @@ class ShareAcquireMode(IntEnum):
 
     BATCH_OPTIMIZED = 0
     RECORD_LIMIT = 1
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class AclResourceType(IntEnum):
+    """The kinds of resources that an ACL can protect."""
+
+    ANY = 1  # only in filters
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class AclPatternType(IntEnum):
+    """How an ACL names its resources: by the whole name, or by the beginning of the name (KIP-290)."""
+
+    ANY = 1  # only in filters
+    MATCH = 2  # only in filters: all ACLs that apply to a resource with this name
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclPermission(IntEnum):
+    """Whether an ACL forbids or permits an operation."""
+
+    ANY = 1  # only in filters
+    DENY = 2
+    ALLOW = 3
+
+
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the only resource of the type CLUSTER."""

@@ -38,6 +38,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.listeners import Listener
+from hmb.broker.security.acls.refusal import merge, refuse, split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_cluster import DescribeClusterResponse
@@ -48,7 +49,6 @@ from hmb.protocol.topics import TopicPartition
 from hmb.testing.clock import ManualClock
 from hmb.testing.embedded import Broker
 from hmb.testing.faults import Faults
-from hmb.testing.refusal import merge, refuse, split
 from hmb.testing.settings import Setting
 
 OF_LEADERS = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)

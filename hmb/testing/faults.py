@@ -36,6 +36,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import final
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
+from hmb.broker.security.acls.refusal import error_places, merge, named_by, refuse, split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import response_class
@@ -47,7 +48,6 @@ from hmb.testing.arguments import Seconds, check_text, check_whole_number, secon
 from hmb.testing.errors import FaultError, NameNotFound
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.names import api_key, error_code
-from hmb.testing.refusal import error_places, merge, named_by, refuse, split
 
 LOGGER = logging.getLogger(__name__)
 Cut = Literal["before", "after"]

@@ -27,6 +27,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS
+from hmb.broker.security.acls.refusal import ERROR_FIELDS, split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
@@ -34,7 +35,6 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.testing.errors import RequestsMissing
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.names import api_key, error_code
-from hmb.testing.refusal import ERROR_FIELDS, split
 
 MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing

@@ -13,6 +13,7 @@ from tests.conformance.java_clients import QUICK_START
 PROGRAM = Path(__file__).with_name("Tools.java")
 HELD_BACK = "Tools$Left\n"  # the output of a tool whose exit was prevented
 TOOLS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",

@@ -217,3 +217,66 @@ def test_java_with_a_certificate(
         assert "t" in tools("kafka-topics", "--list", "--command-config", file).output.split()
         file = properties(tmp_path, **common)
         assert tools.run("kafka-topics", "--list", "--command-config", file).code != 0
+
+
+def test_kafka_acls_manages_acls(kafka_43: Path, tmp_path: Path) -> None:
+    """kafka-acls of Kafka 4.3.0 creates, lists and deletes ACLs, and its clients obey them."""
+    config = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:admin",
+    }
+    with hmb.Broker(users={"admin": "admin-secret", "alice": "alice-secret"}, config=config) as broker:
+        broker.create_topic("t")
+        files = {}
+        for user in ("admin", "alice"):
+            (tmp_path / user).mkdir()
+            files[user] = properties(
+                tmp_path / user,
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism="SCRAM-SHA-256",
+                sasl_jaas_config=f'{MODULES["SCRAM-SHA-256"]} required username="{user}" password="{user}-secret";',
+            )
+        with ShellTools(broker.bootstrap_servers) as tools:
+            assert "t" not in tools("kafka-topics", "--list", "--command-config", files["alice"]).output.split()
+            denied = tools.run("kafka-acls", "--list", "--command-config", files["alice"])
+            assert "ClusterAuthorizationException" in denied.output or "Not allowed" in denied.output, denied.output
+            admin = ("--command-config", files["admin"])
+            added = ("--allow-principal", "User:alice", "--consumer", "--topic", "t", "--group", "g")
+            tools("kafka-acls", "--add", *added, *admin)
+            listed = tools("kafka-acls", "--list", *admin).output
+            assert "principal=User:alice, host=*, operation=READ, permissionType=ALLOW" in listed, listed
+            assert "t" in tools("kafka-topics", "--list", "--command-config", files["alice"]).output.split()
+            tools("kafka-acls", "--remove", "--force", *added, *admin)
+            assert "t" not in tools("kafka-topics", "--list", "--command-config", files["alice"]).output.split()
+
+
+def test_librdkafka_manages_acls(tmp_path: Path) -> None:
+    from confluent_kafka.admin import (
+        AclBinding,
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        ResourcePatternType,
+        ResourceType,
+    )
+
+    config = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with hmb.Broker(config=config) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        parts = ("User:alice", "*", AclOperation.READ, AclPermissionType.ALLOW)
+        new = AclBinding(ResourceType.TOPIC, "orders", ResourcePatternType.PREFIXED, *parts)
+        admin.create_acls([new])[new].result(10)
+        anything = AclBindingFilter(
+            *(ResourceType.ANY, None, ResourcePatternType.ANY),
+            *(None, None, AclOperation.ANY, AclPermissionType.ANY),
+        )
+        assert admin.describe_acls(anything).result(10) == [new]
+        matching = AclBindingFilter(
+            *(ResourceType.TOPIC, "orders-2026", ResourcePatternType.MATCH),
+            *(None, None, AclOperation.ANY, AclPermissionType.ANY),
+        )
+        assert admin.delete_acls([matching])[matching].result(10) == [new]
+        assert admin.describe_acls(anything).result(10) == []

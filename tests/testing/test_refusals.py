@@ -9,6 +9,7 @@ import pytest
 
 import hmb
 from hmb.broker.handlers import HANDLERS
+from hmb.broker.security.acls.refusal import ERROR_FIELDS, refuse
 from hmb.client import Admin, NewTopic
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
@@ -18,7 +19,6 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.schema import Struct
 from hmb.testing.faults import Faults
-from hmb.testing.refusal import ERROR_FIELDS, refuse
 from tests.testing.test_faults import Client
 
 VERSIONS = [(api, version) for api in sorted(HANDLERS) for version in request_class(api).versions]

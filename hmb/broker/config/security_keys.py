@@ -52,6 +52,17 @@ SASL = [
     _password("sasl.jaas.config", "The users of one mechanism, as a JAAS line. The name needs a mechanism before it."),
     _password("sasl.plain.users", "The users of PLAIN: NAME:PASSWORD, separated by commas."),
 ]
+AUTHORIZATION = [
+    _string(
+        "authorizer.class.name", "", "The authorizer, which decides by ACLs. Empty: clients may do everything.",
+        "", "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    ),
+    _string("super.users", None, "The principals that may do everything: User:alice, separated by semicolons."),
+    ConfigKey(
+        "allow.everyone.if.no.acl.found", ConfigType.BOOLEAN, False,
+        "Whether clients may use a resource for which no ACL exists.",
+    ),
+]  # fmt: skip
 NO_EFFECT = [
     _string("ssl.protocol", "TLSv1.3", OPENSSL),
     _string("ssl.provider", None, OPENSSL),
@@ -63,4 +74,4 @@ NO_EFFECT = [
     _string("sasl.mechanism.inter.broker.protocol", "GSSAPI", ONE_BROKER),
     _string("sasl.mechanism.controller.protocol", "GSSAPI", ONE_BROKER),
 ]
-SECURITY = [*TLS, *SASL, *NO_EFFECT]
+SECURITY = [*TLS, *SASL, *AUTHORIZATION, *NO_EFFECT]

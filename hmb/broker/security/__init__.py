@@ -1,4 +1,4 @@
-"""The broker's side of security: encryption (TLS) and authentication (certificates, SASL).
+"""The broker's side of security: encryption (TLS), authentication (certificates, SASL) and authorization (ACLs).
 
 A client connects to a listener. If the listener uses TLS, both sides first make a handshake. If the listener uses SASL,
 the client then logs in. The result is the *principal* of the connection, the name of its user:
@@ -10,7 +10,8 @@ Read in this order:
 3. `login.py`            the login of a connection, from SaslHandshake to the principal
 4. `scram.py`            the broker's side of SCRAM, a state machine
 5. `users.py`            the credentials of users, and decoys for unknown ones
-6. `store.py`            the file of users
+6. `store.py`            the file of users and ACLs
+7. `acls/`               what a user may do
 
 A first reading can skip the rest:
 - `plain.py`             the mechanism PLAIN

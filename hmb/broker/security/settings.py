@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
-from hmb.broker.config.security_keys import SECURITY
+from hmb.broker.config.security_keys import AUTHORIZATION, SECURITY
+from hmb.broker.security.acls.authorizer import Authorizer
 from hmb.broker.security.jaas import MODULES, JaasError, parse_jaas, parse_users, plain_users
 from hmb.broker.security.mapping_rules import MappingRule, parse_rules
 from hmb.broker.security.tls import TlsListener
@@ -31,6 +32,8 @@ RESTRICTING = re.compile(
 )
 JAAS_NAME = re.compile(rf"({'|'.join(MODULES).lower()})\.sasl\.jaas\.config")
 PLAIN_MECHANISM = "PLAIN"
+AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
+PRINCIPAL = re.compile(r"\w+:.+")
 PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
 
 
@@ -46,6 +49,19 @@ class ListenerSecurity:
 
 
 PLAIN = ListenerSecurity()
+
+
+def authorizer_of(properties: Mapping[str, str]) -> Authorizer | None:
+    """Return the authorizer that the settings describe, or None. Raises ConfigError."""
+    given = {name: properties[name] for name in AUTHORIZATION_NAMES if properties.get(name, "").strip()}
+    values = {name: str(KEYS[name].parse(text)) for name, text in given.items()}
+    if not values.get("authorizer.class.name"):
+        return None
+    users = [name.strip() for name in values.get("super.users", "").split(";") if name.strip()]
+    if wrong := [name for name in users if not PRINCIPAL.fullmatch(name)]:
+        problem = f"{wrong[0]!r} does not have the form User:name; several names are separated by semicolons"
+        raise ConfigError(problem, "super.users", values["super.users"])
+    return Authorizer(users, allows_without_acl=values.get("allow.everyone.if.no.acl.found") == "True")
 
 
 def unopened_listeners(properties: Mapping[str, str]) -> set[str]:

@@ -1,9 +1,10 @@
 """Refusals: the construction of a response with an error code, for any API.
 
-A fault answers a request with an error, and the broker's handler does not run. Each API has its own response, with
-error codes in different fields. Some responses have one error code in total. Other responses have one for each topic,
-partition, group or transactional id. To write a function for each of about 40 APIs would be long and easy to get wrong.
-Therefore this module reads from the message classes which fields contain error codes.
+A request, or a part of it, can be refused before a handler runs: because ACLs forbid it (guards.py), or because a test
+simulates a fault (hmb/testing/faults.py). The broker then answers this part with an error code. Each API has its own
+response, with error codes in different fields. Some responses have one error code in total. Other responses have one
+for each topic, partition, group or transactional id. To write a function for each of about 40 APIs would be long and
+easy to get wrong. Therefore this module reads from the message classes which fields contain error codes.
 
 The module works in three steps. The example is a Produce request for the partitions 0 and 1 of topic "a". A fault
 refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6:
@@ -209,7 +210,7 @@ def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> l
 
 
 def _split_topic(topic: Any, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    name = _topic_name(topic, context)
+    name = topic_name(topic, context)
     partitions = None if isinstance(topic, str) else _partition_list(type(topic))
     if partitions is None:
         return _whole(topic, selects(name, None))
@@ -230,7 +231,7 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
     return resource.resource_type == ResourceType.TOPIC and selects(resource.resource_name, None)
 
 
-def _topic_name(topic: Any, context: RequestContext) -> str:
+def topic_name(topic: Any, context: RequestContext) -> str:
     """Return the name of a topic in a request. If the request contains only the topic's id, look up the name.
 
     Return an empty text if no topic has this id.
@@ -254,8 +255,11 @@ def _number(partition: Any) -> int:
 # -- step 2: refuse a part of the request
 
 
-def refuse(request: Request, version: int, code: ErrorCode) -> Response:
-    """Return a response with this error code for each item of the request, for example for each partition."""
+def refuse(request: Request, version: int, code: ErrorCode, message: str = MESSAGE) -> Response:
+    """Return a response with this error code for each item of the request, for example for each partition.
+
+    `message` is the text of the error, in responses that have a field for it.
+    """
     kind = response_class(request.api_key)
     places = [each for each in error_places(request.api_key) if each is not kind]
     is_partition_error = code in PARTITION_ERRORS and any(map(_is_in_topic, places))
@@ -265,7 +269,7 @@ def refuse(request: Request, version: int, code: ErrorCode) -> Response:
             return struct is kind
         return _is_in_topic(struct) if is_partition_error else not (struct is kind and kind.api_key in WITHOUT_WHOLE)
 
-    response = _refuse(kind, request, version, code, sets)
+    response = _refuse(kind, request, version, (code, message), sets)
     assert isinstance(response, Response)
     return response
 
@@ -275,26 +279,26 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 
 
 def _refuse(
-    kind: type[Struct], source: Any, version: int, code: ErrorCode, sets: Callable[[type[Struct]], bool]
+    kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
     """Return a struct of the class `kind`, which is the response or a part of it.
 
-    If `sets(kind)` is true, the struct's error code is `code`. `source` is the part of the request that this struct
-    answers. The struct repeats the names and partition indexes of `source`.
+    If `sets(kind)` is true, the struct gets the code and the message in `error`. `source` is the part of the request
+    that this struct answers. The struct repeats the names and partition indexes of `source`.
     """
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
     values |= {name: memoryview(b"") for name, field in fields.items() if field.kind == "records"}
     if sets(kind) and fields.keys() & ERROR_FIELDS:
-        values |= dict.fromkeys(fields.keys() & ERROR_FIELDS, code)
+        values |= dict.fromkeys(fields.keys() & ERROR_FIELDS, error[0])
         if "error_message" in fields:
-            values["error_message"] = MESSAGE
+            values["error_message"] = error[1]
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
         if sources is None:  # No array of the request matches. If no other field has the error, add one item.
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
-        values[name] = [_refuse(item, each, version, code, sets) for each in sources]
+        values[name] = [_refuse(item, each, version, error, sets) for each in sources]
     return kind(**values)
 
 

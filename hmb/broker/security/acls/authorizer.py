@@ -1,0 +1,158 @@
+"""The authorizer decides whether ACLs permit an operation.
+
+The authorizer decides in this order:
+1. A super user may do everything.
+2. If an ACL with DENY matches, the operation is forbidden.
+3. If an ACL with ALLOW matches, the operation is permitted.
+4. If no ACL exists for the resource, the setting `allow.everyone.if.no.acl.found` decides. Otherwise the operation is
+   forbidden.
+
+An ACL matches a resource if the names are equal (LITERAL), if the ACL's name is `*`, or if the resource's name begins
+with the ACL's name (PREFIXED). The principal `User:*` and the host `*` match everybody. A permission to READ, WRITE,
+DELETE or ALTER includes DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS.
+
+The authorizer stores its decisions, until an ACL changes. A broker makes the same decisions again and again, so most
+decisions are one look-up in a dict, independent of the number of ACLs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hmb.broker.security.metadata_records import AccessControlEntryRecord
+from hmb.broker.security.principals import USER
+from hmb.broker.security.store import SecurityState
+from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPermission, AclResourceType
+
+LOGGER = logging.getLogger(__name__)
+MOST_DECISIONS = 10_000  # limit for the stored decisions
+EVERYBODY, EVERYTHING, EVERYWHERE = f"{USER}:*", "*", "*"
+INCLUDED_IN = {
+    AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER},
+    AclOperation.DESCRIBE_CONFIGS: {AclOperation.ALTER_CONFIGS},
+}
+"""The operations whose permission includes another operation."""
+
+
+class Question(NamedTuple):
+    """One question to the authorizer."""
+
+    principal: str
+    host: str
+    operation: AclOperation
+    resource_type: AclResourceType
+    name: str
+
+    def __str__(self) -> str:
+        resource = f"{self.resource_type.name} {self.name!r}"
+        return f"{self.principal} from {self.host}: {self.operation.name} of {resource}"
+
+
+class AclIndex:
+    """The ACLs of one state, by the type and the name of their resources. It never changes."""
+
+    def __init__(self, acls: Iterable[AccessControlEntryRecord]) -> None:
+        self._acls: dict[tuple[int, int, str], list[AccessControlEntryRecord]] = {}
+        self._lengths = set[int]()  # the lengths of all prefixes
+        for acl in acls:
+            self._acls.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
+            if acl.pattern_type == AclPatternType.PREFIXED:
+                self._lengths.add(len(acl.resource_name))
+
+    def of(self, resource_type: AclResourceType, name: str) -> Iterator[AccessControlEntryRecord]:
+        """Yield the ACLs that match a resource."""
+        for literal in {name, EVERYTHING}:
+            yield from self._acls.get((resource_type, AclPatternType.LITERAL, literal), ())
+        for length in self._lengths:
+            if length <= len(name):
+                yield from self._acls.get((resource_type, AclPatternType.PREFIXED, name[:length]), ())
+
+    def of_type(self, resource_type: AclResourceType) -> Iterator[AccessControlEntryRecord]:
+        """Yield the ACLs for all resources of a type."""
+        for (kind, _, _), acls in self._acls.items():
+            if kind == resource_type:
+                yield from acls
+
+
+class Authorizer:
+    """Decides about operations by the ACLs of the present state. Thread-safe: a change replaces the index."""
+
+    def __init__(self, super_users: Iterable[str], *, allows_without_acl: bool) -> None:
+        self.super_users = frozenset(super_users)
+        self._allows_without_acl = allows_without_acl
+        self._index = AclIndex(())
+        self._decisions: dict[Question, bool] = {}
+
+    def load(self, state: SecurityState) -> None:
+        """Use the ACLs of a new state."""
+        self._index, self._decisions = AclIndex(state.acls.values()), {}
+
+    def allows(self, question: Question) -> bool:
+        """Return the decision about a question, and log it: a refusal at INFO, a permission at DEBUG."""
+        decisions = self._decisions
+        decision = decisions.get(question)
+        if decision is None:
+            decision = self._decide(question)
+            if len(decisions) < MOST_DECISIONS:
+                decisions[question] = decision
+        if not decision:
+            LOGGER.info("denied: %s", question)
+        elif LOGGER.isEnabledFor(logging.DEBUG):
+            LOGGER.debug("allowed: %s", question)
+        return decision
+
+    def _decide(self, question: Question) -> bool:
+        if question.principal in self.super_users:
+            return True
+        acls = list(self._index.of(question.resource_type, question.name))
+        if not acls:
+            return self._allows_without_acl
+        matching = [acl for acl in acls if _matches(acl, question)]
+        if any(acl.permission_type == AclPermission.DENY for acl in matching):
+            return False
+        return any(acl.permission_type == AclPermission.ALLOW for acl in matching)
+
+    def allows_any(self, question: Question) -> bool:
+        """Return whether the operation is permitted on at least one resource of the question's type.
+
+        `question.name` is not used. The answer is an approximation: an ACL with DENY counts only if it forbids the
+        operation on all resources of the type.
+        """
+        if question.principal in self.super_users:
+            return True
+        acls = [acl for acl in self._index.of_type(question.resource_type) if _matches(acl, question)]
+        denied = {(a.pattern_type, a.resource_name) for a in acls if a.permission_type == AclPermission.DENY}
+        if (AclPatternType.LITERAL, EVERYTHING) in denied:
+            return False
+        allowed = {(a.pattern_type, a.resource_name) for a in acls if a.permission_type == AclPermission.ALLOW}
+        return self._allows_without_acl or bool(allowed - denied)
+
+
+def _matches(acl: AccessControlEntryRecord, question: Question) -> bool:
+    """Return whether the principal, the host and the operation of an ACL match the question."""
+    if acl.principal not in (question.principal, EVERYBODY) or acl.host not in (question.host, EVERYWHERE):
+        return False
+    if acl.operation in (question.operation, AclOperation.ALL):
+        return True
+    is_permission = acl.permission_type == AclPermission.ALLOW
+    return is_permission and acl.operation in INCLUDED_IN.get(question.operation, ())
+
+
+class Access(NamedTuple):
+    """The permissions of one client."""
+
+    authorizer: Authorizer
+    principal: str
+    host: str
+
+    def may(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
+        return self.authorizer.allows(Question(self.principal, self.host, operation, resource_type, name))
+
+    def may_with_cluster(self, operation: AclOperation) -> bool:
+        return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_with_any_topic(self, operation: AclOperation) -> bool:
+        question = Question(self.principal, self.host, operation, AclResourceType.TOPIC, "")
+        return self.authorizer.allows_any(question)

@@ -1,0 +1,98 @@
+"""The table of authorization: the operations and the resources for which a client needs permission, for each API.
+
+A rule can name several operations. All of them are necessary. If the operation on the cluster, the group or the
+transactional id is forbidden, the whole request is refused. If only some topics, or some items of a list, are
+forbidden, only these are refused.
+
+Source: the section "Authorization" in Kafka's documentation, which lists the operations of each API; `KafkaApis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import AclOperation as Op
+from hmb.protocol.enums import AclResourceType
+from hmb.protocol.errors import ErrorCode
+
+ERRORS = {
+    AclResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    AclResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    AclResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    AclResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+GROUP, TRANSACTIONAL_ID = AclResourceType.GROUP, AclResourceType.TRANSACTIONAL_ID
+
+
+class ItemRule(NamedTuple):
+    """The rule for the items of a list in a request, for example for the groups of DescribeGroups."""
+
+    field: str
+    resource_type: AclResourceType
+    operation: Op
+
+
+class ApiRule(NamedTuple):
+    """The rule for one API. None means that the operation is not necessary."""
+
+    cluster: Op | None = None
+    transactional_id: Op | None = None
+    group: Op | None = None
+    topics: Op | None = None
+    items: ItemRule | None = None
+
+
+OPEN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+"""The APIs that every client may use."""
+
+RULES: Mapping[ApiKey, ApiRule] = {
+    ApiKey.PRODUCE: ApiRule(transactional_id=Op.WRITE, topics=Op.WRITE),
+    ApiKey.FETCH: ApiRule(topics=Op.READ),
+    ApiKey.LIST_OFFSETS: ApiRule(topics=Op.DESCRIBE),
+    ApiKey.OFFSET_COMMIT: ApiRule(group=Op.READ, topics=Op.READ),
+    ApiKey.JOIN_GROUP: ApiRule(group=Op.READ),
+    ApiKey.HEARTBEAT: ApiRule(group=Op.READ),
+    ApiKey.LEAVE_GROUP: ApiRule(group=Op.READ),
+    ApiKey.SYNC_GROUP: ApiRule(group=Op.READ),
+    ApiKey.DESCRIBE_GROUPS: ApiRule(items=ItemRule("groups", GROUP, Op.DESCRIBE)),
+    ApiKey.DELETE_TOPICS: ApiRule(topics=Op.DELETE),
+    ApiKey.DELETE_RECORDS: ApiRule(topics=Op.DELETE),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: ApiRule(topics=Op.DESCRIBE),
+    ApiKey.ADD_OFFSETS_TO_TXN: ApiRule(transactional_id=Op.WRITE, group=Op.READ),
+    ApiKey.END_TXN: ApiRule(transactional_id=Op.WRITE),
+    ApiKey.WRITE_TXN_MARKERS: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.TXN_OFFSET_COMMIT: ApiRule(transactional_id=Op.WRITE, group=Op.READ, topics=Op.READ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ApiRule(cluster=Op.ALTER),
+    ApiKey.LIST_CONFIG_RESOURCES: ApiRule(cluster=Op.DESCRIBE_CONFIGS),
+    ApiKey.DESCRIBE_QUORUM: ApiRule(cluster=Op.DESCRIBE),
+    ApiKey.UPDATE_FEATURES: ApiRule(cluster=Op.ALTER),
+    ApiKey.DESCRIBE_LOG_DIRS: ApiRule(cluster=Op.DESCRIBE),
+    ApiKey.CREATE_PARTITIONS: ApiRule(topics=Op.ALTER),
+    ApiKey.DELETE_GROUPS: ApiRule(items=ItemRule("groups_names", GROUP, Op.DELETE)),
+    ApiKey.ELECT_LEADERS: ApiRule(cluster=Op.ALTER),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ApiRule(cluster=Op.ALTER),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ApiRule(cluster=Op.DESCRIBE),
+    ApiKey.OFFSET_DELETE: ApiRule(group=Op.DELETE, topics=Op.READ),
+    ApiKey.DESCRIBE_PRODUCERS: ApiRule(topics=Op.READ),
+    ApiKey.DESCRIBE_TRANSACTIONS: ApiRule(items=ItemRule("transactional_ids", TRANSACTIONAL_ID, Op.DESCRIBE)),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ApiRule(items=ItemRule("group_ids", GROUP, Op.DESCRIBE)),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ApiRule(cluster=Op.DESCRIBE),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ApiRule(cluster=Op.ALTER),
+    ApiKey.DESCRIBE_ACLS: ApiRule(cluster=Op.DESCRIBE),
+    ApiKey.CREATE_ACLS: ApiRule(cluster=Op.ALTER),
+    ApiKey.DELETE_ACLS: ApiRule(cluster=Op.ALTER),
+    ApiKey.SHARE_GROUP_DESCRIBE: ApiRule(items=ItemRule("group_ids", GROUP, Op.DESCRIBE)),
+    ApiKey.SHARE_FETCH: ApiRule(group=Op.READ, topics=Op.READ),
+    ApiKey.SHARE_ACKNOWLEDGE: ApiRule(group=Op.READ, topics=Op.READ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.READ_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.WRITE_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.DELETE_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ApiRule(cluster=Op.CLUSTER_ACTION),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ApiRule(items=ItemRule("groups", GROUP, Op.DESCRIBE)),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: ApiRule(group=Op.READ, topics=Op.READ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: ApiRule(group=Op.DELETE, topics=Op.READ),
+}
+"""The APIs whose requests one rule describes. The module guards.py contains a function for each other API."""
