@@ -7,6 +7,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import hmb
 from hmb.broker import BrokerServer
 from hmb.defaults import STATE_FILE, TOKEN_FILE
+from hmb.monitoring import page
 from hmb.monitoring.page import feed
 from hmb.monitoring.page.feed import Feed, parts_of
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
@@ -113,6 +115,17 @@ def test_a_wrong_address_is_one_clear_reason(served: tuple[BrokerServer, Monitor
     for path, (status, message) in wrong.items():
         found, body = with_token(ports, path)
         assert found == status and isinstance(body, dict) and message in body["error"], path
+
+
+def test_the_files_of_the_page_interpret_no_text_and_load_nothing_from_elsewhere() -> None:
+    """Names and values of clients are only texts for the scripts, and each file is short enough to read."""
+    scripts = {file.name: file.read_text() for file in Path(page.__path__[0], "static").iterdir()}
+    assert {"index.html", "page.css", "page.js"} <= set(scripts)
+    for name, text in scripts.items():
+        code = "\n".join(line for line in text.splitlines() if not line.strip().startswith("//"))
+        for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "https://"):
+            assert forbidden not in code, name
+        assert len(text.splitlines()) <= 400, name
 
 
 # -- the log

@@ -3,11 +3,11 @@
 // The address names the segment: #/partition/orders/0/8021. Without it, the view shows the active segment. The batches
 // come from the segment's file (GET /segment). The view reads them again when the segment has grown.
 
-import { el, link, reconcile, setAttribute, setText, table } from "./dom.js";
-import { lane, tone } from "./lane.js";
+import { el, link, setText, table } from "./dom.js";
+import { lane } from "./lane.js";
 import { offsetForm } from "./look-up.js";
 import { read } from "./store.js";
-import { count, duration, number, rate, size, time } from "./texts.js";
+import { count, number, rate, size, time } from "./texts.js";
 import { strip } from "./strip.js";
 
 const REREAD = 1000; // ms between two reads of a growing segment

@@ -30,5 +30,3 @@ export function duration(ms) {
 }
 
 export const rate = (value) => (value === null || value === undefined ? "–" : `${value < 10 ? value.toFixed(1) : whole.format(Math.round(value))}/s`);
-
-export const cut = (text, most = 60) => (text.length > most ? `${text.slice(0, most)}…` : text);
