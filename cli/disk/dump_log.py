@@ -28,6 +28,7 @@ PROGRESS_INTERVAL = 0.2  # seconds
 @click.option("--print-data-log", is_flag=True, help="Show each record with its key and value.")
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", is_flag=True, help="Decode the records of __transaction_state.")
+@click.option("--share-group-state-decoder", is_flag=True, help="Decode the records of __share_group_state.")
 @click.option("--index-sanity-check", is_flag=True, help="For an index, check only what a broker checks at its start.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show the bytes of each field.")
 @click.option(
@@ -42,6 +43,7 @@ def command(
     print_data_log: bool,
     offsets_decoder: bool,
     transaction_log_decoder: bool,
+    share_group_state_decoder: bool,
     index_sanity_check: bool,
     as_hex: bool,
     as_tree: bool,
@@ -54,16 +56,22 @@ def command(
     in the directory that are not empty, segment by segment. It reports damage on standard error, with the position of
     the damage. The exit code is 5 if a file is damaged, and 1 if a FILE is not a file of a log.
     """
-    from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
+    from hmb.coordinator.journal_decoder import decode_offsets, decode_share_state, decode_transactions
     from hmb.storage.dump.entries import DumpOptions, View
 
     if as_hex + as_tree + verify > 1:
         raise click.UsageError("--hex, --tree and --verify exclude each other")
-    if offsets_decoder and transaction_log_decoder:
-        raise click.UsageError("--offsets-decoder and --transaction-log-decoder exclude each other")
+    decoders = {
+        "--offsets-decoder": (offsets_decoder, decode_offsets),
+        "--transaction-log-decoder": (transaction_log_decoder, decode_transactions),
+        "--share-group-state-decoder": (share_group_state_decoder, decode_share_state),
+    }
+    chosen = {name: decode for name, (is_chosen, decode) in decoders.items() if is_chosen}
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
     progress = _FileProgress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
-    decode = decode_offsets if offsets_decoder else decode_transactions if transaction_log_decoder else None
+    decode = next(iter(chosen.values()), None)
     options = DumpOptions(deep_iteration, print_data_log, index_sanity_check, verify, view, progress.show, decode)
     _dump([*files, *map(Path, filter(None, listed.split(",")))], options, progress, as_json)
 

@@ -1,7 +1,8 @@
 """The records of the coordinators' journals as JSON, in the format of Kafka's tool DumpLogSegments.
 
-The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder and `decode_transactions` for
---transaction-log-decoder. The command prints a committed offset like this:
+The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder, `decode_transactions` for
+--transaction-log-decoder, and `decode_share_state` for --share-group-state-decoder. The command prints a committed
+offset like this:
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
 The JSON contains the fields in the order of Kafka's definition, with names in camelCase. The JSON omits fields that the
@@ -18,7 +19,6 @@ from typing import Any
 from uuid import UUID
 
 from hmb.coordinator.journal.records import (
-    KEYS,
     GroupMetadataValue,
     Key,
     Keys,
@@ -27,6 +27,8 @@ from hmb.coordinator.journal.records import (
     decode_key,
     decode_value,
 )
+from hmb.coordinator.share.group_records import OFFSETS_KEYS
+from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.consumer_protocol import (
     CONSUMER,
@@ -49,12 +51,17 @@ IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
 
 def decode_offsets(record: Record) -> Decoded:
     """Return the key and the value of a record of `__consumer_offsets` as JSON."""
-    return _decode(record, KEYS)
+    return _decode(record, OFFSETS_KEYS)
 
 
 def decode_transactions(record: Record) -> Decoded:
     """Return the key and the value of a record of `__transaction_state` as JSON."""
     return _decode(record, TRANSACTION_KEYS)
+
+
+def decode_share_state(record: Record) -> Decoded:
+    """Return the key and the value of a record of `__share_group_state` as JSON."""
+    return _decode(record, STATE_KEYS)
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
