@@ -167,7 +167,7 @@ def versus_option(function: Function) -> Function:
 
 
 class CommaList(click.ParamType[list[Any]]):
-    """The type of an option with several values between commas, for example `--cells 1,4,7`."""
+    """The type of an option with several values, separated by commas, for example `--cells 1,4,7`."""
 
     def __init__(self, item: click.ParamType[Any]) -> None:
         self.item = item

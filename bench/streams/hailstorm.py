@@ -2,7 +2,7 @@
 
 These commands are examples:
     hmb bench hailstorm                                       # 1,000,000 records, 5,000 different words
-    hmb bench hailstorm --words 5000,200000                   # by the size of the state
+    hmb bench hailstorm --words 5000,200000                   # a small state, and a large state
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
 
 The Hailstorm paper promises exactly-once results "with little performance loss", but contains no measurement. This

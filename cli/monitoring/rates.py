@@ -11,7 +11,7 @@ RATE = "rate"
 
 
 def shown_columns(view: str) -> list[str]:
-    """Return the columns of a view, with the rate after the columns that identify a row."""
+    """Return the columns of a view: first the columns that identify a row, then the rate, then all others."""
     columns, keys = list(VIEWS[view].columns), len(VIEWS[view].keys)
     return [*columns[:keys], RATE, *columns[keys:]]
 

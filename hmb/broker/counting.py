@@ -99,7 +99,7 @@ MEASURES: Mapping[ApiKey, Measure] = {
 
 # -- error codes
 
-# Where a struct contains error codes. The first value is True if the struct itself has the field `error_code`. The list
+# The places of the error codes in a struct. The bool is True if the struct itself has the field `error_code`. The list
 # contains a pair for each array field whose items contain error codes: the name of the field, and the `ErrorFields` of
 # its items.
 ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]

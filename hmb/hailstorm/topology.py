@@ -148,7 +148,7 @@ class Topology:
         """Return the nodes in topological order: each node comes after all nodes that send to it.
 
         Raises TopologyError for a cycle, an unknown name, a node without input, a topic that two spouts read, and an
-        IdempotentSink that receives tuples, directly or through other nodes, from a bolt that combines.
+        IdempotentSink that receives tuples, directly or through other nodes, from a bolt with `combine=True`.
         """
         self._check_names()
         done: dict[str, Declaration] = {}
@@ -163,11 +163,11 @@ class Topology:
         return list(done.values())
 
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
-        """Raise TopologyError if an IdempotentSink comes after a bolt that combines.
+        """Raise TopologyError if an IdempotentSink comes after a bolt with `combine=True`.
 
         `nodes` are in topological order.
         """
-        combines: dict[str, str] = {}  # node -> the nearest bolt that combines: the node itself or a node before it
+        combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True: the node or one before it
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]
             if isinstance(node.runs, Bolt) and node.runs.combining is not None:

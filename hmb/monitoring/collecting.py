@@ -204,9 +204,10 @@ def _classic_members(groups: GroupCoordinator, group_id: str) -> list[GroupMembe
 
 
 def _assigned(assignment: bytes) -> list[str]:
-    """Return the partitions in the bytes with which a leader of a classic group assigns partitions to a member.
+    """Decode the assignment of one member of a classic group, and return the partitions in it.
 
-    Only consumers use the format of these bytes. Other clients, such as Kafka Connect, have formats of their own.
+    The group's leader has encoded the assignment. This function knows only the format of consumers. Other clients, such
+    as Kafka Connect, have formats of their own.
     """
     if not assignment:
         return []

@@ -189,7 +189,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if name == "timestamp":
         return _timestamps(column)
     if name == "headers":
-        # If a record has no headers, the value is null, and not an empty list, as in Spark's Kafka connector.
+        # If a record has no headers, Spark's Kafka connector returns null instead of an empty list. Do the same.
         has_none = pc.equal(pc.list_value_length(column), 0)
         return pc.if_else(has_none, pa.scalar(None, HEADERS), column.cast(HEADERS))
     return column

@@ -36,8 +36,8 @@ Read in this order:
 16. `errors.py`     the exceptions
 """
 
-# Type checkers treat any name TYPE_CHECKING as true. This module does not import the standard constant from `typing`,
-# because the import takes 3 ms.
+# Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import
+# `typing`, because that import takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock

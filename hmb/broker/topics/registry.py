@@ -51,7 +51,7 @@ class Topics:
         """Open all logs in the data directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # The settings of each internal topic, by its name, such as __consumer_offsets. These settings also apply to an
+        # The name of each internal topic (such as __consumer_offsets) -> its settings. These settings also apply to an
         # internal topic that another broker created.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
         # Guards the table of topics and the file topics.json. A thread that also needs the log manager's lock takes

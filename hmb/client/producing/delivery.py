@@ -81,7 +81,7 @@ class BatchResult:
             self._missing += 1
 
     def complete(self, first: int, outcome: Outcome) -> None:
-        """Set the outcome of the part of the batch whose first record has the index `first`.
+        """Set the outcome of one part of the batch. `first` is the index of the part's first record.
 
         If this part already has an outcome, do nothing. When each part has an outcome, wake all waiting threads and
         call all callbacks.

@@ -91,7 +91,7 @@ def snapshot_record(group_id: str, partition: PartitionId, state: ShareState) ->
 
 
 def update_record(group_id: str, partition: PartitionId, state: ShareState, update: Update) -> KeyAndValue:
-    """Return the record that contains only `update`, the change after which `state` is the state."""
+    """Return a record that contains only the change `update`. `state` is the state after this change."""
     key = ShareUpdateKey(group_id=group_id, topic_id=partition.topic_id, partition=partition.partition)
     value = ShareUpdateValue(
         snapshot_epoch=state.snapshot_epoch,
@@ -149,7 +149,7 @@ def _decoded(batch: ShareSnapshotValue.StateBatch | ShareUpdateValue.StateBatch)
 
 
 class WithState(Protocol):
-    """A batch of a record or of a request, with the number of a delivery state."""
+    """A state batch in a journal record or in a request. It contains the number of a delivery state."""
 
     delivery_state: int
 

@@ -5,8 +5,8 @@ order of the rows matters. Several rows can begin with the same phase, and the n
 event has occurred. A lost session therefore has priority over all other events, and a failure has priority over a
 restart.
 
-Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper does not have the phases
-SpoutsPaused(clock) and Ended, and the steps for failures.
+Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper has neither the phases
+SpoutsPaused(clock) and Ended nor the steps for failures.
 """
 
 from __future__ import annotations

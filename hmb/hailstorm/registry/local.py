@@ -39,7 +39,7 @@ class LocalRegistry:
             session.close()
 
     def notify(self, path: str, value: bytes | None) -> None:
-        """Call every function that watches this path with the new value of the path. The caller must hold the lock."""
+        """Pass the path and its new value to every function that watches the path. The caller must hold the lock."""
         for session in list(self.sessions):
             for prefix, watch in session.watches:
                 if path.startswith(prefix):

@@ -12,8 +12,8 @@ When a sink starts, `open` adds 1 to the epoch in its row. If the row still has 
 clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the earlier sink
 instance rolls its transaction back and ends.
 
-In early development versions, the key was only the name of the sink instance, for example `out-0`. `open` gives such a
-row its new key, but only if the clock of the row names topics that this sink receives.
+In early development versions, the key was only the name of the sink instance, for example `out-0`. If `open` finds a
+row with an old key, it gives the row the new key, but only if the sink receives all topics in the row's clock.
 """
 
 from __future__ import annotations

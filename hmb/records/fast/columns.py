@@ -255,8 +255,8 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
     """Return a column with the values at these positions.
 
-    The function creates an array whose elements are, alternately, the bytes between two values and a value. The
-    returned column contains only the values.
+    The function creates an array in which every second element is a value. The elements between them are the bytes
+    between the values. The returned column contains only the values.
     """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():
