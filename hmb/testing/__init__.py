@@ -3,6 +3,7 @@
 A test of a producer or a consumer needs a broker, and a topic that no other test uses. If HMB is installed, pytest
 loads the module `plugin.py` through the entry point `pytest11`. The plugin offers these fixtures:
 - `hmb_broker`, an embedded broker for the whole test session (`hmb.Broker`)
+- `hmb_secure_broker`, an embedded broker with TLS and the user `alice` (`hmb_secure_broker.security`)
 - `hmb_topic`, the name of a new topic for each test
 - `hmb_group`, a new name of a consumer group for each test
 - `hmb_faults`, the faults of the embedded broker; they are removed at the end of the test

@@ -386,7 +386,11 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         {"ssl.keystore.type": "P12", "listeners": "SSL://127.0.0.1:0"},
         {"ssl.enabled.protocols": "TLSv1.1", "listeners": "SSL://127.0.0.1:0"},
         {"ssl.keystore.location": "/nowhere", "listeners": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"},
-        {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "A:SASL_PLAINTEXT"},
+        {
+            "sasl.enabled.mechanisms": "GSSAPI",
+            "listeners": "A://127.0.0.1:0",
+            "listener.security.protocol.map": "A:SASL_PLAINTEXT",
+        },
         {"listener.security.protocol.map": "A:TELNET"},
         {"log.dirs": "one,two"},
     ],

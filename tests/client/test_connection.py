@@ -193,7 +193,7 @@ def test_a_client_of_an_http_server_gets_an_error_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("said", "guess"),
-    [(b"\x15\x03\x03\x00\x02\x02\x46", "it looks like TLS, which"), (b"HTTP/1.1 400 Bad", "it looks like HTTP")],
+    [(b"\x15\x03\x03\x00\x02\x02\x46", "the listener uses TLS"), (b"HTTP/1.1 400 Bad", "it looks like HTTP")],
 )
 def test_the_error_of_a_known_other_protocol_names_it(said: bytes, guess: str) -> None:
     def speak(client: socket.socket) -> None:

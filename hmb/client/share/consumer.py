@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Literal, Self
 
@@ -70,8 +70,12 @@ class ShareConsumer:
         max_bytes: int = 16 * 1024 * 1024,
         request_timeout: float = 30.0,
         retry_for: float = 30.0,
+        security: Mapping[str, str] | None = None,
     ) -> None:
-        """Join the group and subscribe to `topics`. Raises ValueError if an argument is not valid."""
+        """Join the group and subscribe to `topics`. Raises ValueError if an argument is not valid.
+
+        `security` contains the settings of TLS and SASL, by Kafka's names.
+        """
         if not topics or not group:
             raise ValueError("name at least one topic, and a group")
         if acknowledgement not in ("implicit", "explicit"):
@@ -82,7 +86,7 @@ class ShareConsumer:
         self._is_explicit = acknowledgement == "explicit"
         self._group, self._max_records, self._max_bytes = group, max_poll_records, max_bytes
         self._retry_for = retry_for
-        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
+        self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, security=security)
         self._thread_check = SingleThreadCheck("the share consumer")
         self._sessions: dict[Node, MemberSession] = {}
         self._names: dict[AssignedPartition, str] = {}

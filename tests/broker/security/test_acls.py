@@ -29,6 +29,7 @@ from hmb.protocol.fields import version_range
 from hmb.protocol.messages import api_name, request_class
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
+from tests.waiting import until
 
 DENIED = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -222,3 +223,29 @@ def test_a_super_user_may_do_everything(broker: hmb.Broker) -> None:
     with hmb.Admin(broker.bootstrap_servers, security=as_user(broker, "admin")) as admin:
         assert [topic.name for topic in admin.list_topics()] == ["t"]
         assert set(admin.list_users()) == {"admin", "alice"}
+
+
+def test_acls_are_refused_without_an_authorizer() -> None:
+    with hmb.Broker() as broker, Connection("127.0.0.1", broker.listeners[0].port) as connection:
+        for api in (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS):
+            response = connection.send(sample(request_class(api), 3), 3)
+            assert codes(response) == {ErrorCode.SECURITY_DISABLED}
+
+
+def test_a_right_that_is_taken_away_ends_a_fetch_session(broker: hmb.Broker) -> None:
+    """The broker checks the topics of a fetch session at each request, although the requests do not name them."""
+    store = broker._server.context.security
+    create_acls(store, [acl(operation=Op.WRITE), acl(operation=Op.READ)])
+    servers, security = broker.bootstrap_servers, as_user(broker, "alice")
+    with (
+        hmb.Producer(servers, security=security) as producer,
+        hmb.Consumer(servers, "t", security=security) as consumer,
+    ):
+        producer.send("t", b"first").result()
+        until(lambda: bool(consumer.poll(timeout=0.1)))
+        consumer.poll(timeout=0.1)
+        store.change(lambda state: SecurityState(state.credentials))
+        broker.produce("t", b"secret")
+        with pytest.raises(hmb.KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+            for _ in range(20):
+                assert b"secret" not in [record.value for record in consumer.poll(timeout=0.5)]
