@@ -49,8 +49,8 @@ from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
 # Below this version, a request cannot forbid the creation of topics: a broker with `auto.create.topics.enable` creates
-# every missing topic that the request names. If no topic must be created, the client sends a request without topic
-# names. The response then contains all existing topics.
+# every missing topic that the request names. A client that does not want to create topics sends a request without topic
+# names instead. The response then contains all existing topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 

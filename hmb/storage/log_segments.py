@@ -71,8 +71,8 @@ class LogSegments:
         lost. If `sync` is True, the name survives a power cut.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest does not sync the entries of the closed segment and of the new segment. After a power cut, both
-        # entries may be lost. If the closed segment has no entry at the next start, the broker checks this segment.
+        # The manifest does not sync this entry. After a power cut, this entry and the entry of the new segment may be
+        # lost. If the closed segment has no entry at the next start, the broker checks this segment.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

@@ -68,9 +68,9 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 def _end(log: Log) -> int:
     """Return the offset at which compaction must end. Only records below this offset can be removed.
 
-    Compaction always keeps the newest record of a key that has a value. If the last record of the log has a key and a
-    value, return the log end offset. If it is a tombstone or a control record, return the base offset of the last
-    batch.
+    Compaction always keeps the newest record of a key if this record has a value. If the last record of the log has a
+    key and a value, return the log end offset. If the last record is a tombstone or a control record, return the base
+    offset of the last batch.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

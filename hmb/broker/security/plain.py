@@ -75,7 +75,8 @@ class PlainExchange:
             raise PlainError("the message is malformed") from None
         if acts_as not in ("", self.user):
             raise PlainError("the client wants to act under another name")
-        # A comparison of hashes takes the same time for each password. For an unknown user, it is made, too.
+        # A comparison of hashes takes the same time for each password. The broker makes this comparison even if no user
+        # has this name.
         expected = self._passwords.get(self.user, NOBODY)
         if not hmac.compare_digest(_digest(password), _digest(expected)):
             raise PlainError("the name or the password is wrong")

@@ -6,7 +6,8 @@ returns names the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
-    check(topology, records)     checks each bolt like this, with the tuples that reach it; then checks the topology
+    check(topology, records)     first checks each bolt in this way, with the tuples that the bolt receives; then
+                                 checks the topology
 
 The check of a topology finds three more kinds of mistakes:
 - A spout or a bolt gets no tuple. Its topic may be empty, or `convert` may return None for every record. The check then
