@@ -12,7 +12,7 @@ from hmb.broker.config.no_effect import RATES
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ConfigType
 
 BROKER_NAMES = {topic_name: name for name, topic_name in LOG_DEFAULTS.items()}
-TOLD_IF_SET = {key.name for key in RATES}
+TOLD_IF_SET = {key.name for key in RATES} | {"super.users", "allow.everyone.if.no.acl.found"}
 
 
 @dataclass(frozen=True, slots=True)
