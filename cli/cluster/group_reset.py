@@ -1,4 +1,4 @@
-"""`hmb groups reset`: set the committed offsets of a group, with the options of kafka-consumer-groups.
+"""`hmb groups reset`: set the offsets of a group, with the options of kafka-consumer-groups.
 
 Without --execute, the command only prints a plan: the new offset of each partition. A user can store the plan in a file
 and execute it later. The second line shows the content of the file:
@@ -7,18 +7,23 @@ and execute it later. The second line shows the content of the file:
     hmb groups reset readers --from-file plan.csv --execute
 
 Kafka's tool kafka-consumer-groups reads and writes plans in the same format: lines of `topic,partition,offset`.
+
+A consumer group has committed offsets. A share group has none: the command sets the share-partition start offsets of
+such a group instead. The options --to-current and --shift-by need committed offsets, so a share group refuses them.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.protocol.enums import GroupType
 from hmb.units import now_ms
 
 from ..shared.client_options import ClientConfig, cluster_options
@@ -31,13 +36,14 @@ from ..shared.times import moment
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
-    from hmb.client.admin import PlannedOffset, ResetTo
+    from hmb.client.admin import GroupDescription, PlannedOffset, ResetTo
 
     Plan = dict[TopicPartition, PlannedOffset]
 
 ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 COLUMNS = ("topic", "partition", "current_offset", "new_offset")
 WAYS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-duration, --to-datetime or --from-file"
+SHARE_WAYS = "--to-earliest, --to-latest, --to-offset, --by-duration, --to-datetime or --from-file"
 
 
 def ago(text: str) -> int:
@@ -61,7 +67,7 @@ def ago(text: str) -> int:
     help="Set the offsets of this topic, or only of some of its partitions.", shell_complete=complete_topics
 )
 @click.option(
-    "--all-topics", is_flag=True, help="Set the offsets of all topics in which the group has committed offsets."
+    "--all-topics", is_flag=True, help="Set the offsets of all topics in which the group has offsets."
 )
 @click.option("--to-earliest", is_flag=True, help="Set each offset to the first record of the partition.")
 @click.option(
@@ -105,6 +111,9 @@ def reset(
 
     Without --execute, the command only shows a plan. --execute sets the offsets. Stop the group's members first. If the
     log does not contain an offset, the nearest offset in the log is set instead.
+
+    If GROUP is a share group, set the start offsets of its partitions. The group delivers all records from these
+    offsets on, even records that its consumers have accepted.
     """
     if execute and (dry_run or export):
         raise click.UsageError("--execute sets the offsets, --dry-run and --export only show them: choose one")
@@ -113,13 +122,21 @@ def reset(
         raise click.UsageError("name the topics in one way: --topic, --all-topics or --from-file")
     wanted = None if from_file is None else _read_plan(Path(from_file))
     with client.admin() as admin:
-        is_active = _check_group(admin, group, create, execute)
-        plan = _plan(admin, group, topics, wanted, to)
+        described = _check_group(admin, group, create, execute)
+        is_share = described is not None and described.type == GroupType.SHARE
+        plan = (_share_plan if is_share else _plan)(admin, group, topics, wanted, to)
         if execute:
-            offsets = {partition: planned.offset for partition, planned in plan.items()}
-            raise_failures(error for error in admin.alter_group_offsets(group, offsets).values() if error)
-    _warn(group, plan, is_active)
+            _execute(admin, group, plan, is_share)
+    _warn(group, plan, described is not None and described.is_active)
     _print(group, plan, execute, export, as_json)
+
+
+def _execute(admin: Admin, group: str, plan: Plan, is_share: bool) -> None:
+    offsets = {partition: planned.offset for partition, planned in plan.items()}
+    if is_share:
+        admin.alter_share_offsets(group, offsets)
+    else:
+        raise_failures(error for error in admin.alter_group_offsets(group, offsets).values() if error)
 
 
 def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) -> None:
@@ -165,8 +182,8 @@ def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
     return None
 
 
-def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
-    """Return whether the group has members.
+def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> GroupDescription | None:
+    """Return the description of the group. Return None if `create` is true and the group does not exist.
 
     Raises CliError if `execute` is true and the group has members. If the group does not exist and `create` is false,
     raises KafkaError.
@@ -178,36 +195,60 @@ def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
         described = raised(admin.describe_groups([group])[group])
     except KafkaError as error:
         if error.code is ErrorCode.UNSUPPORTED_VERSION:  # Kafka 0.8.2 has no group members.
-            return False
+            return None
         if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         if create:
-            return False
+            return None
         raise KafkaError(error.code, f"{error.message} (--create makes one)") from error
     if described.is_active and execute:
         members = plural(len(described.members), "member")
         what = f"group {group!r} is {described.state}, with {members}: stop its consumers first; nothing was changed"
         raise CliError(what)
-    return described.is_active
+    return described
 
 
 def _plan(
     admin: Admin, group: str, topics: Partitions, wanted: dict[TopicPartition, int] | None, to: ResetTo | None
 ) -> Plan:
     if wanted is not None:
-        chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
-        return {
-            partition: planned
-            for offset in dict.fromkeys(wanted.values())
-            for partition, planned in admin.plan_reset(
-                group, [it for it, number in wanted.items() if number == offset], offset
-            ).items()
-        }
+        return _imported(admin, wanted, lambda partitions, offset: admin.plan_reset(group, partitions, offset))
     assert to is not None
     chosen = chosen_partitions(admin, topics) if topics else sorted(admin.list_group_offsets(group))
     if not chosen:
         raise CliError(f"group {group!r} has no committed offsets; name topics with --topic")
     return admin.plan_reset(group, chosen, to)
+
+
+def _share_plan(
+    admin: Admin, group: str, topics: Partitions, wanted: dict[TopicPartition, int] | None, to: ResetTo | None
+) -> Plan:
+    """Return the new start offsets of a share group. Raises CliError if the user's option needs committed offsets."""
+    from hmb.client.admin import ShiftBy
+
+    if wanted is not None:
+        return _imported(admin, wanted, lambda partitions, offset: admin.plan_share_reset(group, partitions, offset))
+    assert to is not None
+    if to == "current" or isinstance(to, ShiftBy):
+        option = "--to-current" if to == "current" else "--shift-by"
+        what = f"{option} needs committed offsets, but group {group!r} is a share group, which has none"
+        raise CliError(f"{what}; choose {SHARE_WAYS}")
+    chosen = chosen_partitions(admin, topics) if topics else sorted(admin.list_share_offsets(group))
+    if not chosen:
+        raise CliError(f"share group {group!r} has no start offsets; name topics with --topic")
+    return admin.plan_share_reset(group, chosen, to)
+
+
+def _imported(
+    admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
+) -> Plan:
+    """Return the plan for the offsets of a file. `plan` plans one offset for several partitions."""
+    chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
+    return {
+        partition: planned
+        for offset in dict.fromkeys(wanted.values())
+        for partition, planned in plan([it for it, number in wanted.items() if number == offset], offset).items()
+    }
 
 
 def _warn(group: str, plan: Plan, is_active: bool) -> None:

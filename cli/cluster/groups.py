@@ -55,7 +55,7 @@ def list_(states: tuple[str, ...], types: tuple[str, ...], client: ClientConfig,
 @groups_argument
 @cluster_options
 def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
-    """Delete GROUPS and all their committed offsets. A group with members cannot be deleted."""
+    """Delete GROUPS and all their offsets. A group with members cannot be deleted."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     with client.admin() as admin:

@@ -46,6 +46,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.delete_group_offsets("g", "ab"), "partitions must be a list"),
         (lambda admin: admin.describe_lag("g", "ab"), "partitions must be a list"),
         (lambda admin: admin.plan_reset("g", "ab", "latest"), "partitions must be a list"),
+        (lambda admin: admin.plan_share_reset("g", "ab", "latest"), "partitions must be a list"),
         (lambda admin: admin.list_offsets([T0]), "offsets to list must be a dict"),
         (lambda admin: admin.list_offsets({("t", 0): "latest"}), r"\('t', 0\) has another type"),
         (lambda admin: admin.delete_records({"t": 5}), "'t' has another type"),

@@ -24,7 +24,7 @@ Read the modules in this order:
 
 You can skip these modules when you read this folder for the first time:
 - `configs`: the settings of topics, brokers, loggers and groups.
-- `lag`: counts the records that a group has not read yet, and plans new committed offsets for a group.
+- `lag`: counts the records that a group has not read yet, and plans new offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
 - `users`: lists users, sets their passwords, and removes users.
 - `share_groups`: the start offsets of share groups.
@@ -45,7 +45,7 @@ from hmb.client.admin.cluster import (
 )
 from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
-from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShiftBy
+from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShareResetTo, ShiftBy
 from hmb.client.admin.records import HIGH_WATERMARK, OffsetSpec, PartitionProducer
 from hmb.client.admin.share_groups import ShareOffset
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription
@@ -82,6 +82,7 @@ __all__ = [
     "ResetTo",
     "ResourceType",
     "ShareOffset",
+    "ShareResetTo",
     "ShiftBy",
     "TopicDescription",
     "raised",
@@ -135,6 +136,7 @@ class Admin:
     list_share_offsets = delegated("_brokers", share_groups.list_share_offsets)
     alter_share_offsets = delegated("_brokers", share_groups.alter_share_offsets)
     delete_share_offsets = delegated("_brokers", share_groups.delete_share_offsets)
+    plan_share_reset = delegated("_brokers", lag.plan_share_reset)
 
     describe_configs = delegated("_brokers", configs.describe_configs)
     alter_configs = delegated("_brokers", configs.alter_configs)

@@ -9,7 +9,8 @@ To *reset* a group means to replace its committed offsets. A reset takes two ste
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
 A plan contains only offsets between the log start offset and the log end offset. If a consumer had to start at any
 other offset, it would instead follow its setting `auto.offset.reset`, and start at the beginning or at the end of the
-log.
+log. A share group has start offsets instead of committed offsets. `plan_share_reset` plans new start offsets, and
+`alter_share_offsets` stores them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Literal, NamedTuple
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.group_offsets import list_group_offsets
 from hmb.client.admin.records import OffsetSpec, list_offsets
+from hmb.client.admin.share_groups import list_share_offsets
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.client.group.interface import OffsetAndMetadata
@@ -41,7 +43,8 @@ class ShiftBy:
     count: int
 
 
-ResetTo = Literal["earliest", "latest", "current"] | int | AtTime | ShiftBy
+ShareResetTo = Literal["earliest", "latest"] | int | AtTime
+ResetTo = ShareResetTo | Literal["current"] | ShiftBy
 
 
 class PartitionLag(NamedTuple):
@@ -69,7 +72,7 @@ class PartitionLag(NamedTuple):
 
 
 class PlannedOffset(NamedTuple):
-    """The committed offset of a partition before and after a reset.
+    """The committed offset of a partition before and after a reset. For a share group, the start offset.
 
     If the requested offset is outside the log, `offset` is the nearest offset inside the log, and `was_clipped` is
     True.
@@ -114,13 +117,33 @@ def plan_reset(
     the log end offset. The new offset is also the log end offset if `to` is a time after the last record.
     """
     wanted = list_of_partitions(partitions)
-    committed = list_group_offsets(brokers, group, wanted)
+    committed = {it: found.offset for it, found in list_group_offsets(brokers, group, wanted).items()}
+    return _plan(brokers, group, {partition: committed.get(partition) for partition in wanted}, to)
+
+
+def plan_share_reset(
+    brokers: Brokers, group: str, partitions: Iterable[TopicPartition], to: ShareResetTo
+) -> dict[TopicPartition, PlannedOffset]:
+    """Return the start offsets that a reset of a share group would store. This method stores nothing.
+
+    The new offset is the log end offset if `to` is a time after the last record. Needs Kafka 4.1.
+    """
+    wanted = list_of_partitions(partitions)
+    shares = list_share_offsets(brokers, group)
+    starts = {partition: shares[partition].start_offset if partition in shares else None for partition in wanted}
+    return _plan(brokers, group, starts, to)
+
+
+def _plan(
+    brokers: Brokers, group: str, old: Mapping[TopicPartition, int | None], to: ResetTo
+) -> dict[TopicPartition, PlannedOffset]:
+    """Return the new offset of each partition. `old` contains the present offsets of the group."""
+    wanted = list(old)
     start = _offsets(brokers, dict.fromkeys(wanted, "earliest"))
     end = _offsets(brokers, dict.fromkeys(wanted, "latest"))
     at = _offsets(brokers, dict.fromkeys(wanted, to.timestamp)) if isinstance(to, AtTime) else {}
     planned = {}
-    for partition in wanted:
-        before = committed[partition].offset if partition in committed else None
+    for partition, before in old.items():
         if partition in at:
             offset = end[partition] if at[partition] < 0 else at[partition]
         else:
