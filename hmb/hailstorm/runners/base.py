@@ -8,11 +8,12 @@ from abc import ABC, abstractmethod
 from typing import Self
 
 from hmb.hailstorm.errors import HailstormError
-from hmb.hailstorm.master import MasterPhase, MasterState, Report
+from hmb.hailstorm.master import MasterState, Report
 from hmb.hailstorm.registry import LocalRegistry
 from hmb.hailstorm.runners.negotiator_thread import NegotiatorThread
 from hmb.hailstorm.runners.restarts import RestartLimit
 from hmb.hailstorm.runners.settings import RunResult, RunSettings, late_tuples, saved_states
+from hmb.hailstorm.runners.start_deadline import StartDeadline
 from hmb.hailstorm.runners.topics import CheckedStore, SourceTopics
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
@@ -49,7 +50,7 @@ class Runner(ABC):
         self._checked = CheckedStore(store, topics)
         self._snapshots_before = 0  # complete snapshots of the negotiators that have crashed
         self._is_closed = self._stop_requested = False
-        self._waiting_since = (0, 0.0)  # the epoch that waits for its processors, and the start (s) of this wait
+        self._start_deadline = StartDeadline(settings.start_timeout)
         self._ended_at: float | None = None
         self.negotiator = self._start_negotiator()
 
@@ -178,13 +179,12 @@ class Runner(ABC):
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """Replace processors that have not registered for a new epoch within the start timeout, because they hang."""
-        master, now = self.master, time.monotonic()
-        epoch, since = self._waiting_since
-        if master is None or master.phase is not MasterPhase.INITIALIZE or master.epoch != epoch:
-            self._waiting_since = (master.epoch if master else 0), now
-        elif now - since > self.settings.start_timeout:
-            self._waiting_since = epoch, now
+        """Replace processors that have not registered for a new epoch within the start timeout, because they hang.
+
+        Each replacement doubles the time limit until the topology leaves the phase Initialize (see `StartDeadline`).
+        Workers therefore also start on a slow machine.
+        """
+        if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())
 
     def _result(self) -> RunResult:
