@@ -18,6 +18,7 @@ from .group_description import describe
 from .group_reset import reset
 
 if TYPE_CHECKING:
+    from hmb.client import Admin, TopicPartition
     from hmb.client.admin import GroupDescription
 
 STATES = [state.value for state in GroupState]
@@ -80,22 +81,46 @@ def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None
 )
 @cluster_options
 def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
-    """Delete the committed offsets that GROUP has in a topic. The group must not read the topic any more."""
+    """Delete the committed offsets that GROUP has in a topic. The group must not read the topic any more.
+
+    If GROUP is a share group, delete its start offsets in the whole topic. The group must not have members.
+    """
+    from hmb.client.admin import raised
+
     with client.admin() as admin:
-        committed = admin.list_group_offsets(group)
-        chosen = [it for it in chosen_partitions(admin, topics) if it in committed]
+        is_share = raised(admin.describe_groups([group])[group]).type == GroupType.SHARE
+        old = _share_offsets(admin, group, topics) if is_share else _committed_offsets(admin, group)
+        chosen = [it for it in chosen_partitions(admin, topics) if it in old]
         if not chosen:
             names = ", ".join(name for name, _ in topics)
-            hint = "`hmb groups describe` shows its committed offsets"
-            raise CliError(f"group {group!r} has no committed offsets in {names}; {hint}")
-        results = admin.delete_group_offsets(group, chosen)
+            kind = "start" if is_share else "committed"
+            hint = f"`hmb groups describe` shows its {kind} offsets"
+            raise CliError(f"group {group!r} has no {kind} offsets in {names}; {hint}")
+        if is_share:
+            by_topic = admin.delete_share_offsets(group, dict.fromkeys(it.topic for it in chosen))
+            results = {it: by_topic[it.topic] for it in chosen}
+        else:
+            results = admin.delete_group_offsets(group, chosen)
     rows = [
-        {"group": group, "topic": it.topic, "partition": it.partition, "deleted_offset": committed[it].offset}
+        {"group": group, "topic": it.topic, "partition": it.partition, "deleted_offset": old[it]}
         for it in sorted(results)
         if results[it] is None
     ]
     print_rows(DELETED_OFFSETS, rows, as_json)
     raise_failures(error for error in results.values() if error)
+
+
+def _committed_offsets(admin: Admin, group: str) -> dict[TopicPartition, int | None]:
+    return {partition: committed.offset for partition, committed in admin.list_group_offsets(group).items()}
+
+
+def _share_offsets(admin: Admin, group: str, topics: Partitions) -> dict[TopicPartition, int | None]:
+    """Return the start offsets of a share group. Raises CliError if the user has chosen single partitions."""
+    for topic, numbers in topics:
+        if numbers is not None:
+            what = f"group {group!r} is a share group, and its offsets are deleted for whole topics: write {topic}"
+            raise CliError(what)
+    return {partition: share.start_offset for partition, share in admin.list_share_offsets(group).items()}
 
 
 @command.command("remove-members")
@@ -137,7 +162,10 @@ def remove_members(
 
 
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    """Raise CliError if an id belongs to no member of the group, or if the group has no members."""
+    """Raise CliError for a share group, for an id that belongs to no member, and for a group without members."""
+    if group.type == GroupType.SHARE:
+        what = f"group {group.group_id!r} is a share group, and no API removes its members: stop its consumers"
+        raise CliError(what)
     for kind, wanted, known in (
         ("member", member_ids, {member.member_id for member in group.members}),
         ("instance", instance_ids, {member.group_instance_id for member in group.members}),

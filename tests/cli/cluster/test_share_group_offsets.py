@@ -1,4 +1,4 @@
-"""Tests of `hmb groups reset` and `hmb groups delete` for share groups, which have start offsets."""
+"""Tests of `hmb groups` for share groups: reset, delete and delete-offsets change their start offsets."""
 
 import itertools
 import json
@@ -96,10 +96,26 @@ def test_a_group_with_members_is_neither_reset_nor_deleted(run: Hmb, servers: st
         assert "with 1 member: stop its consumers first; nothing was changed" in error
         (error,) = run("groups", "delete", group, "-b", servers, exit_code=1).stderr.splitlines()
         assert f"group {group!r} has members: stop them first" in error
+        (error,) = run("groups", "remove-members", group, "--all", "-b", servers, exit_code=1).stderr.splitlines()
+        assert "is a share group, and no API removes its members: stop its consumers" in error
+        delete_offsets = ("groups", "delete-offsets", group, "--topic", topic, "-b", servers)
+        assert "NON_EMPTY_GROUP" in run(*delete_offsets, exit_code=1).stderr
 
 
 def test_a_share_group_is_deleted_with_its_offsets(run: Hmb, servers: str, topic: str, group: str) -> None:
     assert run("groups", "delete", group, "-b", servers).stdout == f"deleted group {group}\n"
     assert group not in run("groups", "list", "-b", servers).stdout
+    run("consume", topic, "--share", group, "-c", "1", "-b", servers)
+    assert start_offset(servers, group, topic) == 1
+
+
+def test_start_offsets_are_deleted_for_a_whole_topic(run: Hmb, servers: str, topic: str, group: str) -> None:
+    delete = ("groups", "delete-offsets", group, "-b", servers, "--topic")
+    assert "deleted for whole topics" in run(*delete, f"{topic}:0", exit_code=1).stderr
+    assert start_offset(servers, group, topic) == 4
+    header, *rows = run(*delete, topic).stdout.splitlines()
+    assert header.split() == ["topic", "partition", "deleted_offset"]
+    assert rows[0].split() == [topic, "0", "4"]
+    assert "has no start offsets in" in run(*delete, topic, exit_code=1).stderr
     run("consume", topic, "--share", group, "-c", "1", "-b", servers)
     assert start_offset(servers, group, topic) == 1

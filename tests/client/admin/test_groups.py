@@ -19,6 +19,7 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindC
 from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from hmb.protocol.schema import Request, Response
 from tests.client.scripted_broker import ScriptedBroker
 
@@ -212,6 +213,7 @@ def old_broker(request: Request, version: int) -> Response:
 def test_an_old_broker() -> None:
     versions: dict[type[Request], int] = {
         ConsumerGroupDescribeRequest: -1,
+        ShareGroupDescribeRequest: -1,
         FindCoordinatorRequest: 0,
         DescribeGroupsRequest: 0,
         LeaveGroupRequest: 0,
@@ -231,21 +233,24 @@ def test_a_group_of_another_type_is_listed_but_not_described() -> None:
     def answer(request: Request, version: int) -> Response:
         match request:
             case FindCoordinatorRequest():
-                found = FindCoordinatorResponse.Coordinator(key="sg", node_id=7, host="127.0.0.1", port=broker.port)
+                found = FindCoordinatorResponse.Coordinator(key="stream", node_id=7, host="127.0.0.1", port=broker.port)
                 return FindCoordinatorResponse(coordinators=[found])
             case ConsumerGroupDescribeRequest():
                 unknown = ConsumerGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
                 return ConsumerGroupDescribeResponse(groups=[unknown])
+            case ShareGroupDescribeRequest():
+                missing = ShareGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+                return ShareGroupDescribeResponse(groups=[missing])
             case DescribeGroupsRequest():
                 dead = DescribeGroupsResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
                 return DescribeGroupsResponse(groups=[dead])
-        share = ListGroupsResponse.ListedGroup(group_id="sg", protocol_type="share", group_state="Stable")
-        share.group_type = "share"
-        return ListGroupsResponse(groups=[share])
+        streams = ListGroupsResponse.ListedGroup(group_id="stream", protocol_type="streams", group_state="Stable")
+        streams.group_type = "streams"
+        return ListGroupsResponse(groups=[streams])
 
     with ScriptedBroker(answer) as broker, Admin(broker.address) as admin:
-        assert [it.type for it in admin.list_groups()] == ["share"]
-        with pytest.raises(KafkaError, match="group 'sg' is a share group, which this client only lists"):
-            raised(admin.describe_groups(["sg"])["sg"])
+        assert [it.type for it in admin.list_groups()] == ["streams"]
+        with pytest.raises(KafkaError, match="group 'stream' is a streams group, which this client only lists"):
+            raised(admin.describe_groups(["stream"])["stream"])
         with pytest.raises(KafkaError, match="there is no group 'other'"):
             raised(admin.describe_groups(["other"])["other"])
