@@ -1,1 +1,1 @@
-"""The commands for security: `hmb users` and `hmb certs`."""
+"""The commands for security: `hmb users`, `hmb acls` and `hmb certs`."""

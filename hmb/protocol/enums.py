@@ -162,6 +162,9 @@ class AclOperation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 class AcknowledgeType(IntEnum):
@@ -185,9 +188,6 @@ class ShareAcquireMode(IntEnum):
 
     BATCH_OPTIMIZED = 0
     RECORD_LIMIT = 1
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
 
 
 class AclResourceType(IntEnum):

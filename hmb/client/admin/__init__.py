@@ -27,6 +27,7 @@ You can skip these modules when you read this folder for the first time:
 - `lag`: counts the records that a group has not read yet, and plans new offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
 - `users`: lists users, sets their passwords, and removes users.
+- `acls`: creates, lists and deletes ACLs.
 - `share_groups`: the start offsets of share groups.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
@@ -34,7 +35,8 @@ You can skip these modules when you read this folder for the first time:
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, share_groups, topics, users
+from hmb.client.admin import acls, cluster, configs, group_offsets, groups, lag, records, share_groups, topics, users
+from hmb.client.admin.acls import AclBinding, AclBindingFilter
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.cluster import (
     BrokerDescription,
@@ -58,6 +60,8 @@ from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 __all__ = [
     "ALL_BROKERS",
     "HIGH_WATERMARK",
+    "AclBinding",
+    "AclBindingFilter",
     "Admin",
     "BrokerDescription",
     "BrokerVersions",
@@ -149,6 +153,10 @@ class Admin:
     list_users = delegated("_brokers", users.list_users)
     set_password = delegated("_brokers", users.set_password)
     delete_user = delegated("_brokers", users.delete_user)
+
+    create_acls = delegated("_brokers", acls.create_acls)
+    describe_acls = delegated("_brokers", acls.describe_acls)
+    delete_acls = delegated("_brokers", acls.delete_acls)
 
     @property
     def cluster(self) -> Cluster:
