@@ -86,6 +86,12 @@ def test_each_option_becomes_a_part_of_the_acl(run: Hmb, admin: list[str]) -> No
     assert listed(run, admin, "--group", "ord", "--resource-pattern-type", "any") == []
 
 
+def test_two_phase_commit_is_an_operation(run: Hmb, admin: list[str]) -> None:
+    """Before a bug was fixed, the broker refused this operation, because its number belonged to another enum."""
+    run("acls", "add", "--transactional-id", "x", *ALICE, "--operation", "TwoPhaseCommit", *admin)
+    assert rights(run, admin) == {("TRANSACTIONAL_ID", "x", "TWO_PHASE_COMMIT")}
+
+
 def test_the_short_form_for_a_producer(run: Hmb, admin: list[str]) -> None:
     options = ("--producer", "--idempotent", "--topic", "t", "--transactional-id", "x", *ALICE)
     run("acls", "add", *options, *admin)
