@@ -11,16 +11,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hmb.records.consumer_record import ConsumerRecord
-
 from ..shared.streams import reader_has_left, write_out
 from .consume_options import ConsumeOptions
 from .filters import record_filter
 
 if TYPE_CHECKING:
-    from hmb.client import ShareConsumer
+    from hmb.client import ConsumerRecord, ShareConsumer
 
-Write = Callable[[list[ConsumerRecord]], bytes]
+Write = Callable[[list["ConsumerRecord"]], bytes]
 POLL_TIMEOUT = 1.0  # seconds
 MOST_RECORDS = 500  # the number of records that one poll requests
 

@@ -171,7 +171,8 @@ def client_keywords(
     try:
         found = keywords(known, properties)
     except SettingError as error:
-        raise CliError(f"{origins[error.name]}{error}", USAGE) from None
+        origin = origins.get(error.name, "")  # A setting that the user has to add has no origin.
+        raise CliError(f"{origin}{error}", USAGE) from None
     for name in found.unknown:
         if origins[name] != "-X " and (name in producer_settings() or name in consumer_settings()):
             continue  # One file often contains the settings of both producers and consumers.

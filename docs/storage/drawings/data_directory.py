@@ -31,6 +31,7 @@ MEANINGS: list[tuple[str, str, Tone]] = [
     (r"log-start-offset-checkpoint", "each log: log start offset", "plain"),
     (r"meta\.properties", "identity of the directory", "plain"),
     (r"recovery-point-offset-checkpoint", "each log: recovery point", "plain"),
+    (r"security\.decoys", "random bytes for unknown users", "plain"),
     (r"topics\.json", "topics and their settings", "plain"),
     (r"producer-ids", "the next producer id", "plain"),
 ]
