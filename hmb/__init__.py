@@ -9,10 +9,11 @@ The folders, from the lowest layer to the highest:
 
 - `hmb.protocol`     the messages of Kafka's protocol: from bytes to objects and back; does no I/O
 - `hmb.records`      the records inside the messages: record batches, compression, checksums
+- `hmb.security`     security code for both sides: TLS certificates, SCRAM, security protocols
 - `hmb.storage`      the log: segments, indexes, recovery, compaction; the files are Kafka's
 - `hmb.coordinator`  consumer groups, committed offsets, transactions, producer ids
 - `hmb.broker`       connections, dispatch, one handler for each API, topics, settings
-- `hmb.client`       connection, producer, consumer, admin client, exceptions; imports only `protocol` and `records`
+- `hmb.client`       connection, producer, consumer, admin client, exceptions; does not import the broker
 - `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
 - `hmb.spark`        topics as tables of Apache Spark; uses the client
 - `hmb.monitoring`   the state of a running broker, a page that draws it, and its metrics for Prometheus
@@ -75,8 +76,10 @@ These modules are between the steps of the tour. Open them only if you want to s
   the responses, and several of them together if `may_wait` returns True (`broker/network/gathering.py`).
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`). `Plan.decode`
   decodes each field (`protocol/schema.py`).
-- Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). `Topics.find` returns the
-  topic (`broker/topics/registry.py`), and `error_code_in` writes an error into the response (`broker/errors.py`).
+- Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps each
+  handler twice (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
+  the broker has an authorizer (`broker/security/acls/guards.py`). `Topics.find` returns the topic
+  (`broker/topics/registry.py`), and `error_code_in` writes an error into the response (`broker/errors.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`). After the write,
   `Watchers.wake_all` wakes the fetches that wait for records (`storage/watchers.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
@@ -135,7 +138,8 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 
 The state machine of a group only queues responses and records. At the end of each step,
 `GroupRunner._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
-journal. Three modules are between the steps. The state of the group, with these queues, is
+journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`). After step 20,
+`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`. Three modules are between the steps. The state of the group, with these queues, is
 `coordinator/classic/state.py`. `coordinator/classic/members.py` elects the leader and selects the protocol.
 `coordinator/classic/initial_delay.py` sets the deadline of step 8. With the default settings, a new group waits 3 s for
 further members. The timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake`.

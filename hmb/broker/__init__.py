@@ -39,8 +39,13 @@ methods in `network/`: `Requests.next` and `ResponseQueue.send`. A first reader 
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
+- *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
 - *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
-  thesis), `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`
+  thesis), `transactional.py` (transactions), `share/` (share groups), `counting.py` and `request_counters.py` (counters
+  of requests), the other handlers, and the other modules of `topics/` and `network/`
+
+Two small modules belong to all handlers: `context.py` (the second argument of each handler) and `errors.py` (the two
+ways in which a handler reports an error).
 """
 
 from hmb.broker.broker import BrokerServer

@@ -39,7 +39,11 @@ EncodedResponse: TypeAlias = Sequence[Part]  # the parts of a frame; empty if th
 
 
 class Dispatcher:
-    """Handles the requests of one connection, and returns the encoded responses."""
+    """Handles the requests of one connection, and returns the encoded responses.
+
+    The default for `handlers` is the table HANDLERS. A broker passes the same handlers with two wrappers (broker.py):
+    `counted` counts each request (counting.py). `guarded` checks ACLs (security/acls/guards.py).
+    """
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ Words that have a special meaning in this package:
 
 Read the modules and folders of this package in this order:
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`
-- `group`               the interface that both kinds of groups share
+- `group`               the interface that all kinds of groups share
 - `group_runner`        runs the steps of one group for the threads of many connections
 - `group_table`         the table of all groups in memory
 - `groups`              handles the requests of members, and restores the groups from the journal
@@ -47,6 +47,7 @@ Read the modules and folders of this package in this order:
 - `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
+- `share/`              share groups: several members read one partition, and acknowledge each record
 
 A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
 wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and `known_names`

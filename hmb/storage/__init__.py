@@ -50,7 +50,8 @@ You can skip these modules in a first reading:
 - `files/`             open files, syncs, disk space reserved for the case of a full disk
 - `clock`              the functions from which a broker reads the time
 - `watchers`           fetches that wait for new records
-- `isolation`          an error in one log does not stop the work on other logs
+- `failure_isolation`  an error in one log does not stop the work on other logs
+- `events`             the last events of a broker, such as rolls and deleted segments
 - `dump/`              the files as text, for `hmb dump-log` and `hmb index-inspect`
 
 Source: the thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.

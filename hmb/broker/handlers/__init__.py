@@ -6,13 +6,15 @@ response. A handler returns a response, a Deferred, or None. A Deferred is a res
 records are on disk. None means that the client wants no response (acks=0).
 
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
-to list all APIs in the response to ApiVersions. The documentation also uses this table.
+to list all APIs in the response to ApiVersions. The documentation also uses this table. Before a broker calls a handler
+of this table, it calls two functions. `counted` (counting.py) measures the request. `guarded`
+(security/acls/guards.py) checks the ACLs, if the broker has an authorizer.
 
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
 docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
-HMB does not have, and the effect on clients. Two parts are missing in every API, so the docstrings do not repeat them:
-quotas (a fast client can slow down the others) and ACLs (every client may do everything).
+HMB does not have, and the effect on clients. Quotas are missing in every API, so the docstrings do not repeat this. A
+fast client can therefore slow down the others.
 
 The module of a message declares in which versions the message changes. If a version adds a field, handlers get the
 number of this version from the declaration of the field (`first_version`). If a change concerns only the behavior, the

@@ -9,8 +9,9 @@ Behavior: the broker adds either all partitions or none. When a producer adds th
 Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, brokers send
     versions 4 and 5 to a coordinator, for several producers of transaction version 2. If the producer is fenced,
     versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-Left out: HMB has no ACLs, so it does not check whether a request in version 4 or 5 comes from a broker. Any
-    client can add partitions to the transaction of another producer if it knows the producer's id and epoch.
+Left out: nothing. With an authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an
+    authorizer, any client can send these versions. Such a client can add partitions to the transaction of another
+    producer if it knows the producer's id and epoch.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Behavior: each partition has its own error code. The broker sends the response a
     this request to other brokers. HMB's coordinator writes its markers without such a request.)
 Version notes: with transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's
     records. In version 1 of the request, the transaction version is 0 (KIP-1228).
-Left out: HMB has no ACLs, so it does not check who sends this request. Any client can end the transaction of another
-    producer if it knows the producer's id and epoch.
+Left out: nothing. With an authorizer, this request needs the operation CLUSTER_ACTION on the cluster. Without an
+    authorizer, any client can end the transaction of another producer if it knows the producer's id and epoch.
 """
 
 from __future__ import annotations

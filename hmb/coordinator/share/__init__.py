@@ -1,0 +1,37 @@
+"""Share groups: several members read one partition together, and acknowledge each record (KIP-932).
+
+In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One slow
+record therefore delays all later records of its partition. A *share group* works like a queue. Several members read the
+same partition, and the broker delivers each record to one of them. A member acknowledges each record separately: it
+accepts, releases or rejects the record. If a member crashes, its records are delivered to other members.
+
+A partition that a share group reads is a *share-partition*. This package has two parts:
+    members     heartbeat   ->  requests  ->  group       which member reads which partition
+    records     fetch, ack  ->  partitions  ->  in_flight   the delivery state of each record
+                                    |
+                                coordinator                 stores the states in `__share_group_state`
+
+The package `hmb.broker.share` contains the share sessions, and the fetches that read the log.
+
+For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
+its records first. A accepts 100 to 104 and crashes. After 30 s, the acquisition locks on 105 to 109 time out, and the
+records are Available again. B acquires them, with the delivery count 2. The broker can so deliver a record more than
+once, and in another order, but it loses no record.
+
+Read the modules of this folder in this order:
+- `states`            the delivery states of a record, and the table that defines them
+- `acknowledgement`   the acknowledgements in a request
+- `in_flight`         the records in flight of one share-partition: a state machine without threads and disks
+- `partitions`        the share-partitions, shared by the threads of many connections
+- `share_state`       the stored state of one share-partition
+- `coordinator`       the share coordinator, which stores the states
+- `assignor`          which members read which partitions
+- `group`             one share group: its members, and the partitions that the broker assigns to them
+- `requests`          the requests of members and of administrators
+
+A first reader can skip the other modules. `state_records` and `group_records` describe the records that restore share
+groups after a restart. `group_state` and `member` create the records of a group. `settings` contains the settings of a
+group, and `description` builds the response to ShareGroupDescribe.
+
+Source: KIP-932; Kafka's `SharePartition`, `ShareGroup`, `ShareCoordinatorService`.
+"""
