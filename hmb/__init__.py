@@ -139,10 +139,11 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 The state machine of a group only queues responses and records. At the end of each step,
 `GroupRunner._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
 journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`). After step 20,
-`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`. Three modules are between the steps. The state of the group, with these queues, is
-`coordinator/classic/state.py`. `coordinator/classic/members.py` elects the leader and selects the protocol.
-`coordinator/classic/initial_delay.py` sets the deadline of step 8. With the default settings, a new group waits 3 s for
-further members. The timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake`.
+`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`. Three modules are between
+the steps. The state of the group, with these queues, is `coordinator/classic/state.py`.
+`coordinator/classic/members.py` elects the leader and selects the protocol. `coordinator/classic/initial_delay.py` sets
+the deadline of step 8. With the default settings, a new group waits 3 s for further members. The timer
+(`coordinator/group_timer.py`) then calls `GroupRunner.wake`.
 
 Producer.send, a tour of at most 10 files:
 

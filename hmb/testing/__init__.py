@@ -21,20 +21,19 @@ Read in this order:
 1. `embedded.py`   the broker of a test: restarts, and access to records without a client
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
 3. `faults.py`     errors, delays, lost responses and cut connections
-4. `refusal.py`    the response with an error code, for any API
-5. `disk.py`       a slow, full or failing disk, and damaged batches
-6. `clock.py`      a clock that a test moves forward
-7. `rounds.py`     rounds of retention and compaction that a test starts
-8. `fault_objects.py`  faults as objects of YAML or JSON
-9. `control.py`    an HTTP port that adds faults to a broker in another process
-10. `versions.py`   the APIs and versions of older releases of Kafka
-11. `page.py`       the page of a failed test's broker
-12. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
-12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
-13. `session.py`    the broker of a test session, which is repaired before and after each test
-14. `settings.py`   the values of settings, and defaults that make tests fast
-15. `arguments.py`  checks of the types of arguments
-16. `errors.py`     the exceptions
+4. `disk.py`       a slow, full or failing disk, and damaged batches
+5. `clock.py`      a clock that a test moves forward
+6. `rounds.py`     rounds of retention and compaction that a test starts
+7. `fault_objects.py`  faults as objects of YAML or JSON
+8. `control.py`    an HTTP port that adds faults to a broker in another process
+9. `versions.py`   the APIs and versions of older releases of Kafka
+10. `page.py`       the page of a failed test's broker
+11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
+11. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
+12. `session.py`    the broker of a test session, which is repaired before and after each test
+13. `settings.py`   the values of settings, and defaults that make tests fast
+14. `arguments.py`  checks of the types of arguments
+15. `errors.py`     the exceptions
 """
 
 # Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import
