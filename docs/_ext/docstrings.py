@@ -1,4 +1,4 @@
-"""Prepares docstrings for the pages: contains the directive `essay`, and converts docstrings for autodoc.
+"""Defines the directive `essay`, and converts docstrings to reStructuredText for autodoc.
 
 A page shows the docstring of a module:
     ```{essay} hmb.storage.segment
@@ -11,7 +11,7 @@ option `end-before`.
 People write docstrings for readers of the code, so a docstring is not exact reStructuredText. This module changes a
 docstring in three ways. It adds an empty line between a sentence that ends with a colon and the list, table or drawing
 after it. It treats every indented block as literal text, even without a double colon before the block. It also treats
-lines with columns as literal text.
+a table with spaces between its columns as literal text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each paragraph in which every line has columns, so that the paragraph becomes literal text."""
+    """Indent each paragraph that is a table with spaces between its columns, so that it becomes literal text."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():

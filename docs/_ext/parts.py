@@ -5,9 +5,10 @@ The first page of the book adds a part:
     labs/*
     ```
 
-The argument is the title of the part, and each line is a page or a pattern, relative to the page with the directive. If
-a line matches no page, the directive ignores the line. If a part has no pages, the navigation does not contain it. The
-first page of the book can therefore name parts whose pages do not exist yet.
+The argument of the directive is the title of the part. Each line of its content is a page or a pattern, relative to the
+folder of the page that contains the directive. If a line matches no page, the directive ignores the line. If a part has
+no pages, the navigation does not contain it. The first page of the book can therefore name parts whose pages do not
+exist yet.
 """
 
 from __future__ import annotations

@@ -26,7 +26,10 @@ LANE = 24  # pixels between two arrows on the same side
 
 
 class Arrow(NamedTuple):
-    """The arrow of one change of state. Its fields are the positions of the old and the new state in the column."""
+    """An arrow from an old state to a new state.
+
+    `before` and `after` are the positions of the two states in the column of boxes. `number` is the arrow's number.
+    """
 
     number: int
     before: int

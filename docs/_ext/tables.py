@@ -9,7 +9,10 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class TableDirective(SphinxDirective):
-    """A directive whose argument names a table. When the module of the table changes, Sphinx builds the page again."""
+    """A directive whose argument is the Python name of a table.
+
+    When the module that defines the table changes, Sphinx builds the page again.
+    """
 
     required_arguments = 1
 

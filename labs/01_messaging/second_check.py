@@ -56,7 +56,7 @@ def test_a_lost_worker(answer):
 
 
 def test_an_old_receipt(answer):
-    """An old receipt does not remove a job that another worker has got since then."""
+    """If a job was delivered again, its old receipt does not remove the job."""
     queue, case = filled(answer, 10, "a"), "put('a'), take(0), take(10)"
     old, _ = taken(queue, 0, case)
     new, _ = taken(queue, 10, case)
@@ -72,7 +72,7 @@ def test_an_old_receipt(answer):
 
 
 def test_random_workers(answer, rng):
-    """In random runs, each job is done once, and always the oldest free job is delivered."""
+    """In random runs, each job is done once, and `take` always delivers the oldest free job."""
     for length in range(4, 64):
         queue, free, held, now, steps = answer.Queue(5), [], {}, 0, []
         for number in range(length):

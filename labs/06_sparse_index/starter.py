@@ -20,5 +20,5 @@ def find_batch(log, position, offset):
 
 
 def wrong_entries(log, entries):
-    """Return the indexes of the wrong entries in the list `entries`."""
+    """Return the places (0, 1, ...) of the wrong entries in the list `entries`."""
     return []

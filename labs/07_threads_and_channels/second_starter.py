@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 7: a channel that knows connections.
+"""The beginning of your answer to the second exercise of lab 7: a channel that knows the connection of each request.
 
 Complete `second.py`, and check it with `hmb lab check 7 --second`.
 """

@@ -104,7 +104,7 @@ def test_large_parts(answer, data, rng):
 
 
 def test_write_never_waits(answer, data):
-    """If the connection accepts no more bytes, `write` returns False. Another response is not delayed."""
+    """If a connection accepts no more bytes, `write` returns False. Responses to other connections are not delayed."""
     slow, fast = Pair(), Pair()
     large, small = answer.Response(data[1], [b"head", (0, SIZE)]), answer.Response(data[1], [b"small"])
     found = write(large, slow.here, f"a receiver that never reads, and a response of {SIZE:,} bytes")

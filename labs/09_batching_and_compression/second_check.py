@@ -36,7 +36,7 @@ def test_sticky(answer):
 
 
 def test_mixed(answer, rng):
-    """Records with a key do not change the partition for records without a key, and their bytes do not count."""
+    """Keyed records do not affect where records without a key go: the bytes of keyed records are not counted."""
     compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
             [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip
     for _ in range(100):

@@ -5,7 +5,7 @@ Complete `second.py`, and check it with `hmb lab check 12 --second`.
 
 
 def dirty_ratio(records, checkpoint):
-    """Return which part of a log is dirty: the bytes of the records from `checkpoint` on, divided by all bytes."""
+    """Return the dirty ratio of a log: the bytes of the records at or after `checkpoint`, divided by all bytes."""
     return 1.0
 
 

@@ -12,7 +12,10 @@ def appended(partition, *batches):
 
 
 def refused(answer, kind, before, batch):
-    """Check that `append` refuses `batch` after the batches `before`: it raises `kind`, and keeps the end offset."""
+    """Append the batches in `before`, and check that `append` then refuses `batch`.
+
+    The call has to raise `kind`, and must not change the end offset.
+    """
     partition = answer.Partition()
     appended(partition, *before)
     end = partition.end_offset

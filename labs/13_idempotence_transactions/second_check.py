@@ -154,10 +154,10 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run one transaction after the other, and start a new coordinator after each crash.
+    """Run transactions with the given outcomes in sequence, and start a new coordinator after each crash.
 
-    Return a list with (epoch, partitions that were added, the outcome or None if `end` has crashed) for each
-    transaction.
+    Return a tuple (epoch, added partitions, outcome) for each transaction. If a crash interrupts a transaction
+    with the outcome "commit", its outcome in the list is None.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

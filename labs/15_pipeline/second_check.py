@@ -46,7 +46,7 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return the rows of each batch: the new counts of the words that occur in this batch."""
+    """Return the rows of each batch: the total count so far of every word that occurs in the batch."""
     found = []
     for begin in range(0, len(words), size):
         counts = Counter(words[: begin + size])

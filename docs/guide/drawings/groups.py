@@ -135,7 +135,7 @@ def parts(owned: set[int]) -> str:
 
 
 def commit() -> Drawing:
-    """Draw the commits of two groups, which share one write and one sync. A real broker makes the recorded calls."""
+    """Draw how the commits of two groups share one write and one sync. The calls are recorded in a real broker."""
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker, ExitStack() as consumers:
         servers = broker.bootstrap_servers
         with hmb.Admin(servers) as admin:

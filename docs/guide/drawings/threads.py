@@ -138,7 +138,7 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Return the events of one thread: of all threads for connections, the one that has taken a lock most often."""
+    """Find the thread that took locks most often, among the threads that serve connections. Return its events."""
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")

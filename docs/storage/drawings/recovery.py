@@ -76,7 +76,7 @@ def block(number: int, first: int, last: int) -> Block:
 
 
 def damaged_log() -> Drawing:
-    """Draw the batches of the log before and after the start, with the recovery point."""
+    """Draw the batches of a log before and after the broker repairs the log, and mark the recovery point."""
     made = facts()
     drawing = Drawing(
         WIDTH,

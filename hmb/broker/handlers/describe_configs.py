@@ -2,10 +2,11 @@
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: each resource has its own error code. The response contains all settings of a resource, or only the settings
-    that the request names. If the request names an unknown setting, the response does not contain this setting. This is
-    no error, because tools also request settings that only newer brokers have. To describe a broker, a client sends the
-    broker's id. The id "" means the settings that apply to all brokers. If clients have set a setting that the broker
-    does not know, the response contains null instead of its value, because the value may be secret.
+    that the request names. If the request names a setting that neither the broker nor the resource has, the response
+    leaves the setting out. This is no error, because tools also request settings that only newer brokers have. To
+    describe a broker, a client sends the broker's id. The id "" means the settings that apply to all brokers. If a
+    client has stored a value for a setting that the broker does not know, the response lists this setting with the
+    value null, because the value may be secret.
 Version notes: none. The versions differ only in their fields.
 Left out: settings of client metrics, which get INVALID_REQUEST. A client cannot see or change which metrics the broker
     wants (KIP-714), because HMB wants none.

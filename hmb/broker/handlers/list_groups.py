@@ -3,8 +3,8 @@
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the response contains each group once. When the broker has just started and has not loaded all groups yet, the
     error is COORDINATOR_LOAD_IN_PROGRESS.
-Version notes: the filters of versions 4 and 5 ignore upper and lower case. If a filter is empty, it selects all groups.
-    If a filter contains only unknown states or types, it selects no group.
+Version notes: the filters of versions 4 and 5 do not distinguish upper case from lower case. If a filter is empty, it
+    selects all groups. If a filter contains only unknown states or types, it selects no group.
 Left out: nothing. HMB supports the whole API.
 """
 
