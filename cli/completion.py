@@ -64,7 +64,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # In a word `--option=value`, click completes only `value`. Do not count the characters of `--option=`.
+            # In a word `--option=value`, click completes only `value`. So `_kept` must not count `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

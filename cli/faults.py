@@ -87,7 +87,7 @@ def corrupt(address: str, token: str, **batch: Any) -> None:
 @command.command("list")
 @_port_options
 def list_faults(address: str, token: str) -> None:
-    """Print one JSON object a line for each fault. Its `count` is the number of requests that the fault has changed."""
+    """Print one JSON object for each fault. Its `count` is the number of requests that the fault has changed."""
     _print(_ask("GET", address, token))
 
 
@@ -102,7 +102,7 @@ def clear(address: str, token: str) -> None:
 @click.option("--clear", is_flag=True, help="Delete the recorded requests instead of printing them.")
 @_port_options
 def requests(address: str, token: str, clear: bool) -> None:
-    """Print the requests that clients have sent, one JSON object a line, the oldest first.
+    """Print the requests that clients have sent, one JSON object per line, the oldest first.
 
     The broker begins to record requests when this command is used for the first time.
     """

@@ -17,7 +17,7 @@ first record to the acknowledgment of the last record. For a consumer, it measur
 last record, and does not count the records of the first batch. The program reads each value, as a real program does.
 
 `hmb bench clients --versus` runs this file with the Python of another installation of HMB. The other installation can
-be older. This file therefore imports only the function `cpu_seconds` from its benchmarks.
+be older. From its package `hmb.bench`, this file therefore imports only the function `cpu_seconds`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ bench show` and the documentation make their tables with the same code.
 Read in this order:
 1. `samples`        stores the results of each run as a sample, in a file and in a topic
 2. `distribution`   the median and the range of several runs, and percentiles
-3. `tables`         tables as text, and the ratios between two contestants
+3. `tables`         tables as text, and the ratios between two of the compared systems
 4. `view`           how a scenario declares its tables and its charts
 5. `charts`         charts with dots and charts with curves
 6. `origin`         groups the files of samples by machine and scale

@@ -5,9 +5,9 @@ and the figures. A benchmark writes each sample into a file and into a topic:
     DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
     topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
 
-A consumer or Spark can read the topic. By default, a broker in the process of the benchmark stores the topic in
-`DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves the same topic. With `--publish
-HOST:PORT`, another broker stores the topic.
+A consumer or Spark can read the samples in the topic `hmb.bench`. By default, a broker in the process of the benchmark
+stores this topic in `DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves the same
+topic. With `--publish HOST:PORT`, another broker stores the topic.
 
 The benchmark writes the sample of a run after the end of this run. The writing therefore does not slow down the run.
 """

@@ -1,4 +1,4 @@
-"""Views: the declaration of a benchmark's tables and charts, which decides which runs and figures they show.
+"""Views: a view declares the tables and charts of a benchmark, and the runs and figures that each of them shows.
 
 Each benchmark declares one `SampleView`. A view uses three terms:
 - A *contestant* is one of the things that a benchmark compares, for example a broker, a client or a layout of threads.

@@ -147,7 +147,10 @@ def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float
 )  # fmt: skip
 @click.option("--seconds", type=float, default=4.0, show_default=True, help="Seconds of a run of one kind of fetch.")
 def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
-    """Measure what a fetch of many partitions without new records costs HMB's broker, in full and in a session."""
+    """Measure the cost of a fetch of many partitions that have no new records, in HMB's broker.
+
+    The command measures a full fetch and a fetch in a fetch session.
+    """
     progress = measurement.progress(measurement.round_count * len(partitions))
     for number in range(measurement.round_count):
         for count in partitions:

@@ -1,7 +1,7 @@
 """Commands that describe and change a cluster: its topics, groups, offsets and settings.
 
 All commands work in the same way. A command sends requests to the cluster with `hmb.Admin`. The command then makes one
-dict for each result. It prints the dicts as a table, or with `--json` as one JSON object a line (`shared/output.py`).
+dict for each result. It prints the dicts as a table, or with `--json` as one JSON object per line (`shared/output.py`).
 
 The keys of the dicts are the same in all commands. `topic` is the name of a topic, and `broker` is the id of a broker.
 `log_start_offset` is the offset of the first record of a partition. `log_end_offset` is the offset that the next record

@@ -38,7 +38,10 @@ class Lines:
         self.bytes_read = 0
 
     def stop(self) -> None:
-        """End the iteration before its next list, even while a thread waits for input. Any thread may call `stop`."""
+        """End the iteration, even while a thread waits for input. Any thread may call `stop`.
+
+        The iterator still yields the incomplete line that it has read, if there is one.
+        """
         with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")
 

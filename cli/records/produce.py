@@ -88,7 +88,7 @@ def command(**given: Any) -> None:
 class ProduceTransaction(AbstractContextManager[None]):
     """A transaction for all records.
 
-    The command commits it at the end. After an error, or with --abort, it aborts it.
+    At the end, the command commits the transaction. After an error, or with --abort, the transaction is aborted.
     """
 
     def __init__(self, producer: Producer, abort: bool) -> None:

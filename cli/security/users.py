@@ -53,7 +53,7 @@ def create(
 ) -> None:
     """Create the user NAME. The command asks for the password.
 
-    With --data-dir, create a user before the first start of a broker. Nobody can log in to this broker yet.
+    Use --data-dir for the first user of a broker that requires a login. Before this user exists, nobody can log in.
     """
     chosen = mechanisms or SCRAM_NAMES
     if data_dir is not None:

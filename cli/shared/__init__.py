@@ -6,7 +6,7 @@ streams and signals.
 
 With these modules, all commands follow four rules:
 - Data goes to standard output. Progress, notes and errors go to standard error.
-- `--json` prints one JSON object a line. The keys of the object are the names of the table's columns.
+- `--json` prints one JSON object per line. The keys of the object are the names of the table's columns.
 - A command reports an error in one line. The exit code shows the kind of error (`errors`).
 - A module imports the broker and the client only inside functions. `hmb --help` therefore needs only 0.1 s.
 

@@ -1,7 +1,7 @@
 """Print rows as a table or as JSON.
 
 A row is a dict whose keys are the names of the columns. `print_rows` prints the rows as a table for people, or with
-`--json` as one JSON object a line. A table has no frame, and its lines are not wrapped. A table has the same text on a
+`--json` as one JSON object per line. A table has no frame, and its lines are not wrapped. Its text is the same on a
 terminal and in a pipe, so `awk '{print $3}'` prints its third column. These are two rows in both forms:
     partition  leader  log_start_offset            {"partition": 0, "leader": 0, "log_start_offset": 0}
             0       0                 0            {"partition": 1, "leader": null, "log_start_offset": null}
@@ -17,7 +17,7 @@ import click
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 def to_json(value: object) -> str:

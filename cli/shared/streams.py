@@ -105,6 +105,6 @@ def _with_own_errors(stdout: TextIO | None) -> TextIO:
 def mute_stdout() -> None:
     """Redirect standard output to /dev/null.
 
-    When the process ends, Python writes its buffer again. Without the redirection, this write would fail.
+    When the process ends, Python flushes standard output once more. The reader is gone, so this flush would fail.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

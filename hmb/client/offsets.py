@@ -91,7 +91,7 @@ def check_offset(offset: object) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or not -INT64_MAX <= number <= INT64_MAX:
         raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
     if not isinstance(offset, int) and number < 0:
-        raise ValueError(f"{offset!r} is before the first record: its number must be 0 or more")
+        raise ValueError(f"{offset!r} is before the first record: the count or the timestamp must be 0 or more")
 
 
 def check_until(until: object) -> None:

@@ -139,7 +139,7 @@ def _read_until_lost(
 
 
 def isolation_level(options: SourceOptions) -> int:
-    """Return the isolation level as a number of Kafka's protocol, from the option kafka.isolation.level."""
+    """Return the number that Kafka's protocol uses for the level in the option kafka.isolation.level."""
     return ISOLATION_LEVELS[options.consumer.get("isolation_level", "read_uncommitted")]
 
 

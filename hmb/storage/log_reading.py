@@ -70,7 +70,7 @@ def read(
 def _aborted_in(
     region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
 ) -> Sequence[AbortedTransaction]:
-    """Return the aborted transactions in `region`, a part of the first of `segments`.
+    """Return the aborted transactions in `region`, which is a part of the first segment in `segments`.
 
     All records of the region are at offsets from `offset` up to `next_offset` - 1.
     """

@@ -52,7 +52,7 @@ class HandlerLayers:
             self._install(api)
 
     def unwrap(self, api: ApiKey, layer: Layer) -> None:
-        """Remove an API's wrapper of this layer. Do nothing if this layer has no wrapper."""
+        """Remove the wrapper that this layer has put around the API's handler. If none exists, do nothing."""
         with self._lock:
             if self._wrappers.get(api, {}).pop(layer, None) is not None:
                 self._install(api)

@@ -55,7 +55,8 @@ def test_a_topic_whose_creation_was_killed_is_complete_after_the_next_start(
 
 
 NEIGHBOR = "t-"  # a topic whose name begins with the name of the deleted topic
-LONG = "long" * 60 + "tail"  # a topic whose directory would get a name that is too long when it is deleted
+# The deletion renames the directory of a topic. For this topic, the new name of the directory would be too long.
+LONG = "long" * 60 + "tail"
 
 
 @pytest.mark.parametrize("name", ["t", LONG])

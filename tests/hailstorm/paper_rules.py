@@ -1,4 +1,4 @@
-"""Bolts and sinks with rules of the paper that Hailstorm has replaced, because these rules have errors.
+"""Bolts and sinks that follow faulty rules of the paper. Hailstorm itself uses other rules.
 
 The simulation runs these bolts and sinks, and finds the errors.
 """

@@ -56,7 +56,7 @@ def test_a_retried_batch_with_an_old_timestamp_is_a_duplicate_after_another_prod
 
 
 def test_a_producer_is_forgotten_a_day_after_its_last_append(log: Log, clock: Clock) -> None:
-    log.append(from_producer(1, 0, NOW + HOUR_MS))  # A timestamp in the future does not keep a producer longer.
+    log.append(from_producer(1, 0, NOW + HOUR_MS))  # A timestamp in the future does not delay the expiry.
     clock.now += EXPIRATION_MS
     log.append(from_producer(2, 0, NOW + EXPIRATION_MS))
     assert [each.producer_id for each in log.producers.active()] == [1, 2]

@@ -40,7 +40,7 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a run of a classic group. If its field `sequence` is set, the run draws each message in this sequence."""
+    """Return a run of a classic group. If its field `sequence` is a diagram, the run adds each message to it."""
     run_class: Any = load_steps("ClassicRun")
 
     class RecordedRun(run_class):  # type: ignore[misc]

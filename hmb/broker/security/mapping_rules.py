@@ -56,7 +56,7 @@ def parse_rules(text: str) -> list[MappingRule]:
         match = RULE.match(text, position)
         if match is None:
             rule = "RULE:pattern/replacement/[LU] or DEFAULT"
-            raise ValueError(f"{text[position:]!r} does not begin with a rule, {rule}")
+            raise ValueError(f"{text[position:]!r} does not begin with a rule; a rule is {rule}")
         if match[1] is None:
             rules.append(MappingRule())
         else:

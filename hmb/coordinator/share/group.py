@@ -194,7 +194,7 @@ class ShareGroup:
         self._refresh(changed=True)
         self.state.finish()
 
-    # -- offsets: a share group has none
+    # -- committed offsets: a share group commits no offsets
 
     def check_commit(self, commit: Commit, now: int) -> None:
         raise self._not_a_consumer_group()

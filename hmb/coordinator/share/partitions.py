@@ -57,7 +57,10 @@ ReadT = TypeVar("ReadT", bound=ReadBatches)
 
 
 class Acquisition(NamedTuple):
-    """The most records that a member wants to acquire. If `is_strict` is false, it also gets the rest of a batch."""
+    """The maximum number of records that a member wants to acquire.
+
+    If `is_strict` is false, the member also gets the rest of the last batch.
+    """
 
     member: str
     records: int
@@ -139,7 +142,7 @@ class SharePartition:
         return queued
 
     def finish(self, queued: QueuedRecords | None) -> None:
-        """Wait until a change is on disk. Raises KafkaError, and then the share-partition is stale."""
+        """Wait until a change is on disk. If the write fails, raise KafkaError; the state must then be loaded again."""
         if queued is not None:
             try:
                 self._coordinator.finish(self.id, queued)

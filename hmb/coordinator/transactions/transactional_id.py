@@ -52,8 +52,8 @@ class Transaction:
     """The stored value of one transactional id. Times are in ms since 1970.
 
     - All changes of `state` follow the table `TRANSITIONS` in states.py.
-    - The object never changes: a method that changes the id returns a new object. While the producer id stays the same,
-      the epoch never decreases.
+    - A `Transaction` is immutable: a method that changes a field returns a new object.
+    - While the producer id stays the same, the epoch never decreases.
     """
 
     transactional_id: str

@@ -62,7 +62,7 @@ class Monoid(ABC, Generic[S]):
         return state
 
     def from_value(self, value: Any) -> S:
-        """Return the state that `to_value` converted to this value."""
+        """Return the state for a value that `to_value` has returned. This method is the inverse of `to_value`."""
         state: S = value
         return state
 

@@ -92,9 +92,9 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return the correction of the estimate for registers that hold the highest possible rank.
+    """Return the term that corrects the estimate if some registers hold the highest possible rank.
 
-    x is the share of registers that do not hold this rank.
+    x is the share of registers with a lower rank.
     """
     if x in (0, 1):
         return 0.0

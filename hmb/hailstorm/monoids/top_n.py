@@ -1,16 +1,17 @@
-"""The n keys with the largest values, and the reason why a trimmed map of sums is not associative.
+"""The n keys with the largest values, and the reason why `TopN` cannot add values.
 
-A map that is trimmed to its n largest entries after each merge has a bounded size. A map of *sums* must not be trimmed
-in this way. This example has n = 1 and three states that count words:
+`TopN` trims a map to its n largest entries after each merge, so its size is bounded. If a merge added the values of a
+key, a later sum would miss the values that an earlier merge has dropped. Such a merge is not associative. This example
+has n = 1 and three states that count words:
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 
-In merge(merge({sun: 5}, {fog: 4}), {fog: 4}), the inner merge drops `fog`, and the outer merge misses this partial sum
-4. A *maximum* never needs a dropped value. A key is trimmed only when n other keys have larger values, and maxima only
-grow. The key can return only with a larger value of its own, and the dropped value does not change this larger maximum.
-`TopN` therefore merges values by maximum. `TopN` is for a bolt that receives growing values, as the topn bolts of the
-Hailstorm paper do from its count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
+On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4. A *maximum*
+never needs a dropped value. A merge drops a key only when n other keys have larger values, and maxima only grow. The
+key can return only with a value above the dropped one, and this value is then its maximum. `TopN` therefore merges
+values by maximum. `TopN` is for a bolt that receives growing values, as the topn bolts of the Hailstorm paper do from
+its count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
 
 The n largest entries by a value that can shrink, a mean for example, need a map that keeps all keys. Use
 `MapOf(Newest())` for this map, and choose the n largest entries in the bolt's function `transform`.

@@ -24,7 +24,7 @@ Three registries exist:
 
 Read in this order:
 - `sessions`     the operations of a registry and of a session
-- `local`        the tree itself
+- `local`        the registry of one process, with all nodes in memory
 - `server`, `remote`    sessions over TCP
 - `zookeeper`    the same operations on ZooKeeper
 

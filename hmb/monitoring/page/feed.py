@@ -12,8 +12,8 @@ collection needed. For example, a state of 100 partitions needs 3.6 ms, so the f
 state of 1,000 partitions and 1,000 further segments needs 28 ms, and so 14 % of one processor. In both cases, a page
 gets five changes in a second.
 
-The feed keeps only its last KEPT changes. A page that has missed more of them gets all parts again. So a slow page
-costs no memory in the broker.
+The feed keeps only its last KEPT changes. A page that has missed more than KEPT changes gets all parts again. So a
+slow page costs no memory in the broker.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """

@@ -44,10 +44,10 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
     id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5.
     But from version 6 on, the broker sends the response at once, and the client waits for the throttle time (KIP-219).
     Version 7 adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each
-    operation. The smallest int32 means that the client did not ask for the operations. Version 11 removes the
-    operations on the cluster. Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids. From version
-    12 on, a topic's name is null if the broker does not know the requested topic id. Version 13 adds an error code for
-    the whole response (REBOOTSTRAP_REQUIRED).
+    operation. The smallest int32 means that the client did not ask for the operations. Version 9 uses the flexible
+    encoding (KIP-482). Version 10 adds topic ids. From version 11 on, the response no longer contains the operations
+    on the cluster. From version 12 on, a topic's name is null if the broker does not know the requested topic id.
+    Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

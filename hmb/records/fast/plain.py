@@ -16,10 +16,10 @@ from hmb.records.batch import RecordBatch
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
 NEVER = -INT64_MAX
-# The index of both tables is the first byte of a record, which is the first byte of the record's length. END_AFTER_ONE
-# is for lengths of one byte: its entry is the distance from the start of the record to its end. END_AFTER_TWO is for
-# lengths of two bytes: the caller must add 64 times the second byte to the entry. If the first byte is odd, the length
-# is negative, so the record is damaged. For an odd byte, the tables contain NEVER, a number far below 0, so that the
+# A record begins with its length. The first byte of the length selects the entry in both tables. END_AFTER_ONE is for
+# lengths of one byte: its entry is the distance from the start of the record to its end. END_AFTER_TWO is for lengths
+# of two bytes: the caller must add 64 times the second byte to the entry. If the first byte is odd, the length is
+# negative, so the record is damaged. For an odd byte, the tables contain NEVER, a number far below 0, so that the
 # decoder notices the damage.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))

@@ -109,7 +109,7 @@ def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
         yield from _folder("pyspark_hmb")
         return
     for file in package.files or ():
-        # A file outside of the folder with the packages is a command, which workers do not need.
+        # Files outside of the folder of all packages (site-packages) are commands. Workers do not need them.
         if ".." not in file.parts and not LEFT_OUT.intersection(file.parts[:-1]):
             yield Path(str(file.locate())), file.as_posix()
 

@@ -163,8 +163,8 @@ class IndexFile(ABC):
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
         """Return the number of entries below `key`, and the fields of the last entry below `key`, or None.
 
-        If `bisect` is `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count.
-        The search takes O(log n) steps for n entries.
+        If `bisect` is `bisect_right`, entries equal to `key` also count. If another process has cut the file, the
+        search ignores the entries that are no longer in the file. The search takes O(log n) steps for n entries.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:

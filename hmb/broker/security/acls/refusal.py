@@ -117,7 +117,7 @@ def _has_error(struct: type[Struct], version: int) -> bool:
 
 @cache
 def error_places(api: ApiKey) -> list[type[Struct]]:
-    """Return the structs with an error code in an API's response, in any version of the API."""
+    """Return the structs of an API's response that have an error code in at least one version of the API."""
 
     def walk(struct: type[Struct]) -> Iterator[type[Struct]]:
         if struct.fields.keys() & ERROR_FIELDS:

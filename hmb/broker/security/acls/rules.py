@@ -35,7 +35,7 @@ class ItemRule(NamedTuple):
 
 
 class ApiRule(NamedTuple):
-    """The rule for one API. None means that the operation is not necessary."""
+    """The rule for one API. If a field is None, a client needs no permission of this kind."""
 
     cluster: Op | None = None
     transactional_id: Op | None = None
