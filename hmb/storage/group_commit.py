@@ -77,7 +77,13 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        self._lock = threading.Lock()  # held during a sync; the thread that holds it also takes the log's lock
+        # A thread holds this lock during a sync, and may then also take the log's lock. Only such a thread changes
+        # `recovery_point`, `synced_at`, `syncs` and `_names_synced`. Other threads read the first three without a lock.
+        # An outdated value causes at most a call of `sync` that finds nothing to do. The log's lock guards
+        # `_synced_ahead` and the start of a thread in `sync_ahead`. At its end, this thread sets `_is_syncing_ahead` to
+        # False without a lock, so the next thread may start one append later. A thread that holds one of the two locks
+        # may set `_failure`. No thread sets it back to None, so a reader needs no lock.
+        self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
         """Write all records at offsets below `end_offset` to the disk, and wait until they are there.

@@ -116,7 +116,7 @@ class Log:
         self.log_start_offset = min(max(start_offset, self.log_segments.first.base_offset), self.log_end_offset)
         self.cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup/)
         self.watchers = Watchers()  # the fetches that wait for an append
-        self._repeated_reads = RepeatedReads()
+        self._repeated_reads = RepeatedReads()  # a repeated read can be a sign of damage (recovery/read_checks.py)
         self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self.commit = GroupCommit(directory, synced, clock(), self.log_segments.add_entry)
@@ -192,6 +192,10 @@ class Log:
             self.flush()
 
     def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
+        """Write a batch, and return its offsets. If the producer sends a batch again, return its first offsets.
+
+        If the log must roll but is not synced, `_write` returns False. The method then syncs the log and tries again.
+        """
         while True:
             with self.lock:
                 if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):

@@ -4,7 +4,7 @@ Without an index, a broker that reads from an offset would have to scan all earl
 segment's `.index` file contains one entry for about every `index.interval.bytes` bytes of the log, in the order of the
 log:
     relative offset   int32   the last offset of a batch, minus the segment's base offset
-    position          int32   the byte in the .log file at which this batch starts
+    position          uint32  the byte in the .log file at which this batch starts
 
 Example: segment 8021 has batches of 10 records and 1,000 bytes. The offset index has an entry for about every 4,096
 bytes:

@@ -44,7 +44,9 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        if self._watchers:  # Usually no thread waits, so an append does not have to take the lock.
+        # Usually no thread waits, so an append does not have to take the lock. This check needs no lock: a fetch first
+        # adds its watcher, and then reads the log again. If the check misses the watcher, this read finds the records.
+        if self._watchers:
             with self._lock:
                 for watcher in self._watchers:
                     watcher.wake()

@@ -29,11 +29,11 @@ Read in this order:
 9. `versions.py`   the APIs and versions of older releases of Kafka
 10. `page.py`       the page of a failed test's broker
 11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
-11. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
-12. `session.py`    the broker of a test session, which is repaired before and after each test
-13. `settings.py`   the values of settings, and defaults that make tests fast
-14. `arguments.py`  checks of the types of arguments
-15. `errors.py`     the exceptions
+12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
+13. `session.py`    the broker of a test session, which is repaired before and after each test
+14. `settings.py`   the values of settings, and defaults that make tests fast
+15. `arguments.py`  checks of the types of arguments
+16. `errors.py`     the exceptions
 """
 
 # Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import

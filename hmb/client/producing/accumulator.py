@@ -52,7 +52,9 @@ class Accumulator:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
         # This lock guards the fields below and the batches that still receive records. A thread that holds this lock
-        # may also take the lock of `Counters` or of a `BatchResult`.
+        # may also take the lock of `Counters` or of a `BatchResult`. Three methods read without the lock. `used`
+        # returns a figure for monitoring. `check_open` and `finished` find only states that never end: a closed
+        # producer stays closed, and gets no batch after its last batch is completed.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0
@@ -72,7 +74,8 @@ class Accumulator:
     def new_sender_queues(self) -> SenderQueues:
         """Return an empty set of queues for a sender thread."""
         sender_queues = SenderQueues(threading.Condition(self._lock))
-        self._all_sender_queues.append(sender_queues)
+        with self._lock:
+            self._all_sender_queues.append(sender_queues)
         return sender_queues
 
     def append(

@@ -67,7 +67,12 @@ class BatchResult:
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
         # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
-        self._lock = threading.Lock()  # guards all fields above, except `partition`
+        # Only a thread that holds this lock changes the fields above. The accumulator sets `send_now` before any other
+        # thread knows this object. A thread may read `_missing` and `callbacks_done` without the lock, because each
+        # reaches its last value (0 and True) only once. `part_of` and `error_of` read `_outcomes` without the lock,
+        # because the outcomes of a completed result do not change. An outdated `send_now` does no harm: the function
+        # ignores a batch that is already sealed.
+        self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
     @property

@@ -8,9 +8,11 @@ log ends after the second batch:
 
 `recover` only finds the end of the intact batches. The code in loading.py then decides, with the recovery point, what
 happens to the bytes after this end. The function `repair` (repair.py) cuts them off, or replaces them by an empty
-batch. The code in loading.py also reads the state of the producers from the intact batches. Earlier segments need no
-check, because a log syncs each segment before it creates the next segment. After a clean stop, no segment needs a check
-(clean_stop.py).
+batch. The code in loading.py also reads the state of the producers from the intact batches. A batch is intact if its
+length and its CRC are correct (checking.py). Earlier segments usually need no check, because a log syncs each segment
+before it creates the next segment. An earlier segment needs a check only if the broker cannot trust its files. For
+example, the manifest contains another size of the file (loading.py). After a clean stop, no unchanged segment needs a
+check (clean_stop.py).
 
 No CRC covers the offset of a batch. The offsets in a log must grow, and compaction can leave gaps between them. But an
 offset with a flipped bit also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The

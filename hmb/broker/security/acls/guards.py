@@ -24,6 +24,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import CLUSTER_NAME, AclResourceType, CoordinatorType, ResourceType
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.add_partitions_to_txn import FIRST_VERSION_OF_BROKERS
 from hmb.protocol.schema import Response
 
 Answer: TypeAlias = Any  # a response, a Deferred, or None
@@ -334,16 +335,13 @@ def _init_producer_id(request: Any, context: RequestContext, access: Access, han
 
 
 def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    if context.version >= FIRST_VERSION_FOR_BROKERS:
+    if context.version >= FIRST_VERSION_OF_BROKERS:
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return _refused(request, context, CLUSTER)
         return handle(request, context)
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return _refused(request, context, TRANSACTIONAL_ID)
     return _topics(Op.WRITE, request, context, access, handle)
-
-
-FIRST_VERSION_FOR_BROKERS = 4  # of AddPartitionsToTxn
 
 
 def _group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
