@@ -176,10 +176,6 @@ RECORDS = [
 ]
 REPLICAS = [
     *because(
-        "HMB has no share groups yet, and therefore not their internal topic",
-        ("FindCoordinator/share, a real key/*", "*.error_code", "INVALID_REQUEST", "COORDINATOR_NOT_AVAILABLE"),
-    ),
-    *because(
         "a single broker has no followers, and serves every Fetch alike",
         ("Fetch/replica *", "*", ANY, ANY),
     ),
@@ -252,10 +248,18 @@ BROKER = [
         ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "16777216", "-1"),
     ),
     *because(
+        "HMB reads its settings of security only at the start, and reads only PEM stores",
+        ("DescribeConfigs/all of a broker/*", "*.configs.sasl.*.read_only", "True", "False"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.ssl.*.read_only", "True", "False"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.ssl.*store.type.value", "None", "JKS"),
+    ),
+    *because(
         "a setting that only HMB has",
         ("DescribeConfigs/all of a broker/*", "*.configs.max.decompressed.message.bytes", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.log.flush.acks.all.*", ANY, ANY),
         ("DescribeConfigs/all of a broker/*", "*.configs.threading", ANY, ABSENT),
+        ("DescribeConfigs/all of a broker/*", "*.configs.allow.unauthenticated", ANY, ABSENT),
+        ("DescribeConfigs/all of a broker/*", "*.configs.sasl.plain.users", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.min.incremental.fetch.session.eviction.ms", ANY, ABSENT),
     ),
 ]

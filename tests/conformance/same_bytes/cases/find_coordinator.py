@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest as Request
+from hmb.protocol.messages.find_coordinator import FindCoordinatorResponse as Response
 
-from ..case import Case, case
+from ..case import Case, Step, case
 
 KINDS = {"group": 0, "transaction": 1, "share": 2, "kind 3": 3, "kind -1": -1}
 
 
 def keys(*wanted: str, kind: int = 0) -> Request:
     return Request(key_type=kind, coordinator_keys=list(wanted))
+
+
+def is_known(answer: Response) -> bool:
+    """Return whether the broker has created the internal topic of this coordinator."""
+    return answer.coordinators[0].error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 CASES: list[Case] = [
@@ -29,6 +36,6 @@ CASES: list[Case] = [
     ),
     *(case(f"{what}, empty key in a list", keys("", kind=kind), versions="4+") for what, kind in KINDS.items()),
     *(case(f"{what}, no keys", keys(kind=kind), versions="4+") for what, kind in KINDS.items()),
-    case("share, a real key", keys("group:AAAAAAAAAAAAAAAAAAAAAQ:0", kind=2), versions="4+"),
+    case("share, a real key", Step(keys("group:AAAAAAAAAAAAAAAAAAAAAQ:0", kind=2), until=is_known), versions="4+"),
     case("share, key without partition", keys("group:AAAAAAAAAAAAAAAAAAAAAQ", kind=2), versions="4+"),
 ]
