@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -180,7 +181,7 @@ def test_a_topic_shows_segments_to_scale_and_cursors_that_move(tab: ChromiumTab,
     paused(tab)
     part = load.partition(0)
     labels = each(tab, ".row:first-child .segment", "it.getAttribute('aria-label')")
-    bases = [int(label.removeprefix("segment ").partition(":")[0]) for label in labels]
+    bases = [number(label.removeprefix("segment ").partition(":")[0]) for label in labels]
     assert bases == [it["base_offset"] for it in part["segments"]][: len(bases)] and len(bases) > 2
     widths = each(tab, ".row:first-child .segment", "parseFloat(it.style.width)")
     wanted = [bases[n + 1] - bases[n] for n in range(len(bases) - 1)]
@@ -196,7 +197,7 @@ def test_a_partition_shows_batches_in_the_colours_of_their_codecs(tab: ChromiumT
     row = next(row for row in tab.rows("Segments") if row[0] == "0 (shown below)")
     assert number(row[1]) == part["segments"][1]["base_offset"]
     assert number(row[3]) == segment["batches"] == len(tab.rows("Batches"))
-    assert row[4] == f"{segment['offset_index_entries']} + {segment['time_index_entries']}"
+    assert row[4] == f"{segment['offset_index_entries']:,} + {segment['time_index_entries']:,}"
     assert tab.run("document.querySelectorAll('.marks i').length") == segment["offset_index_entries"] > 0
     codecs = {row[4] for row in tab.rows("Batches")}
     assert codecs == {"none", "gzip", "zstd"}
@@ -235,13 +236,15 @@ def test_a_look_up_goes_through_its_steps(tab: ChromiumTab, load: Load) -> None:
         "Scan the log",
     ]
     found = tab.rows("Headers from byte")[-1]
-    low, high = (int(part) for part in found[1].split(" to "))
+    low, high = (number(part) for part in found[1].split(" to "))
     assert low <= offset <= high and found[3] == "found"
     buttons = "[...document.querySelectorAll('main button')].find((it) => it.textContent === '%s').click()"
     tab.run(buttons % "Back")
     assert "step 2 of 3" in tab.text("main") and "Scan the log" not in tab.text("main")
     tab.run(buttons % "Next step")
     assert "Scan the log" in tab.text("main")
+    link = tab.run("document.querySelector('p[role=status] a').textContent")
+    assert link == f"batch at byte {found[0]}"
 
 
 def test_a_wrong_look_up_is_one_clear_sentence(tab: ChromiumTab) -> None:
@@ -307,6 +310,7 @@ def test_events_are_on_a_time_line(tab: ChromiumTab, load: Load) -> None:
     count = tab.run("document.querySelectorAll('.timeline circle').length")
     assert 4 < count <= len(load.state()["events"])
     assert "orders-0: a new segment begins at offset" in tab.text("main")
+    assert "Events since the start of the broker at 2" in tab.text("main")
     choose(tab, "kind", "topic", "change")
     assert {row[1] for row in tab.rows("Events")} == {"topic"}
 
@@ -315,7 +319,7 @@ def test_pause_stops_the_page_and_step_shows_one_change(tab: ChromiumTab) -> Non
     tab.go("topics")
     paused(tab)
     before = tab.rows("Topics")
-    tab.until("/[0-9]+ changes wait/.test(document.getElementById('connection').textContent)")
+    tab.until("/[0-9]+ changes? waits?/.test(document.getElementById('connection').textContent)")
     assert tab.rows("Topics") == before
     tab.until("/[3-9] changes wait/.test(document.getElementById('connection').textContent)")
     tab.run("document.getElementById('step').click()")
@@ -335,6 +339,72 @@ def test_the_keyboard_alone_opens_a_view(tab: ChromiumTab) -> None:
         "[...document.querySelectorAll('a, button')].filter((it) => !it.textContent.trim() && !it.ariaLabel).length"
     )
     assert focusable and unnamed == 0
+
+
+@pytest.fixture
+def quiet(tab: ChromiumTab, load: Load, tmp_path: Path) -> Iterator[None]:
+    """Show a broker without load in the tab. Its topic has 500 batches, and two groups are at the same offset."""
+    many = hmb.TopicPartition("many", 0)
+    with BrokerServer(str(tmp_path), config=CONFIG) as broker:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            admin.create_topics([hmb.NewTopic("many", 1)])
+        with hmb.Producer(broker.bootstrap_servers) as producer:
+            for count in range(500):
+                producer.send("many", bytes(100 + count % 60)).result()
+        for group in ("billing", "audit"):
+            with hmb.Consumer(broker.bootstrap_servers, group=group) as consumer:
+                consumer.assign([many])
+                consumer.commit({many: 500})
+    with BrokerServer(str(tmp_path), config=CONFIG) as broker:
+        ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
+        ports.start(broker)
+        tab.open(ports.urls["ui"])
+        yield
+        tab.look()
+        tab.open(load.link)
+        tab.until("document.querySelector('tbody tr') !== null")
+        ports.stop()
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_a_bar_of_many_batches_has_no_gaps(tab: ChromiumTab, quiet: None, *, phone: bool) -> None:
+    tab.look(phone=phone)
+    tab.go("partition/many/0/0")
+    tab.until("document.querySelectorAll('.block').length === 500", "the batches are drawn")
+    gaps = each(tab, ".block", "getComputedStyle(it, '::after').width")
+    assert set(gaps) == {"0px"} and min(each(tab, ".block", "it.getBoundingClientRect().width")) >= 1
+
+
+def test_lines_at_the_same_offset_share_the_height(tab: ChromiumTab, quiet: None) -> None:
+    tab.go("topic/many")
+    tab.until("document.querySelectorAll('.cursor').length === 3", "the high watermark and two groups")
+    boxes = "(({top, bottom, right}) => [top, bottom, right])(it.getBoundingClientRect())"
+    lines = sorted(each(tab, ".cursor", boxes))
+    assert all(upper[1] <= lower[0] + 0.1 for upper, lower in pairwise(lines))
+    (end,) = each(tab, ".bar", "it.getBoundingClientRect().right")
+    assert max(right for _, _, right in lines) <= end
+    # The hashes of the names "audit" and "billing" select the colours 1 and 5, in each browser and after each start.
+    assert each(tab, ".cursor", "it.className") == ["cursor high", "cursor tone1", "cursor tone5"]
+    assert "active segment from 0" in tab.text(".legend")
+
+
+def test_after_a_restart_the_page_says_what_the_broker_has_forgotten(tab: ChromiumTab, quiet: None) -> None:
+    tab.go("events")
+    assert "A restart clears them." in tab.text("main") and [row[1] for row in tab.rows("Events")] == ["recovery"]
+    tab.go("partition/many/0")
+    assert [row[3] for row in tab.rows("Segments")] == ["\N{EN DASH}"]
+    assert "The broker has not counted the batches of segments that are older than its start." in tab.text("main")
+
+
+def test_a_phone_shows_times_without_their_date(tab: ChromiumTab, load: Load) -> None:
+    try:
+        tab.look(phone=True)
+        tab.go("events")
+        times = each(tab, "td time", "[it.innerText, it.title]")
+        assert len(times) > 4
+        assert all(shown == title.partition("T")[2].removesuffix("Z") for shown, title in times)
+    finally:
+        tab.look()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -361,6 +431,8 @@ def test_a_topic_that_is_deleted_while_open_is_named(tab: ChromiumTab, load: Loa
     tab.until("document.body.innerText.includes('The partition short-lived-0 does not exist any more.')")
     tab.go("topic/short-lived")
     tab.until("document.body.innerText.includes('The topic short-lived does not exist any more.')")
+    tab.go("topic/nope")
+    tab.until("document.body.innerText.includes('No such topic: nope')")
 
 
 def test_the_page_continues_after_a_restart_of_the_broker(tab: ChromiumTab, tmp_path: Any) -> None:

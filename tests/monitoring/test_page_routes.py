@@ -297,7 +297,8 @@ def test_requests_are_recorded_only_while_a_page_asks() -> None:
             producer.send("t", b"x" * 100).result()
         produce = next(each for each in recorder.view()["followed"] if each["api"] == "Produce")
         assert (produce["client_id"], produce["errors"]) == ("<i>me</i>", [])
-        assert produce["note"] == "1 batch (gzip), 1 records"
+        assert produce["note"] == "1 batch (gzip), 1 record"
+        assert produce in recorder.view()["recent"]
         opened = recorder.one(produce["number"])
         assert opened is not None and ["topic_data[0].name", "'t'"] in opened["request"]
         assert ["responses[0].partition_responses[0].base_offset", "0"] in opened["response"]

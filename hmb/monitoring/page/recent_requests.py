@@ -2,8 +2,9 @@
 
 The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
 recording, and the recording ends RECORDING seconds after the last call of `view`. To record a request takes about
-0.1 ms, so the recorder takes at most MOST_A_SECOND requests a second, and keeps the last KEPT of them. It also keeps
-the SLOWEST slowest requests.
+0.1 ms, so the recorder takes only the first MOST_A_SECOND requests of each second. It also takes each request that it
+follows, and each one that is among the SLOWEST slowest. The recorder keeps the last KEPT of these requests, and the
+slowest ones.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). It keeps the last FOLLOWED of them for each API, so a user has time to open one. For example, the
@@ -176,9 +177,8 @@ class RecentRequests:
             way=way,
         )
         with self._lock:
-            if way is None:
-                self._recent.append(seen)
-            else:
+            self._recent.append(seen)
+            if way is not None:
                 self._followed.setdefault(seen.api, deque(maxlen=FOLLOWED)).append(seen)
             self._slowest = sorted([*self._slowest, seen], key=lambda each: -each.ms)[:SLOWEST]
 
@@ -267,7 +267,7 @@ def _items(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _note_of(request: Request) -> str:
-    """Return the codecs and the numbers of records of a Produce request, for example "2 batches: gzip, none"."""
+    """Return what a Produce request contains, for example "2 batches (gzip, none), 9 records"."""
     if not isinstance(request, ProduceRequest):
         return ""
     codecs, records = [], 0
@@ -279,7 +279,8 @@ def _note_of(request: Request) -> str:
                     codecs.append(batch.codec.name.lower())
                     records += getattr(batch, "records_count", 1)
     batches = "1 batch" if len(codecs) == 1 else f"{len(codecs)} batches"
-    return f"{batches} ({', '.join(sorted(set(codecs)))}), {records} records" if codecs else "no records"
+    noun = "record" if records == 1 else "records"
+    return f"{batches} ({', '.join(sorted(set(codecs)))}), {records} {noun}" if codecs else "no records"
 
 
 def _cut(text: str | None) -> str | None:

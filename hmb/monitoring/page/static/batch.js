@@ -1,8 +1,11 @@
-// The view "batch": the header of one batch, its records, and its bytes as `hmb dump-log --hex` prints them.
+// The view "batch": the header of one batch, its records, and its bytes as `hmb dump-log --hex` prints them. All numbers
+// of this view are written as this command writes them: without separators.
 
-import { el, link, setText, table } from "./dom.js";
+import { el, link, moment, setText, table } from "./dom.js";
 import { read } from "./store.js";
-import { count, number, time } from "./texts.js";
+
+// A number with its noun, without separators.
+const plainCount = (value, one) => `${value} ${one}${value === 1 ? "" : "s"}`;
 
 export function batch(main, store, topic, partition, segment, position) {
   const problem = el("p", { class: "problem", role: "alert", hidden: true });
@@ -25,8 +28,8 @@ function show(content, view) {
   ], (row) => row.name);
   fields.show(header);
   const records = table("Records", [
-    { name: "offset", cell: (row) => number(row.offset), isNumber: true },
-    { name: "timestamp", cell: (row) => time(row.timestamp) },
+    { name: "offset", cell: (row) => String(row.offset), isNumber: true },
+    { name: "timestamp", cell: (row) => moment(row.timestamp) },
     { name: "key", cell: (row) => shown(row.key), isLong: true },
     { name: "value", cell: (row) => shown(row.value), isLong: true },
     { name: "headers", cell: (row) => row.headers.map(([name, value]) => `${name}=${shown(value)}`).join(", "), isLong: true },
@@ -37,7 +40,7 @@ function show(content, view) {
     view.note,
     view.damage === null ? null : `The batch is damaged: ${view.damage}`,
     view.problem === null ? null : `Not all records can be decoded: ${view.problem}`,
-    view.note === null && missing > 0 ? `${count(missing, "more record")} in this batch` : null,
+    view.note === null && missing > 0 ? `${plainCount(missing, "more record")} in this batch` : null,
     view.has_more_lines ? "The batch has more lines of bytes; hmb dump-log --hex prints all of them." : null,
   ].filter((note) => note !== null);
   content.append(...notes.map((note) => el("p", { class: "note" }, note)),
@@ -51,5 +54,5 @@ function shown(it) {
   if (it.bytes < 0) return "null";
   const text = it.is_text ? it.text : `bytes ${it.text}`;
   const size = new TextEncoder().encode(it.text).length;
-  return it.is_text && size === it.bytes ? text : `${text}… (${count(it.bytes, "byte")})`;
+  return it.is_text && size === it.bytes ? text : `${text}… (${plainCount(it.bytes, "byte")})`;
 }

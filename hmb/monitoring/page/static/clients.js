@@ -9,7 +9,7 @@ export function clients(main, store) {
     { name: "client id", cell: (row) => row.client_id, isLong: true },
     { name: "library", cell: (row) => row.software },
     { name: "last API", cell: (row) => row.last_api },
-    { name: "requests", cell: (row) => number(row.requests), isNumber: true },
+    { name: "requests (of this connection)", cell: (row) => number(row.requests), isNumber: true },
   ], (row) => row.client, { empty: "No client is connected." });
   const transactions = table("Transactional producers", [
     { name: "transactional id", cell: (row) => row.transactional_id, isLong: true },

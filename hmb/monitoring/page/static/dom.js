@@ -3,6 +3,8 @@
 // Names, keys and values come from clients, and they can contain markup. So every text goes through `textContent` or
 // `setAttribute`, which never interpret markup. No script of this page uses `innerHTML`.
 
+import { time } from "./texts.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 // Make an element. `attributes` sets attributes, and functions under names such as "onclick". Children are elements or
@@ -45,6 +47,14 @@ export function place(node, start, width = null) {
   if (node.style.width !== wide) node.style.width = wide;
 }
 
+// Give an element the layer `n` of `layers` layers, from top to bottom. The layers share the height of its parent.
+export function stack(node, n, layers) {
+  const top = `${((100 * n) / layers).toFixed(3)}%`;
+  if (node.style.top !== top) node.style.top = top;
+  const high = `${(100 / layers).toFixed(3)}%`;
+  if (node.style.height !== high) node.style.height = high;
+}
+
 // Make the children of `parent` match `items`. `key` identifies an item, `create` makes its element, and `update`
 // writes the current numbers into the element. Elements of items that stay are kept, so focus and scrolling stay too.
 export function reconcile(parent, items, key, create, update = () => {}) {
@@ -76,7 +86,7 @@ export function table(caption, columns, key, { empty = "none" } = {}) {
   const note = el("p", { class: "empty", hidden: true }, empty);
   const head = el("tr", {}, columns.map((it) => el("th", { scope: "col", class: it.isNumber ? "number" : null }, it.name)));
   const node = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption), el("thead", {}, head), body), note);
+    el("table", {}, el("caption", {}, el("span", {}, caption)), el("thead", {}, head), body), note);
   const show = (rows) => {
     note.hidden = rows.length > 0;
     reconcile(body, rows, key,
@@ -93,6 +103,15 @@ function setCell(td, content) {
   } else if (!td.firstChild || !td.firstChild.isEqualNode(content)) {
     td.replaceChildren(content);
   }
+}
+
+// A time in a table. On a narrow screen, the style hides the date and the zone, so that the other columns have space.
+export function moment(ms) {
+  const text = time(ms);
+  const [date, hours] = text.split("T");
+  if (hours === undefined) return text;
+  return el("time", { datetime: text, title: text },
+    el("span", { class: "date" }, `${date}T`), hours.slice(0, -1), el("span", { class: "date" }, "Z"));
 }
 
 export function link(text, ...route) {

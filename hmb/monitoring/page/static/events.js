@@ -1,7 +1,7 @@
 // The view "events": what happened in the broker, as a time line with one row for each kind, and as a list.
 
-import { el, reconcile, setAttribute, setText, svg, table } from "./dom.js";
-import { clock, number, time } from "./texts.js";
+import { el, moment, reconcile, setAttribute, setText, svg, table } from "./dom.js";
+import { clock, count, number, time } from "./texts.js";
 
 const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic"];
 const WIDTH = 800, ROW = 26, LEFT = 96;
@@ -9,25 +9,36 @@ const MOST_ROWS = 200;
 
 export function events(main, store) {
   const choice = el("select", { id: "kind", onchange: () => update() }, ["all", ...KINDS].map((kind) => el("option", { value: kind }, kind)));
+  const period = el("p", { class: "headline" });
   const line = timeLine();
   const list = eventList("Events, newest first");
-  main.append(el("h1", {}, "Events"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, line.node), el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
+  main.append(el("h1", {}, "Events"), period,
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, line.node),
+    el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
 
   function update() {
     const all = store.all("event").map((it) => it.part);
+    setText(period, periodOf(all, store.get("broker").started));
     line.update(all, store.get("broker").time);
     list.show(all.filter((it) => choice.value === "all" || it.kind === choice.value));
   }
   return update;
 }
 
+// The broker keeps events only in memory, so none is older than its start. The first event has the number 0.
+function periodOf(all, started) {
+  const isComplete = all.length === 0 || all.some((it) => it.number === 0);
+  const rest = isComplete ? "" : ` The broker keeps only the last ${number(all.length)} of them.`;
+  return `Events since the start of the broker at ${time(started)}.${rest} A restart clears them.`;
+}
+
 // A table of events, newest first.
 export function eventList(caption) {
   const list = table(caption, [
-    { name: "time", cell: (row) => time(row.time) },
+    { name: "time", cell: (row) => moment(row.time) },
     { name: "kind", cell: (row) => row.kind },
     { name: "what happened", cell: (row) => row.text, isLong: true },
-  ], (row) => row.number, { empty: "Nothing has happened yet." });
+  ], (row) => row.number, { empty: "Nothing has happened since the start of the broker." });
   return { node: list.node, show: (rows) => list.show(rows.toSorted((a, b) => b.number - a.number).slice(0, MOST_ROWS)) };
 }
 
@@ -49,7 +60,7 @@ function timeLine() {
       (mark, it) => setAttribute(mark, "cx", x(it.time).toFixed(1)));
     setText(first, clock(start));
     setText(last, clock(now));
-    node.setAttribute("aria-label", `Time line of ${number(all.length)} events; the table below contains the last of them.`);
+    node.setAttribute("aria-label", `Time line of ${count(all.length, "event")}; the table below contains the last of them.`);
   }
   return { node, update };
 }

@@ -11,12 +11,12 @@ const lagOf = (part) => part.positions.reduce((sum, it) => sum + (it.lag ?? 0), 
 export function groups(main, store) {
   const list = table("Groups", [
     { name: "group", cell: (row) => link(row.group_id, "group", row.group_id), isLong: true },
-    { name: "protocol", cell: (row) => row.type },
+    { name: "lag", cell: (row) => number(lagOf(row)), isNumber: true },
+    { name: "lag in time", cell: (row) => duration(Math.max(0, ...row.positions.map((it) => it.lag_ms ?? 0))), isNumber: true },
     { name: "state", cell: (row) => row.state },
     { name: "members", cell: (row) => number(row.members.length), isNumber: true },
     { name: "partitions", cell: (row) => number(row.positions.length), isNumber: true },
-    { name: "lag", cell: (row) => number(lagOf(row)), isNumber: true },
-    { name: "lag in time", cell: (row) => duration(Math.max(0, ...row.positions.map((it) => it.lag_ms ?? 0))), isNumber: true },
+    { name: "protocol", cell: (row) => row.type },
   ], (row) => row.group_id, { empty: "No group exists. A consumer with a group id creates one." });
   main.append(el("h1", {}, "Groups"), list.node);
   return () => list.show(store.all("group").map(({ part }) => part).sort((a, b) => lagOf(b) - lagOf(a)));
@@ -29,7 +29,7 @@ export function group(main, store, id) {
   const positions = positionTable();
   const chart = lagChart();
   const picture = machine();
-  const happened = eventList("Rebalances and other events of this group");
+  const happened = eventList("Events of this group since the start of the broker");
   main.append(el("nav", { class: "path", "aria-label": "Path" }, link("Groups", "groups")), el("h1", {}, id), gone, headline,
     el("div", { class: "columns" }, picture.node, chart.node), members.node, positions.node, happened.node);
   let machines = null;
@@ -38,7 +38,7 @@ export function group(main, store, id) {
   function update() {
     const part = store.get("group", id);
     gone.hidden = part !== null;
-    setText(gone, part === null ? `The group ${id} does not exist any more.` : "");
+    setText(gone, part === null ? store.missing(id, "group", id) : "");
     if (part === null) return;
     setText(headline, `${part.state}, ${part.type} protocol, ${count(part.members.length, "member")}, lag ${number(lagOf(part))}`);
     members.show(part.members);
@@ -78,7 +78,7 @@ function lagChart() {
   const last = svg("text", { x: WIDTH - 8, y: HEIGHT - 5, "text-anchor": "end" });
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart" },
     svg("line", { x1: LEFT, x2: WIDTH - 8, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM, class: "base" }), line, greatest, first, last);
-  const node = el("figure", {}, el("figcaption", {}, "Lag over the last minutes"), drawing);
+  const node = el("figure", {}, el("figcaption", {}, "Lag over the last five minutes"), drawing);
 
   function update(lags, lag, now) {
     const samples = [...lags, [now, lag]];
@@ -90,7 +90,7 @@ function lagChart() {
     setText(greatest, `greatest: ${number(Math.max(...samples.map((it) => it[1])))}`);
     setText(first, clock(start));
     setText(last, clock(now));
-    drawing.setAttribute("aria-label", `The lag was at most ${number(most)} records, and is now ${number(lag)} records.`);
+    drawing.setAttribute("aria-label", `The lag was at most ${count(most, "record")}, and is now ${count(lag, "record")}.`);
   }
   return { node, update };
 }

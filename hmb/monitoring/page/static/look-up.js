@@ -3,7 +3,7 @@
 // The broker makes the steps with the code of `hmb index-inspect --lookup` (GET /look-up). The address contains the
 // question: #/look-up/orders/0/offset/8100 or #/look-up/orders/0/time/1795627942326.
 
-import { el, link, place, setText, table } from "./dom.js";
+import { el, link, moment, place, setText, table } from "./dom.js";
 import { read } from "./store.js";
 import { count, number, time } from "./texts.js";
 
@@ -34,7 +34,7 @@ export function offsetForm(topic = "", partition = 0, kind = "offset", value = "
 
 export function lookUp(main, store, topic = "", partition = 0, kind = "offset", value = "") {
   const problem = el("p", { class: "problem", role: "alert", hidden: true });
-  const answer = el("p", { class: "headline", role: "status" });
+  const answer = el("p", { role: "status" });
   const steps = el("ol", { class: "steps" });
   const controls = stepControls(steps);
   main.append(el("h1", {}, "Look-up"), offsetForm(topic, partition, kind, value), problem, answer, controls.node, steps);
@@ -45,7 +45,7 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
   const wanted = kind === "time" ? { timestamp: value } : { offset: value };
   read("/look-up", { topic, partition, ...wanted }).then((view) => {
     const scan = view.steps.at(-1);
-    setText(answer, answerOf(view, scan, kind));
+    answer.replaceChildren(...answerOf(view, scan, kind, (text, position) => link(text, "batch", topic, partition, view.segment, position)));
     steps.append(...view.steps.map((step) => el("li", {}, el("h2", {}, TITLES[step.name]), stepOf(step, topic, partition, view.segment))));
     controls.show();
   }, (error) => {
@@ -54,13 +54,14 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
   });
 }
 
-function answerOf(view, scan, kind) {
-  if (scan.found === null) return "The scan has not found the batch.";
-  const batch = `the batch at byte ${number(scan.found.position)} of segment ${view.segment}`;
-  const read = `after ${count(scan.read.length, "header")} read`;
-  if (kind === "offset") return `Offset ${number(view.wanted)} is in ${batch}, ${read}.`;
+// Return the texts and the links of the answer. `batchLink` makes a link to the batch at a position.
+function answerOf(view, scan, kind, batchLink) {
+  if (scan.found === null) return ["The scan has not found the batch."];
+  const batch = batchLink(`batch at byte ${number(scan.found.position)}`, scan.found.position);
+  const rest = ` of segment ${number(view.segment)}. The scan has read ${count(scan.read.length, "header")}.`;
+  if (kind === "offset") return [`Offset ${number(view.wanted)} is in the `, batch, rest];
   const offset = view.offset === null ? "no offset" : `offset ${number(view.offset)}`;
-  return `The first record at or after ${time(view.wanted)} has ${offset}. It is in ${batch}, ${read}.`;
+  return [`The first record at or after ${time(view.wanted)} has ${offset}. This record is in the `, batch, rest];
 }
 
 // Buttons that show the steps one after the other.
@@ -85,13 +86,17 @@ function stepOf(step, topic, partition, segment) {
   if (step.read !== undefined) return segmentTimes(step);
   const wanted = step.what === "timestamp" ? `timestamp ${time(step.wanted)}` : `offset ${number(step.wanted)}`;
   const rows = step.steps.map((it) => bisectionRow(it, step));
+  const keyText = keyOf(step);
   const [key, value] = step.entry ?? [];
   const found = step.entry === null
     ? "All entries are greater, so the search continues at the beginning of the segment."
-    : `Entry ${step.number} is the last one ${step.what === "timestamp" ? "below" : "at or below"} it: ${key} → ${value}.`;
+    : `Entry ${number(step.number)} is the last one ${step.what === "timestamp" ? "below" : "at or below"} it: ${keyText(key)} → ${typeof value === "number" ? number(value) : value}.`;
   return el("div", {}, el("p", {}, `Wanted: ${wanted}. A binary search in ${count(step.count, "entry", "entries")}.`),
     rows.length ? el("ol", { class: "bisection", start: 0 }, rows) : null, el("p", {}, found));
 }
+
+// Return the function that writes a key of an index as text.
+const keyOf = (step) => (step.what === "timestamp" ? time : number);
 
 // One comparison: the range of entries that are still possible, to scale, and the entry in the middle.
 function bisectionRow(it, step) {
@@ -102,13 +107,13 @@ function bisectionRow(it, step) {
   place(middle, at(it.middle), at(1));
   const sign = it.goes_right ? "is not greater: go right" : "is greater: go left";
   return el("li", {}, el("span", { class: "entries", "aria-hidden": "true" }, range, middle),
-    el("span", {}, `entries ${it.low} to ${it.high}: ${step.what} ${it.key} of entry ${it.middle} ${step.what === "timestamp" && !it.goes_right ? "is not below: go left" : sign}`));
+    el("span", {}, `entries ${number(it.low)} to ${number(it.high)}: ${step.what} ${keyOf(step)(it.key)} of entry ${number(it.middle)} ${step.what === "timestamp" && !it.goes_right ? "is not below: go left" : sign}`));
 }
 
 function segmentTimes(step) {
   const rows = table(`Greatest timestamps of the first of ${count(step.count, "segment")}`, [
-    { name: "segment number", cell: (row) => String(row.number), isNumber: true },
-    { name: "greatest timestamp", cell: (row) => time(row.key) },
+    { name: "segment number", cell: (row) => number(row.number), isNumber: true },
+    { name: "greatest timestamp", cell: (row) => moment(row.key) },
     { name: "", cell: (row) => (row.is_found ? "may contain the time" : "too old") },
   ], (row) => row.number);
   rows.show(step.read);
@@ -118,8 +123,8 @@ function segmentTimes(step) {
 function scanOf(step, topic, partition, segment) {
   const rows = table(`Headers from byte ${number(step.from)} of ${number(step.bytes)} on`, [
     { name: "position", cell: (row) => link(number(row.position), "batch", topic, partition, segment, row.position), isNumber: true },
-    { name: "offsets", cell: (row) => `${row.base_offset} to ${row.last_offset}` },
-    { name: "greatest timestamp", cell: (row) => time(row.max_timestamp) },
+    { name: "offsets", cell: (row) => `${number(row.base_offset)} to ${number(row.last_offset)}` },
+    { name: "greatest timestamp", cell: (row) => moment(row.max_timestamp) },
     { name: "", cell: (row) => (row.is_found ? "found" : "continue") },
   ], (row) => row.position);
   rows.show(step.read);

@@ -15,6 +15,7 @@ import { group, groups } from "./groups.js";
 import { request, requests } from "./requests.js";
 import { clients } from "./clients.js";
 import { events } from "./events.js";
+import { count } from "./texts.js";
 
 const VIEWS = { topics, topic, partition, batch, "look-up": lookUp, groups, group, requests, request, clients, events };
 const MENU = { topics: "Topics", "look-up": "Look-up", groups: "Groups", requests: "Requests", clients: "Clients", events: "Events" };
@@ -42,7 +43,7 @@ const store = new Store(draw, (state) => {
 
 function showConnection() {
   const shown = connection === "live" && store.isPaused ? "paused" : connection;
-  const waiting = shown === "paused" && store.waiting.length ? `, ${store.waiting.length} changes wait` : "";
+  const waiting = shown === "paused" && store.waiting.length ? `, ${count(store.waiting.length, "change waits", "changes wait")}` : "";
   setText(byId("connection"), CONNECTION[shown] + waiting);
   byId("connection").className = shown;
   byId("step").disabled = !store.isPaused;

@@ -3,14 +3,15 @@
 // The address names the segment: #/partition/orders/0/8021. Without it, the view shows the active segment. The batches
 // come from the segment's file (GET /segment). The view reads them again when the segment has grown.
 
-import { el, link, setText, table } from "./dom.js";
+import { el, link, moment, setText, table } from "./dom.js";
 import { lane } from "./lane.js";
 import { offsetForm } from "./look-up.js";
 import { read } from "./store.js";
-import { count, number, rate, size, time } from "./texts.js";
+import { count, number, rate, size } from "./texts.js";
 import { strip } from "./strip.js";
 
 const REREAD = 1000; // ms between two reads of a growing segment
+const UNREAD = "The broker has not counted the batches of segments that are older than its start.";
 
 export function partition(main, store, topic, text, base) {
   const id = Number(text);
@@ -18,17 +19,18 @@ export function partition(main, store, topic, text, base) {
   const facts = el("p", { class: "headline" });
   const bar = lane(topic, id);
   const segments = segmentTable(topic, id);
+  const unread = el("p", { class: "note", hidden: true }, `A dash instead of a number of batches: ${UNREAD}`);
   const producers = producerTable();
   const detail = segmentDetail(topic, id);
   main.append(
     el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic)),
-    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), segments.node, detail.node, producers.node);
+    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), segments.node, unread, detail.node, producers.node);
 
   function update() {
     const part = store.get("partition", topic, id);
     gone.hidden = part !== null;
     if (part === null) {
-      setText(gone, `The partition ${topic}-${text} does not exist any more.`);
+      setText(gone, store.missing(`${topic}-${text}`, "partition", topic, id));
       return;
     }
     const own = store.segments(topic, id);
@@ -36,6 +38,7 @@ export function partition(main, store, topic, text, base) {
     setText(facts, factsOf(part));
     bar.update(part, own, store.positions(topic, id), { first: part.log_start_offset, end: part.log_end_offset });
     segments.show(own.map((it, n) => ({ ...it, end: own[n + 1]?.base_offset ?? part.log_end_offset, isChosen: it === chosen })));
+    unread.hidden = own.every((it) => it.batches !== null);
     producers.show(part.producers);
     if (chosen !== undefined) detail.update(chosen);
   }
@@ -46,9 +49,9 @@ function factsOf(part) {
   const texts = [
     `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}`,
     `${size(part.bytes)}`,
-    `${rate(part.records_per_s)} in`,
+    `records in the last minute: ${rate(part.records_per_s)}`,
     `leader epoch ${part.leader_epoch}`,
-    `on disk up to offset ${number(part.recovery_point)} after ${count(part.syncs, "sync")}`,
+    `on disk up to offset ${number(part.recovery_point)} after ${count(part.syncs, "sync")} since the start of the broker`,
   ];
   if (part.dirty_ratio !== null) texts.push(`dirty ratio ${part.dirty_ratio.toFixed(2)}`);
   if (part.error !== null) texts.push(`refuses records: ${part.error}`);
@@ -57,13 +60,13 @@ function factsOf(part) {
 
 function segmentTable(topic, id) {
   return table("Segments", [
-    { name: "segment", cell: (row) => link(row.isChosen ? `${row.base_offset} (shown below)` : `${row.base_offset}`, "partition", topic, id, row.base_offset) },
+    { name: "segment", cell: (row) => link(row.isChosen ? `${number(row.base_offset)} (shown below)` : number(row.base_offset), "partition", topic, id, row.base_offset) },
     { name: "offsets", cell: (row) => number(row.end - row.base_offset), isNumber: true },
     { name: "bytes", cell: (row) => size(row.bytes), isNumber: true },
-    { name: "batches", cell: (row) => number(row.batches), isNumber: true },
-    { name: "index entries", cell: (row) => `${row.offset_index_entries} + ${row.time_index_entries}`, isNumber: true },
-    { name: "first time", cell: (row) => time(row.first_timestamp) },
-    { name: "last time", cell: (row) => time(row.max_timestamp) },
+    { name: "batches", cell: (row) => (row.batches === null ? el("span", { title: UNREAD }, "–") : number(row.batches)), isNumber: true },
+    { name: "index entries", cell: (row) => `${number(row.offset_index_entries)} + ${number(row.time_index_entries)}`, isNumber: true },
+    { name: "first time", cell: (row) => moment(row.first_timestamp) },
+    { name: "last time", cell: (row) => moment(row.max_timestamp) },
     { name: "", cell: (row) => (row.is_active ? "active" : "") },
   ], (row) => row.base_offset);
 }
@@ -73,7 +76,7 @@ function producerTable() {
     { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },
     { name: "epoch", cell: (row) => String(row.epoch), isNumber: true },
     { name: "last sequence", cell: (row) => number(row.last_sequence), isNumber: true },
-    { name: "last batch", cell: (row) => time(row.last_timestamp) },
+    { name: "last batch", cell: (row) => moment(row.last_timestamp) },
     { name: "open transaction", cell: (row) => (row.transaction_start === null ? "no" : `since offset ${number(row.transaction_start)}`) },
   ], (row) => row.producer_id);
 }
@@ -85,13 +88,13 @@ function segmentDetail(topic, id) {
   const drawing = strip(topic, id);
   const batches = table("Batches", [
     { name: "position", cell: (row) => link(number(row.position), "batch", topic, id, row.segment, row.position), isNumber: true },
-    { name: "offsets", cell: (row) => `${row.base_offset} to ${row.last_offset}` },
+    { name: "offsets", cell: (row) => `${number(row.base_offset)} to ${number(row.last_offset)}` },
     { name: "records", cell: (row) => number(row.records), isNumber: true },
     { name: "bytes", cell: (row) => number(row.bytes), isNumber: true },
     { name: "codec", cell: (row) => row.codec },
     { name: "producer", cell: (row) => (row.producer_id < 0 ? "–" : String(row.producer_id)), isNumber: true },
     { name: "kind", cell: kindOf },
-    { name: "greatest timestamp", cell: (row) => time(row.max_timestamp) },
+    { name: "greatest timestamp", cell: (row) => moment(row.max_timestamp) },
   ], (row) => row.position, { empty: "The segment contains no batch yet." });
   const earlier = el("button", { type: "button", onclick: () => turn(pages.pop() ?? 0) }, "Earlier batches");
   const later = el("button", { type: "button", onclick: () => { pages.push(from); turn(next); } }, "Later batches");
@@ -107,7 +110,7 @@ function segmentDetail(topic, id) {
       next = view.next;
       drawing.update(view, loaded.base_offset);
       batches.show(view.batches.map((it) => ({ ...it, segment: loaded.base_offset })));
-      setText(heading, `Segment ${loaded.base_offset}: ${count(view.batches.length, "batch", "batches")} from byte ${number(from)} on`);
+      setText(heading, `Segment ${number(loaded.base_offset)}: ${count(view.batches.length, "batch", "batches")} from byte ${number(from)} on`);
       problem.hidden = true;
     } catch (error) {
       problem.hidden = false;

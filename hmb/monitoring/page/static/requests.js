@@ -2,25 +2,25 @@
 //
 // The broker records single requests only while this view asks for them, once a second (GET /requests).
 
-import { el, link, setText, table } from "./dom.js";
+import { el, link, moment, setText, table } from "./dom.js";
 import { read } from "./store.js";
 import { duration, number, rate, size, time } from "./texts.js";
 
 const ASK = 1000; // ms
 
 export function requests(main, store) {
-  const apis = table("APIs", [
+  const apis = table("APIs since the start of the broker", [
     { name: "API", cell: (row) => row.api },
     { name: "requests", cell: (row) => number(row.count), isNumber: true },
-    { name: "rate", cell: (row) => rate(row.requests_per_s), isNumber: true },
+    { name: "rate (last minute)", cell: (row) => rate(row.requests_per_s), isNumber: true },
     { name: "p50", cell: (row) => duration(row.p50_ms), isNumber: true },
     { name: "p99", cell: (row) => duration(row.p99_ms), isNumber: true },
     { name: "errors", cell: (row) => number(row.errors), isNumber: true },
     { name: "record bytes", cell: (row) => size(row.record_bytes), isNumber: true },
   ], (row) => row.api);
-  const slowest = requestTable("Slowest requests since this view is open");
+  const slowest = requestTable("Slowest requests since this view was opened");
   const followed = requestTable("Followed requests: one of each API every two seconds, with its way through the code");
-  const recent = requestTable("Last requests: at most five a second");
+  const recent = requestTable("Last requests: the first five of each second, and each one that is followed or slow");
   const problem = el("p", { class: "problem", hidden: true });
   main.append(el("h1", {}, "Requests"), apis.node, problem, followed.node, slowest.node, recent.node);
   let timer = null, isOpen = true;
@@ -49,12 +49,12 @@ function requestTable(caption) {
   return table(caption, [
     { name: "request", cell: (row) => link(`${row.api} v${row.version}`, "request", row.number) },
     { name: "client id", cell: (row) => row.client_id, isLong: true },
-    { name: "time", cell: (row) => time(row.time) },
+    { name: "time", cell: (row) => moment(row.time) },
     { name: "took", cell: (row) => duration(row.ms), isNumber: true },
     { name: "contains", cell: (row) => row.note },
     { name: "errors", cell: (row) => row.errors.join(", ") },
     { name: "way", cell: (row) => (row.has_way ? "followed" : "") },
-  ], (row) => row.number, { empty: "No request has arrived while this view is open." });
+  ], (row) => row.number, { empty: "No request has arrived since this view was opened." });
 }
 
 export function request(main, store, wanted) {

@@ -5,10 +5,12 @@
 // event. While the user pauses, the events wait in a queue, and `step` applies one of them.
 
 const MOST_WAITING = 400; // events; if a pause takes longer, the oldest waiting events are applied
+const NAMED = new Set(["topic", "partition", "group"]); // the kinds of parts that an address can name
 
 export class Store {
   constructor(changed, connected) {
     this.kinds = new Map();
+    this.seen = new Set(); // the keys of all topics, partitions and groups that existed while the page was open
     this.isPaused = false;
     this.waiting = [];
     this.changed = changed;
@@ -49,7 +51,10 @@ export class Store {
 
   apply(event) {
     if (event.kind === "state") this.kinds.clear();
-    for (const [key, part] of event.set) this.of(key[0]).set(idOf(key), { key, part });
+    for (const [key, part] of event.set) {
+      this.of(key[0]).set(idOf(key), { key, part });
+      if (NAMED.has(key[0])) this.seen.add(JSON.stringify(key));
+    }
     for (const key of event.gone) this.of(key[0]).delete(idOf(key));
     this.version = event.version;
     this.changed();
@@ -67,6 +72,11 @@ export class Store {
 
   get(...key) {
     return this.of(key[0]).get(idOf(key))?.part ?? null;
+  }
+
+  // The reason why `get` finds no part with this key: the part has been deleted, or it has never existed.
+  missing(name, ...key) {
+    return this.seen.has(JSON.stringify(key)) ? `The ${key[0]} ${name} does not exist any more.` : `No such ${key[0]}: ${name}`;
   }
 
   pause(isPaused) {

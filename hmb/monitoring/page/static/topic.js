@@ -16,9 +16,9 @@ export function topic(main, store, name) {
     const about = store.get("topic", name);
     const partitions = store.partitions(name).slice(0, MOST_LANES);
     gone.hidden = about !== null;
-    setText(gone, about === null ? `The topic ${name} does not exist any more.` : "");
+    setText(gone, about === null ? store.missing(name, "topic", name) : "");
     const configs = about === null ? [] : Object.entries(about.configs).map(([key, value]) => `${key}=${value}`);
-    setText(facts, [count(partitions.length, "partition"), ...configs].join(", "));
+    setText(facts, about === null ? "" : [count(partitions.length, "partition"), ...configs].join(", "));
     const scale = {
       first: Math.min(...partitions.map(({ part }) => part.log_start_offset), Infinity),
       end: Math.max(...partitions.map(({ part }) => part.log_end_offset), -Infinity),
@@ -27,7 +27,7 @@ export function topic(main, store, name) {
     reconcile(lanes, partitions, ({ key }) => key[2], ({ key }) => row(name, key[2]), (node, { key, part }) => {
       const own = (segments.get(key[2]) ?? []).map((it) => it.part).sort((a, b) => a.base_offset - b.base_offset);
       setText(node.note, `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}, ${size(part.bytes)}, ` +
-        `${count(own.length, "segment")}, ${rate(part.records_per_s)}${part.error === null ? "" : `; refuses records: ${part.error}`}`);
+        `${count(own.length, "segment")}, records in the last minute: ${rate(part.records_per_s)}${part.error === null ? "" : `; refuses records: ${part.error}`}`);
       node.lane.update(part, own, store.positions(name, key[2]), scale);
     });
   };

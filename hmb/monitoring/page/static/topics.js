@@ -13,7 +13,7 @@ export function topics(main, store) {
     { name: "topic", cell: (row) => link(row.topic, "topic", row.topic) },
     { name: "partitions", cell: (row) => number(row.partitions), isNumber: true },
     { name: "records", cell: (row) => number(row.records), isNumber: true },
-    { name: "records in", cell: (row) => rate(row.rate), isNumber: true },
+    { name: "records in (last minute)", cell: (row) => rate(row.rate), isNumber: true },
     { name: "bytes", cell: (row) => size(row.bytes), isNumber: true },
     { name: "segments", cell: (row) => number(row.segments), isNumber: true },
     { name: "refuses records", cell: (row) => row.error ?? "no", isLong: true },
