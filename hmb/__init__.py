@@ -149,14 +149,25 @@ Producer.send, a tour of at most 10 files:
 
 1. `client/producing/producer.py` `Producer.send` runs in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
-3. `client/producing/accumulator.py` `Accumulator.append` adds the record to the partition's newest batch
+3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch
 4. `client/producing/sender.py` `LeaderRouter._route` gives a new queue of batches to the sender of its leader
 5. `client/producing/sender.py` `Sender.run` takes the batches that are due; each broker has one such thread
-6. `client/producing/encoding.py` `Encoding.encode` encodes and compresses a batch
+6. `client/producing/encoding.py` `Encoding.encode` compresses a batch, and puts its header before the records
 7. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
 8. `client/producing/sender.py` `Sender._receive` reads the response
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
+
+These modules are between the steps of this tour. Open them only if you want to see the details:
+- Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
+  memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
+  into the bytes of the batch (`records/builder.py`).
+- Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
+  queue (`client/producing/batch.py`).
+- Step 6: `wrap_records` compresses the encoded records, and puts the header of the batch before them
+  (`records/batch.py`).
+- Steps 8 to 10: `BatchCompletion.handle_response` looks for an error in the response. Without an error, it calls
+  `deliver`, and `ProducerBatch.deliver` passes the offset to the result of the batch.
 
 A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
 a thread waits: in `result` for this batch, in `flush`, or for memory.

@@ -26,13 +26,16 @@ Read the modules in this order:
 4. `consuming`: the consumer, from the subscription to the records.
 5. `group`: the members of a consumer group, and committed offsets.
 6. `coordinator`: the connection to the coordinator of a group or of a transaction.
-7. `admin`: the administration of topics, settings, groups and the cluster.
+7. `share`: the share consumer, which reads a topic as a queue.
+8. `admin`: the administration of topics, settings, groups and the cluster.
 
 You can skip these modules in a first reading:
 - `settings` declares keyword arguments, and `arguments` checks arguments.
 - `offsets`: the ways in which an application can name an offset.
 - `delegation`: methods of a class whose work another object does.
-- `retries` repeats requests, and `errors` contains all exceptions.
+- `retries` repeats requests, and `backoff` computes the pause before the next attempt.
+- `security`: TLS, and the login with SASL.
+- `errors` describes all exceptions.
 
 Limits: to log in, the client library supports SASL's mechanisms PLAIN and SCRAM, but not GSSAPI (Kerberos) and
 OAUTHBEARER. An application needs another client for a cluster that accepts only these two mechanisms.

@@ -28,6 +28,8 @@ class PartitionId(NamedTuple):
 
 
 class ClusterTopics(Protocol):
+    """The topics of a cluster: their names, ids and partition counts, and a version that increases with each change."""
+
     @property
     def version(self) -> int: ...
 

@@ -55,6 +55,8 @@ class Refused(Exception):
 
 
 class HttpRequest(NamedTuple):
+    """One HTTP request. `query` contains the parameters after the `?`: the last value of each name."""
+
     method: str
     query: dict[str, str]
     body: bytes
@@ -62,6 +64,8 @@ class HttpRequest(NamedTuple):
 
 
 class HttpResponse(NamedTuple):
+    """One HTTP response: `body`, and then the parts of `chunks` if the response is a stream."""
+
     body: bytes
     content_type: str = JSON
     status: HTTPStatus = HTTPStatus.OK
@@ -73,9 +77,11 @@ Respond = Callable[[HttpRequest], HttpResponse]
 
 
 class Route(NamedTuple):
+    """The function that answers the requests for one path, and the methods that it accepts."""
+
     respond: Respond
     methods: tuple[str, ...] = ("GET",)
-    is_public: bool = False
+    is_public: bool = False  # whether requests need no token
 
 
 def json_response(value: object, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
@@ -124,7 +130,7 @@ class HttpServer:
         """Close the server's port. Connections that handle a request still send its response."""
         if self._thread.is_alive():
             self._server.shutdown()
-            self._thread.join()
+            self._thread.join()  # The thread is ending: `shutdown` has waited until its loop was finished.
         self._server.server_close()
 
 

@@ -33,6 +33,8 @@ STATE, METRICS, HEALTH = "/state", "/metrics", "/healthz"
 
 
 class HttpAddress(NamedTuple):
+    """The address of an HTTP server. Port 0 selects a free port."""
+
     host: str
     port: int
 

@@ -28,6 +28,8 @@ SHORTEST = 0.5  # seconds; over a shorter time, a rate would be a matter of chan
 
 
 class StateSample(NamedTuple):
+    """The counters of a broker at one moment. The growth between two samples is a rate."""
+
     at: float  # `time.monotonic`
     time: int  # the broker's time, in ms since 1970
     ends: dict[TopicPartition, int]  # log end offsets
@@ -51,7 +53,7 @@ class Sampler:
     def stop(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join()  # The thread ends after its current sample, because `_stop` is set.
 
     def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
         """Return the rate of a partition whose log end offset is `end`.

@@ -62,6 +62,8 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
+    """One topic, with all its partitions."""
+
     name: str
     topic_id: str
     is_internal: bool
@@ -82,6 +84,8 @@ class PositionInfo:
 
 @dataclass(frozen=True, slots=True)
 class GroupMemberInfo:
+    """One member of a group. `instance_id` is the id of a static member (KIP-345), or None."""
+
     member_id: str
     instance_id: str | None
     client_id: str
@@ -104,6 +108,8 @@ class GroupInfo:
 
 @dataclass(frozen=True, slots=True)
 class TransactionInfo:
+    """One transactional id, and the state of its last transaction."""
+
     transactional_id: str
     producer_id: int
     epoch: int
@@ -115,6 +121,8 @@ class TransactionInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
+    """One open connection of a client."""
+
     client: str  # host:port
     client_id: str | None  # from the client's last request; None before the first request
     software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"

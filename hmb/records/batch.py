@@ -40,7 +40,7 @@ from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
-HEADER = Struct(">qiibIhiqqqhii")
+HEADER = Struct(">qiibIhiqqqhii")  # all fields: those of _BEFORE_CRC, the magic, the CRC, those of _AFTER_CRC
 RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
 OFFSET_AND_LENGTH = Struct(">qi")  # the fields with which every batch and every message begins
 LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes

@@ -22,6 +22,8 @@ LONGEST_TEXT = 300  # characters; a longer text is cut
 
 
 class EventKind(StrEnum):
+    """The kind of an event. For example, `ROLL` means that a log has started a new segment."""
+
     GROUP = "group"
     ROLL = "roll"
     RETENTION = "retention"
@@ -31,6 +33,8 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
+    """Something that happened in the broker. Numbers grow by 1, so a reader notices if it has missed an event."""
+
     number: int  # 0 for the first event of the log
     time: int  # ms since 1970
     kind: EventKind

@@ -36,6 +36,8 @@ MAX_POSITION = INT32_MAX  # the highest position (bytes) that fits into an entry
 
 
 class OffsetPosition(NamedTuple):
+    """The last offset of a batch, and the byte in the .log file at which the batch starts."""
+
     offset: int
     position: int
 

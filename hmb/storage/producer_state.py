@@ -89,6 +89,12 @@ class ProducedBatch:
 
 @dataclass(slots=True)
 class ProducerStateEntry:
+    """One producer in a log: its epoch, and its last batches, at most MAX_IN_FLIGHT.
+
+    All batches have this epoch. A batch or a marker with a newer epoch clears the list. So the list is empty if the
+    producer has written no batch with this epoch.
+    """
+
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
     timestamp: int = NO_TIMESTAMP  # ms: of the producer's last batch (set by the client) or last marker
@@ -101,6 +107,8 @@ class ProducerStateEntry:
 
 
 class ActiveProducer(NamedTuple):
+    """A producer that the log remembers, for DescribeProducers: a copy of its entry, and its open transaction."""
+
     producer_id: int
     producer: ProducerStateEntry
     first_offset: int  # first offset of the producer's open transaction; -1 if no transaction is open

@@ -27,6 +27,8 @@ from hmb.storage.files.sorted_entries import SegmentIndex
 
 
 class TimestampOffset(NamedTuple):
+    """A timestamp (ms since 1970, or -1), and an offset. The offset is not relative to the base offset."""
+
     timestamp: int
     offset: int
 

@@ -34,6 +34,11 @@ Read in this order:
 14. `settings.py`   the values of settings, and defaults that make tests fast
 15. `arguments.py`  checks of the types of arguments
 16. `errors.py`     the exceptions
+17. `security.py`   the users and certificates of an embedded broker
+18. `request_record.py`  the requests that clients have sent to the broker, with its responses
+19. `handler_layers.py`  wrappers around the broker's handlers, for `faults.py` and `request_record.py`
+20. `stored_records.py`  the records of a log, read without a client
+21. `names.py`      names of APIs and errors, converted to keys and codes
 """
 
 # Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import

@@ -12,6 +12,8 @@ from hmb.protocol.errors import KafkaError
 
 
 class GroupTopics:
+    """The broker's topics, as a group coordinator sees them (`ClusterTopics`)."""
+
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 

@@ -29,6 +29,8 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
+    """The entry of one topic in `topics.json`. `configs` contains only the settings that a client has set."""
+
     partitions: int  # 0 if the number is unknown: the topic then has a partition for each directory
     configs: dict[str, str] = field(default_factory=dict)
 

@@ -114,7 +114,7 @@ class Sender(threading.Thread):
         accumulator = self._completion.accumulator
         while True:
             batches = accumulator.wait_for_batches(self.queues, 0 if self._posted else None)
-            if not batches and not self._posted:
+            if not batches and not self._posted:  # The producer is closed, and no batch is left.
                 break
             self._taken = self._completion.sendable(batches)
             try:

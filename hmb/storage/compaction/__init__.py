@@ -15,6 +15,7 @@ Read in this order:
 - `rule`      which records stay
 - `cleaner`   which logs and segments are compacted, and when
 - `swap`      how a new segment replaces old segments
+- `throttle`  a limit on how fast the cleaner reads and writes
 
 Source: Kafka's `LogCleaner`; KIP-58, KIP-354, KIP-534.
 """

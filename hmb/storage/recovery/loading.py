@@ -67,6 +67,8 @@ SEGMENT_NAME = re.compile(r"([0-9]{20})\.log")
 
 @dataclass(slots=True)
 class LoadedLog:
+    """The result of opening a log. `segments` is sorted by offset, and its last segment is the active one."""
+
     segments: list[Segment]
     end_offset: int
     producers: ProducerState

@@ -17,6 +17,7 @@ Read in this order:
 - `identity`         creating and locking a data directory; the cluster id
 - `topic_ids`        the id of each topic, and how the broker restores a lost id
 - `leader_epochs`    which leader wrote which part of a log
+- `partition_directory`  the name of a log's directory, for example `orders-0`
 - `trash`            deleted logs whose files still exist
 - `properties`       Java's properties files
 """

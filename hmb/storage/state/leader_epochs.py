@@ -27,11 +27,15 @@ from hmb.protocol.enums import NO_LEADER_EPOCH
 
 
 class EpochStart(NamedTuple):
+    """A leader epoch, and the offset of its first record: one line of the file."""
+
     epoch: int
     start_offset: int
 
 
 class EpochEnd(NamedTuple):
+    """A leader epoch, and its end offset: the start offset of the next epoch, or the log end offset."""
+
     epoch: int
     end_offset: int
 
