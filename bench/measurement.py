@@ -145,7 +145,7 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add the options -b and --versus, with which a user chooses the brokers, to a command.
+    """Add the options -b and --versus to a command. With these options, a user chooses the brokers.
 
     The chosen brokers run during the whole command.
     """

@@ -58,8 +58,9 @@ SEND_AT_ONCE = 200  # with --rate: the number of records to send between two pau
 def command(example: str, address: str | None, **options: Any) -> None:
     """Run an example on real data, and draw its result.
 
-    The example trending counts the words in the documentation of Python's library. The example weather adds up the rain
-    of Seattle in windows of four weeks, and writes the sums to the database hailstorm-weather.db.
+    EXAMPLE is trending or weather. With trending, the topology counts the words in the documentation of Python's
+    library. With weather, the topology adds up the rain of Seattle in windows of four weeks, and writes the sums to the
+    database hailstorm-weather.db.
     """
     if options["workers"] and options["kill"]:
         raise CliError("--kill crashes threads, and excludes --workers", 2)

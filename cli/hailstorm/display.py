@@ -17,7 +17,8 @@ from hmb.hailstorm.master import MasterState, Report
 class TopologyDisplay:
     """Makes a table of the reports that processors send.
 
-    Each rate compares a count with the count at the last call of `render`.
+    A rate (tuples/s) is the growth of a processor's count, divided by the time since the count last changed. If a count
+    has not changed for 1.5 s, its rate is 0.
     """
 
     def __init__(self, name: str) -> None:

@@ -101,9 +101,10 @@ def remove(resources: AclResources, rights: AclRights, force: bool, client: Clie
 
 
 def _filters(resources: AclResources, rights: AclRights) -> list[AclBindingFilter]:
-    """Return the filters for the ACLs to remove. An option that is left out matches everything, except with principals.
+    """Return the filters for the ACLs to remove.
 
-    With principals, the filters match exactly the ACLs that `hmb acls add` adds with the same options.
+    If the options name principals, the filters match exactly the ACLs that `hmb acls add` adds with the same options.
+    Otherwise, the filters match the ACLs of all principals, and an option that the user leaves out matches each value.
     """
     from hmb.client.admin import AclBindingFilter
 
@@ -147,7 +148,7 @@ def _no_match() -> CliError:
 
 
 def _fields(acl: AclBinding) -> dict[str, Any]:
-    """Return the columns of an ACL, with the names of its enums' members."""
+    """Return the columns of an ACL. A member of an enum is replaced by its name, for example `ALLOW`."""
     return {name: getattr(value, "name", value) for name, value in ((name, getattr(acl, name)) for name in COLUMNS)}
 
 

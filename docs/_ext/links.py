@@ -56,7 +56,7 @@ class ExternalLinksDirective(SphinxDirective):
 
 
 def links_of(env: BuildEnvironment) -> dict[str, set[str]]:
-    """Return the links of each page to other sites. The dictionary is a part of the environment, which Sphinx saves."""
+    """Return, for each page, the links that lead to other sites. Sphinx saves this dictionary in its environment."""
     if not hasattr(env, "external_links"):
         env.external_links = {}  # type: ignore[attr-defined]
     found: dict[str, set[str]] = env.external_links  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def links_of(env: BuildEnvironment) -> dict[str, set[str]]:
 
 
 def read_page(app: Sphinx, document: nodes.document) -> None:
-    """Store the links of a page to other sites."""
+    """Store the links of a page that lead to other sites."""
     uris = {each.get("refuri", "") for each in document.findall(nodes.reference)}
     links_of(app.env)[app.env.docname] = {uri for uri in uris if uri.startswith(("http://", "https://"))}
 
@@ -169,7 +169,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
-    """Write `links.txt` from the results of `linkcheck`. A link that does not work keeps its entry."""
+    """Write `links.txt` from the results of `linkcheck`. A link that does not work keeps its old entry."""
     known, entries = read_entries(path), {}
     for result in results:
         address = result["uri"]

@@ -105,7 +105,7 @@ def run(requests: tuple[Sent, ...]) -> list[Outcome]:
 
 
 def send(log: Log, sent: Sent) -> Outcome:
-    """Let the log answer a request, unless the network loses it."""
+    """Append the batch of a request to the log, unless the network loses the request. Return the state after it."""
     before, answer = log.log_end_offset, None
     if sent.fate != "request lost":
         value = f"order {sent.sequence + 1}".encode()

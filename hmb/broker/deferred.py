@@ -7,7 +7,7 @@ thread calls `Deferred.result`, which waits for the sync and returns the respons
 
 A handler returns a `Deferred` whose `result` is a response object. The dispatcher puts this `Deferred` into a second
 `Deferred`, whose `result` is the encoded response. The module network/gathering.py decides how many requests a
-connection handles before it calls `Deferred.result`.
+connection handles before its thread calls `Deferred.result`.
 """
 
 from __future__ import annotations

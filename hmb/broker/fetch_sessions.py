@@ -194,9 +194,10 @@ class FetchSessions:
     eviction_ms: int
     clock: Callable[[], int] = now_ms
     # This lock guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # this lock takes no other lock. A fetch reads the partitions of its session without the lock, and sets their
-    # `topic`. Usually no other thread uses them, because a client waits for the response before its next request in the
-    # session. If the client does not wait, `store_offsets` refuses the response to the earlier request.
+    # this lock takes no other lock. A fetch reads the partitions of its session without this lock, and sets the field
+    # `topic` of each partition. Usually only one thread uses the partitions of a session, because a client waits for
+    # the response before it sends the next request of the session. If the client does not wait, `store_offsets` refuses
+    # the response to the earlier request.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

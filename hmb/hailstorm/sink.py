@@ -41,7 +41,10 @@ HeldTuple = tuple[TopicPartition, int, Any]  # an output that is not written yet
 
 
 class Target(Protocol):
-    """An outside system that stores outputs and a clock in one transaction. Only one thread may use it."""
+    """An outside system, for example a database, that stores outputs and a clock in one transaction.
+
+    The clock contains the offsets up to which the target has all outputs. Only one thread may use a target.
+    """
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
         """Prevent writes of earlier starts of this sink instance, and return the clock of the last transaction.

@@ -3,9 +3,10 @@
 Problem: a topic holds the records of a month, and a query needs one hour: `WHERE timestamp >= '2026-01-31 23:00'`.
 Without help, Spark reads the records of the whole month, and then removes nearly all of them.
 
-Idea: Spark passes simple filters to the reader (*pushed-down filters*, from Spark 4.1 on). The reader asks the brokers
-for the offsets at which the hour begins and ends, and reads only the records between them. Spark still evaluates every
-filter on the rows that it receives. The ranges may therefore be too large, but they must never be too small.
+Idea: Spark passes simple filters to the reader (*pushed-down filters*, from Spark 4.1 on). If a filter selects one
+hour, the reader asks the brokers for the offsets at which this hour begins and ends. The reader reads only the records
+between these offsets. Spark still evaluates every filter on the rows that it receives. The ranges may therefore be too
+large, but they must never be too small.
 
 The option `pushFilters=true` turns pushed-down filters on. This option needs the setting
 `spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. These comparisons of a column with a

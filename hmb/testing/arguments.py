@@ -1,4 +1,7 @@
-"""Checks of arguments that a test passes: for a wrong type, an error names the value and the possible types."""
+"""Checks the arguments with which a test calls `hmb.testing`.
+
+If an argument has a wrong type, the error names the value and the possible types.
+"""
 
 from __future__ import annotations
 

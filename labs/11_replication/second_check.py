@@ -62,8 +62,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the same records. After them, no epoch is in both logs, because an epoch has only one
-        # leader.
+        # Both logs begin with the same records. After these records, the two logs differ. Each later epoch is in only
+        # one of the logs, because an epoch has only one leader.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

@@ -62,7 +62,7 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """`append` raises `OutOfOrder` if a batch neither continues its producer's last batch nor is a copy."""
+    """`append` raises `OutOfOrder` for a batch that is not a copy and does not continue its producer's last batch."""
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5), (7, 0, 5, 5)], (7, 0, 5, 3))

@@ -62,7 +62,7 @@ def test_markers(answer):
 
 
 def test_epochs(answer):
-    """`begin` returns 0 for a new name, and then one more each time, also after a restart of the coordinator."""
+    """`begin` returns the epoch 0 for a new name, and each later call returns the next epoch, also after a restart."""
     world = World()
     coordinator = world.coordinator(answer)
     for number in range(6):
@@ -75,7 +75,7 @@ def test_epochs(answer):
 
 
 def test_fencing(answer):
-    """`add` and `end` raise `Fenced` for an old epoch, and write neither to the journal nor a marker."""
+    """`add` and `end` raise `Fenced` for an old epoch. They write nothing to the journal, and no marker."""
     world = World()
     coordinator = world.coordinator(answer)
     old = coordinator.begin("bank")
@@ -96,7 +96,7 @@ def test_fencing(answer):
 
 
 def test_after_the_end(answer):
-    """After `end`, the same `end` writes nothing. `add`, and `end` with the other outcome, raise `Ended`."""
+    """After `end`, the same `end` writes nothing. `add` raises `Ended`, and so does `end` with the other outcome."""
     for outcome, other in (("commit", "abort"), ("abort", "commit")):
         for restarts in (False, True):
             world = World()

@@ -8,7 +8,8 @@ An option `user_NAME` is a user of the mechanism PLAIN and the password. The opt
 broker's own name for connections to other brokers. HMB ignores these two, because its cluster has one broker. The users
 of SCRAM are not in the line, because the broker stores their credentials (users.py).
 
-HMB has a shorter form for the users of PLAIN: the setting `sasl.plain.users=alice:alice-secret,bob:bob-secret`.
+HMB also has a setting that is shorter than a JAAS line. It lists the user names and the passwords for PLAIN:
+    sasl.plain.users=alice:alice-secret,bob:bob-secret
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ A client must not be able to find out which users exist. For an unknown user, th
 password. The salt of a decoy is always the same for the same name, because the salt of a real user does not change
 either.
 
-The class of errors that CVE-2024-56128 describes is checked here: the nonce in the client's final message must be the
-nonce that the broker has sent, exactly. The comparison takes the same time wherever the first difference is.
+Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
+nonce that the broker has sent. The comparison takes the same time wherever the first difference is.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class Topics:
     def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
         """Replace the settings of several topics together. The logs of these topics use the new settings at once.
 
-        Returns an error or None for each topic: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        Return an error or None for each topic: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             checked: dict[str, tuple[Topic, dict[str, str], LogConfig]] = {}

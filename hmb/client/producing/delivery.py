@@ -68,10 +68,10 @@ class BatchResult:
         # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         # Only a thread that holds this lock changes the fields above. The accumulator sets `send_now` before any other
-        # thread knows this object. A thread may read `_missing` and `callbacks_done` without the lock, because each
-        # reaches its last value (0 and True) only once. `part_of` and `error_of` read `_outcomes` without the lock,
-        # because the outcomes of a completed result do not change. An outdated `send_now` does no harm: the function
-        # ignores a batch that is already sealed.
+        # thread knows this object. A thread may read four fields without the lock. After `_missing` has become 0, it
+        # does not change. After `callbacks_done` has become True, it does not change. `part_of` and `error_of` read
+        # `_outcomes`: the outcomes of a completed result do not change. `wait` reads `send_now`: the function in an
+        # outdated `send_now` does nothing, because the batch is already sealed.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

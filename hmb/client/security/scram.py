@@ -24,7 +24,7 @@ class ScramStep(Enum):
 
 
 class ScramReply(Enum):
-    """A correct message of the broker."""
+    """What a correct message of the broker shows to the client."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
     SIGNED = "the broker has proved that it knows the user"

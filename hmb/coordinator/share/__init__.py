@@ -29,9 +29,9 @@ Read the modules of this folder in this order:
 - `group`             one share group: its members, and the partitions that the broker assigns to them
 - `requests`          the requests of members and of administrators
 
-A first reader can skip the other modules. `state_records` and `group_records` describe the records that restore share
-groups after a restart. `group_state` and `member` create the records of a group. `settings` contains the settings of a
-group, and `description` builds the response to ShareGroupDescribe.
+On a first reading, skip the following modules. `state_records` and `group_records` describe the records that restore
+share groups after a restart. `group_state` and `member` create the records of a group. `settings` contains the settings
+of a group, and `description` builds the response to ShareGroupDescribe.
 
 Source: KIP-932; Kafka's `SharePartition`, `ShareGroup`, `ShareCoordinatorService`.
 """

@@ -11,8 +11,8 @@ one process and call the methods of this class. HMB serves the five APIs, too.
 Two epochs prevent that an outdated part of the broker writes the state. The *state epoch* increases when an
 administrator changes the start offset. The *leader epoch* increases when the partition has a new leader.
 
-The memory changes when the records are added to the journal's queue, before they are on disk. A change that another
-thread adds afterwards therefore already contains the earlier change. If a write fails, the next write of the
+The coordinator changes a state in memory when it adds the record to the journal's queue, before the record is on disk.
+A later change by another thread therefore already contains the earlier change. If a write fails, the next write of the
 share-partition is a complete snapshot.
 
 For example, group "workers" reads orders-0. A member accepts the records 105 to 109. The coordinator adds these five

@@ -64,8 +64,8 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The previous epoch, if a request of the producer itself has led to the current epoch. The journal does not store
-    # this field.
+    # The previous epoch, if the producer itself has increased the epoch: with EndTxn, or with an InitProducerId request
+    # that contains its id and epoch. Otherwise NO_PRODUCER_EPOCH. The journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

@@ -26,7 +26,7 @@ Read in this order:
 - `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
 - `containers`   `SetOf`, `MapOf`, `Newest`: states made of states
-- `top_n`        `TopN`, and the reason why a map of sums that is trimmed to its largest entries is not associative
+- `top_n`        `TopN`, the n largest values, and the reason why it merges values by maximum and not by sum
 - `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory, each of them a map of monoids
 - `windows`      `Tumbling`, `Sliding`, `Sessions`: maps from windows of event time to states
 

@@ -45,7 +45,7 @@ class WindowsOf(MapOf):
 
     @abstractmethod
     def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
-        """Return the content of each window of a state. The key of a window identifies it."""
+        """Return the content of each window of a state. A key of the result identifies a window, often by its start."""
 
 
 class Sliding(WindowsOf):

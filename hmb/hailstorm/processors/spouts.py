@@ -128,7 +128,7 @@ class SpoutMachine:
     def _in_time(self, tuples: list[Any], offsets: list[int]) -> tuple[list[Any], list[int]]:
         """Return the tuples that are not late, and their offsets.
 
-        Raises TopologyError if `event_time` does not return a number, UserCodeError if it raises.
+        Raises TopologyError if `event_time` does not return a number, and UserCodeError if it raises an exception.
         """
         event_time = self.spout.event_time
         assert event_time is not None

@@ -81,7 +81,8 @@ class RegistryServer:
 class RegistryConnection(threading.Thread):
     """The connection of one client.
 
-    The thread of this class reads requests. A second thread sends answers and changes in order.
+    The thread of this class reads requests. A second thread sends the values of a queue: the answers to the requests,
+    and a notice of each changed node that the client watches.
     """
 
     def __init__(self, server: RegistryServer, client: socket.socket) -> None:
@@ -116,7 +117,7 @@ class RegistryConnection(threading.Thread):
         self._server.forget(self)
 
     def _send(self, value: Any) -> None:
-        """Add an answer or a change to the queue.
+        """Add an answer, or a notice of a changed node, to the queue.
 
         If the queue is full, the client does not read its answers, so the method ends the session.
         """

@@ -2,8 +2,8 @@
 
 Some crashes have a temporary cause, for example a broker that restarts. The crashed processor then succeeds in a later
 epoch, and the topology makes progress. Other crashes repeat at the same record, and the topology makes no progress. A
-topology makes progress when its newest complete clock changes. The runner therefore counts only the restarts after the
-last change of this clock.
+topology makes progress when it completes a new snapshot: the clock (the offsets) of its newest complete snapshot then
+changes. The runner therefore counts only the restarts after the last change of this clock.
 
 The crash of one processor can make another processor crash, for example because its snapshot belongs to an epoch that
 has ended. The error message therefore contains the most frequent reason, not the last one.
@@ -38,8 +38,8 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # A negotiator that has just started knows no complete clock yet, so `completed` is None. The value None is no
-        # progress, so the count continues.
+        # A negotiator that has just started does not know the clock of the newest complete snapshot, so `completed` is
+        # None. The value None does not show progress, so the earlier restarts still count.
         if completed is not None and completed != self._completed:
             self._completed = completed
             self._reasons.clear()

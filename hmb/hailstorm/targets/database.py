@@ -100,10 +100,10 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Return the clock of a row whose key is only the name of the sink instance, and give the row its new key.
+        """Return the clock of the row with this sink's old key, only the name `sink`. Give the row its new key.
 
-        Return None if no such row exists, or if its clock contains topics that this sink does not receive. If the clock
-        is above `start`, the sink refuses to start, so the row keeps its key.
+        Return None if no row has the old key, or if its clock contains topics that this sink does not receive. If the
+        clock is above `start`, the sink refuses to start, so the row keeps its old key.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

@@ -14,7 +14,8 @@ way of a Produce request begins with these calls:
     broker/handlers/produce.py     handle
     storage/log.py                 Log.append
 
-A record contains texts of bounded length and no bytes of the request, so it does not keep the request's memory.
+The recorder keeps texts of bounded length, and not the request itself. The memory of the request can therefore be
+freed.
 """
 
 from __future__ import annotations
@@ -267,7 +268,7 @@ def _items(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _note_of(request: Request) -> str:
-    """Return what a Produce request contains, for example "2 batches (gzip, none), 9 records"."""
+    """Return the batches, codecs and records of a Produce request: `2 batches (gzip, none), 30 records`."""
     if not isinstance(request, ProduceRequest):
         return ""
     codecs, records = [], 0

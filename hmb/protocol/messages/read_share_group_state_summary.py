@@ -1,7 +1,7 @@
 """ReadShareGroupStateSummary (87): return the start offsets of share-partitions (KIP-932).
 
-The group coordinator sends this request to the share coordinator to describe the offsets of a group. The response does
-not contain the states of the records.
+When a client asks for the offsets of a share group, the group coordinator sends this request to the share coordinator.
+The response does not contain the states of the records.
 """
 
 from uuid import UUID

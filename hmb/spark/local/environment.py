@@ -27,7 +27,7 @@ OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
 # package -> the oldest version that works
 PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
-# Tried with PySpark 4.3.0 and pandas 3.1.1: the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
+# With PySpark 4.3.0 and pandas 3.1.1, the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
 # applyInPandas work. An import of pyspark.pandas fails.
 PANDAS_3 = "all works except pyspark.pandas, which needs pip install 'pandas<3'"
 WRAPPER = """#!/bin/sh

@@ -50,7 +50,7 @@ class Summary:
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
         """Return a summary that also includes `entry`.
 
-        `covered` is the sum of all distances up to this entry (bytes or offsets).
+        `covered` is the sum of the field `distance` of all entries up to this entry (in bytes or offsets).
         """
         return replace(
             self,

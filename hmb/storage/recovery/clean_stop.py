@@ -29,8 +29,8 @@ def end_by_indexes(segment: Segment) -> int:
     """Return the offset after the last batch of a segment. Read only the batches from the last index entry on.
 
     Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries
-    of the indexes. This happens if the last index entries were not written, or if the indexes belong to another log.
-    Also raises OSError.
+    of the indexes. The batches do not match if the last index entries were not written, or if the indexes belong to
+    another log. Also raises OSError.
     """
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():
