@@ -121,9 +121,9 @@ class AclRights:
             raise click.UsageError("--idempotent needs --producer")
 
     def entries(self, resources: AclResources) -> Iterator[tuple[NamedResource, AclPatternType, AclEntry]]:
-        """Yield each ACL of the options: its resource, the type of its pattern, and the rest.
+        """Yield each ACL that the options describe: its resource, the type of its pattern, and the `AclEntry`.
 
-        Without principals, yield nothing.
+        If the options name no principals, yield nothing.
         """
         for resource in resources.named:
             for operation in dict.fromkeys(self._operations(resource.type)):

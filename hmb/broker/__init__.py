@@ -35,7 +35,7 @@ Read in this order:
 6. `broker.py`                the start and the stop of a broker
 
 A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py` and `handlers/fetch.py`, and two
-methods in `network/`: `Requests.next` and `ResponseQueue.send`. A first reader can skip all other files of this folder:
+methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this folder at first:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)

@@ -62,7 +62,7 @@ class Setting(NamedTuple):
 
 
 def milliseconds(text: str) -> float:
-    """Convert a text that is a number of milliseconds, for example "100", and return milliseconds."""
+    """Return the number of milliseconds that a text contains: "100" becomes 100.0. Raises ValueError."""
     try:
         number = float(text)
     except ValueError:

@@ -49,7 +49,7 @@ Read the modules and folders of this package in this order:
 - `modern/`             the group protocol of KIP-848
 - `share/`              share groups: several members read one partition, and acknowledge each record
 
-A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
+On a first reading, skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
 wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and `known_names`
 limit the memory that the broker uses for clients. `cluster_topics` and `producer_ids` are small and do not depend on
 the other modules.

@@ -112,7 +112,8 @@ class TlsSettings:
             raise TlsSettingError("ssl.keystore.certificate.chain", "is missing, but ssl.keystore.key is set")
 
         def load(path: Path) -> None:
-            # Without a password, OpenSSL would ask for the password of an encrypted key on the terminal.
+            # If `password` were None, OpenSSL would ask for the password of an encrypted key on the terminal. With an
+            # empty password, OpenSSL raises an error instead.
             context.load_cert_chain(path, password=self.key_password)
 
         if self.keystore_location:

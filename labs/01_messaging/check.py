@@ -122,7 +122,7 @@ def test_waiting_costs_nothing(answer):
     topic.subscribe("a")
 
     def count(frame, event, argument):
-        """Python calls this function for each call of another function."""
+        """Count the functions that the answer calls. Python calls `count` for each call of another function."""
         if event in ("call", "c_call") and frame.f_code.co_filename == answer.__file__:
             calls.append(event)
             if argument is time.sleep:

@@ -75,7 +75,7 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """Each call of `send` in `send_window` has the next `window` messages from the last acknowledgement on."""
+    """`send_window` passes to each call of `send` the first `window` messages that are not acknowledged."""
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0
         answer.send_window(list(MESSAGES), window, link.send)

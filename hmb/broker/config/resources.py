@@ -92,7 +92,7 @@ def alter_each(
 ) -> list[ResponseT]:
     """Alter the settings of several resources. For each resource, `change` computes the new settings from the request.
 
-    Returns one response for each resource. The response contains an error code if the resource was not altered. If the
+    Return one response for each resource. The response contains an error code if the resource was not altered. If the
     request names a resource twice, the function does not alter this resource and returns an error for it.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)

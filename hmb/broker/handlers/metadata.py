@@ -75,7 +75,7 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
     """Create the requested topics that do not exist, if the client and the broker's settings allow it.
 
-    Returns the error of each topic that could not be created, by the topic's name.
+    Return the error of each topic that could not be created, by the topic's name.
     """
     topics, config = context.broker.topics, context.broker.config
     names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}

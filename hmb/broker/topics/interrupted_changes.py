@@ -69,7 +69,7 @@ def finish_interrupted_changes(
 def _finish_deletions(logs: LogManager, stored: dict[str, StoredTopic]) -> list[Path]:
     """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
 
-    Returns the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises OSError.
+    Return the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises OSError.
     """
     deleted = trash.find(logs.directory)
     deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}

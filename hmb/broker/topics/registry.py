@@ -146,7 +146,7 @@ class Topics:
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
         """Create several topics together. Each topic in `new` is a result of `check`.
 
-        Returns an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions),
+        Return an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions),
         KAFKA_STORAGE_ERROR.
         """
         with self._lock:
@@ -164,7 +164,7 @@ class Topics:
     def add_partitions(self, grown: Sequence[NewPartitions]) -> list[KafkaError | None]:
         """Add partitions to several topics together.
 
-        Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
+        Return an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
         many partitions), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
@@ -290,7 +290,7 @@ class Topics:
         `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
         first calls `forget`, and then removes the topics' files. The removal of large files can take long.
 
-        Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        Return an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             outcomes = [outcome_of(partial(self._table.check_is_there, topic)) for topic in topics]

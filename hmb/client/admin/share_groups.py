@@ -144,6 +144,6 @@ def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) ->
 
 
 def check_partition(partition: TopicPartition, number: int, message: str | None) -> None:
-    """Raise the KafkaError for an error code of a partition."""
+    """Raise KafkaError if the error code of a partition (`number`) is not 0, which means success."""
     if number:
         raise answered_error(partition, number, message)

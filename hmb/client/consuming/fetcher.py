@@ -99,7 +99,7 @@ class FetchInFlight:
 class Fetcher:
     """Fetches batches of all partitions.
 
-    After each batch, sets the position's `fetched` to the offset after the batch.
+    After each batch, the fetcher sets the position's `fetched` to the offset after the batch.
     """
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:

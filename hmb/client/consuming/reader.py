@@ -188,7 +188,7 @@ class AssignmentReader:
                 self._resolve_starts([position])
 
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the positions of partitions to these offsets. With `until`, also find the offsets where reading ends."""
+        """Set the positions of partitions to these offsets. If `_until` is set, also set the end of each position."""
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)

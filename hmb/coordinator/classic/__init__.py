@@ -26,7 +26,7 @@ Read the modules of this folder in this order:
 - `rebalance`    decides when the next generation starts, and what its members receive
 - `group`        handles the requests, and decides who is a member
 
-A first reader can skip these modules:
+On a first reading, skip these modules:
 - `initial_delay`      the first rebalance of an empty group waits for further members (KIP-134)
 - `pending_members`    a client requests a member id before it joins (KIP-394)
 - `static_members`     a client that restarts keeps its partitions (KIP-345)

@@ -23,7 +23,7 @@ Read the modules of this folder in this order:
 - `records`     the keys and values of `__consumer_offsets`
 - `loading`     finds the newest record of each key when the broker starts
 
-A first reader can skip `records` and `loading`. The records of `__transaction_state` are in transactions/records.py.
+On a first reading, skip `records` and `loading`. The records of `__transaction_state` are in transactions/records.py.
 
 Source: Kafka's `CoordinatorRuntime`, `GroupCoordinatorService`, `TransactionStateManager`.
 """

@@ -27,7 +27,7 @@ Read the modules of this folder in this order:
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `state`         the members, epochs and targets of a group, and the records of their changes
 
-A first reader can skip the other modules. `heartbeat` checks the fields of a request. `records` converts a group to
+On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts a group to
 records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
 expressions. `description` builds the response to ConsumerGroupDescribe.
 

@@ -29,7 +29,7 @@ Read the modules of this folder in this order:
 - `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-A first reader can skip the module `hanging`, which ends transactions that are still open in a log because their marker
+On a first reading, skip the module `hanging`, which ends transactions that are still open in a log because their marker
 was lost.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.

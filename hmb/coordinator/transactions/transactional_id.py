@@ -65,7 +65,7 @@ class Transaction:
     started: int = NO_TIME
     updated: int = NO_TIME
     # The previous epoch, if the producer itself has increased the epoch: with EndTxn, or with an InitProducerId request
-    # that contains its id and epoch. Otherwise NO_PRODUCER_EPOCH. The journal does not store this field.
+    # that contains its id and epoch. Otherwise, the value is NO_PRODUCER_EPOCH. The journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

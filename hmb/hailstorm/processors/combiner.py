@@ -51,7 +51,7 @@ def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloa
     """Return payloads with one row (key, state) for each key, and the first tuple of each key, in the same order.
 
     `node` is the name of the bolt that will receive the rows. `payloads` must contain at least one tuple. Raises
-    UserCodeError if a function of the user raises.
+    UserCodeError if a function of the user raises an exception.
     """
     key, lift, absorb = combining.key, combining.lift, combining.states.absorb
     states: dict[Any, Any] = {}

@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
-    """The filters. Null matches every name.
+    """The filters that select the ACLs to delete. In a filter, null matches every name.
 
     Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
     type USER.
