@@ -1,8 +1,9 @@
 """The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
 
 Each bit of the number stands for one operation, and is 1 if the client may perform this operation. For example, a
-Metadata response can contain such a number for each topic. In HMB, every client may perform every operation, so each
-bit that stands for an operation on topics is always 1.
+Metadata response can contain such a number for each topic. Without an authorizer, every client may perform every
+operation. The handlers therefore use the numbers in this module, in which the bits of all operations are 1. With an
+authorizer, a guard replaces the numbers of topics and of the cluster by those of the client (security/acls/guards.py).
 """
 
 from hmb.protocol.enums import AclOperation
