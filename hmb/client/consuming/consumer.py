@@ -3,7 +3,7 @@
 Two settings determine which records a consumer reads in each partition:
     offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
     until     where reading ends: "end" (the end of the log when reading begins), an offset, AtTime(ms); with None, the
-              consumer reads for ever
+              consumer reads forever
 
 A consumer finds its partitions in one of three ways:
 - With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions

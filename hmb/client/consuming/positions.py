@@ -34,7 +34,7 @@ class Position:
     topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
     consumed: int = UNKNOWN
     fetched: int = UNKNOWN
-    end: int | None = None  # the offset at which reading ends; None if the consumer reads for ever
+    end: int | None = None  # the offset at which reading ends; None if the consumer reads forever
     is_paused: bool = False
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
     is_removed: bool = False  # whether the consumer no longer uses this position
