@@ -44,6 +44,8 @@ def consume_share(options: ConsumeOptions, write: Write) -> None:
 
 
 def _copy(consumer: ShareConsumer, options: ConsumeOptions, write: Write) -> None:
+    from hmb.client import ConsumerRecord
+
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000
     last, printed = time.monotonic(), 0

@@ -51,6 +51,8 @@ def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.sampled_from([code.value for code in ErrorCode])
     if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):
         return st.integers(-1, 2**40)
+    if name == "session_lifetime_ms":  # kio computes with floats, which are exact up to 2 ** 53.
+        return st.integers(0, 2**53 // 1000)
     if name == "transaction_start_time_ms":  # kio cannot represent -1 in this field.
         return st.integers(0, 2**40)
     return values

@@ -39,6 +39,7 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages import api_name
 from tests.conformance.java_clients import run
+from tests.golden.cluster_clients import hmb_login, kafka_43_cluster_tools
 from tests.golden.files import write
 from tests.golden.group_and_admin_clients import (
     kafka_43_consumer_protocol,
@@ -329,6 +330,27 @@ WITH_KAFKA_43 = [
         ),
     ),
     Scenario(
+        "kafka-4.3.0-cluster-tools",
+        kafka_43_cluster_tools,
+        dict.fromkeys(
+            [
+                ApiKey.DESCRIBE_QUORUM,
+                ApiKey.UPDATE_FEATURES,
+                ApiKey.LIST_CONFIG_RESOURCES,
+                ApiKey.DESCRIBE_ACLS,
+                ApiKey.CREATE_ACLS,
+                ApiKey.DELETE_ACLS,
+                ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+                ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+            ]
+        ),
+    ),
+    Scenario(
+        "hmb",
+        hmb_login,
+        dict.fromkeys([ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_REPLICA_LOG_DIRS]),
+    ),
+    Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
         {  # explicit versions, because requests between brokers also pass through the recorder
@@ -398,7 +420,11 @@ def main() -> None:
         ),
         "1",
     )
-    record(peers.Kafka43(config=advertised | few), recorder, new)
+    permissions = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    record(peers.Kafka43(config=advertised | few | permissions), recorder, new)
 
 
 if __name__ == "__main__":

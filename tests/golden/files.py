@@ -27,12 +27,14 @@ from hmb.protocol.annotate import Line, annotate_request, annotate_response, ren
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import API_KEYS, request_class, response_class
+from hmb.protocol.messages.describe_quorum import ReplicaState
 from hmb.protocol.schema import Struct
 
 MESSAGES: list[type] = [*map(request_class, API_KEYS), *map(response_class, API_KEYS)]
-NAMES = {cls.__name__: cls for cls in (*MESSAGES, RequestHeader, ResponseHeader, UUID)}
+NAMES = {cls.__name__: cls for cls in (*MESSAGES, RequestHeader, ResponseHeader, ReplicaState, UUID)}
 HEADING = re.compile(r"^== (\w+: \w+)\n", re.MULTILINE)
 WIDTH = 110
+HIDDEN = re.compile(r"\[hidden\]|\[\d+ bytes\]")  # what `repr` of a message shows instead of a secret
 
 
 class Side(NamedTuple):
@@ -86,8 +88,9 @@ def pretty(value: Any, indent: str = "") -> str:
     """Return a Python expression for a message. Long expressions take several lines."""
     if isinstance(value, memoryview):
         return repr(bytes(value))
-    if not isinstance(value, Struct | list) or len(indent) + len(repr(value)) <= WIDTH:
-        return repr(value)
+    text = repr(value)
+    if not isinstance(value, Struct | list) or (len(indent) + len(text) <= WIDTH and not HIDDEN.search(text)):
+        return text
     inner = indent + "    "
     if isinstance(value, list):
         return "[\n" + "".join(f"{inner}{pretty(each, inner)},\n" for each in value) + indent + "]"

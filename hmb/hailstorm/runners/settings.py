@@ -28,10 +28,11 @@ class RunSettings:
     poll_records        the most records that a spout takes at once
     poll_timeout        the time that a spout waits for records before it looks at its mailbox
     restart_pause       the time that a runner waits before it starts a crashed processor again
-    start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced.
-                        Each replacement doubles this time, to at most 60 s, until all processors have registered
+    start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the most restarts of crashed processors without progress; None: no limit
     allow_expired       whether a spout without a snapshot may begin after records that have already expired
+
+    Each replacement of a worker doubles `start_timeout`, to at most 60 s, until all processors have registered.
 
     With large batches (`poll_records`), a topology is faster. With small batches, records reach the sink sooner, and a
     processor reacts to the negotiator sooner, because it reacts only between two batches.

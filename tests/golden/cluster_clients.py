@@ -1,0 +1,42 @@
+"""Clients whose requests concern the whole cluster, its users and its ACLs, for the golden files (capture.py)."""
+
+from __future__ import annotations
+
+from hmb.bench import peers
+from hmb.client.connection import Connection
+from hmb.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from hmb.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from hmb.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.conformance.java_clients import run
+
+Directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+
+
+def kafka_43_cluster_tools(bootstrap: str, topic: str) -> None:
+    """Run the shell tools of Kafka 4.3.0 for controllers, features, metrics, ACLs and users."""
+    jars, where = peers.kafka_43_jars(), ["--bootstrap-server", bootstrap]
+
+    def tool(name: str, *arguments: str) -> None:
+        run(jars, name, *where, *arguments)
+
+    tool("org.apache.kafka.tools.MetadataQuorumCommand", "describe", "--status")
+    tool("org.apache.kafka.tools.FeatureCommand", "upgrade", "--feature", "transaction.version=2")
+    tool("org.apache.kafka.tools.ClientMetricsCommand", "--list")
+    who = ["--allow-principal", "User:alice", "--operation", "Read", "--topic", topic]
+    tool("org.apache.kafka.tools.AclCommand", "--add", *who)
+    tool("org.apache.kafka.tools.AclCommand", "--list", "--topic", topic)
+    tool("org.apache.kafka.tools.AclCommand", "--remove", "--force", *who)
+    user = ["--entity-type", "users", "--entity-name", "alice"]
+    tool("kafka.admin.ConfigCommand", "--alter", *user, "--add-config", "SCRAM-SHA-256=[password=secret]")
+    tool("kafka.admin.ConfigCommand", "--describe", *user)
+
+
+def hmb_login(bootstrap: str, topic: str) -> None:
+    """Try to log in at a listener without SASL, and to move a partition to an unknown directory. Kafka refuses both."""
+    host, _, port = bootstrap.rpartition(":")
+    connection = Connection(host, int(port), "hmb", 30.0)
+    connection.send(SaslHandshakeRequest(mechanism="PLAIN"))
+    connection.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"))
+    moved = Directory.AlterReplicaLogDirTopic(name=topic, partitions=[0])
+    connection.send(AlterReplicaLogDirsRequest(dirs=[Directory(path="/nowhere", topics=[moved])]))
+    connection.close()
