@@ -13,11 +13,9 @@ Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -31,10 +29,6 @@ from hmb.coordinator.journal.records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     Key,
     KeyAndValue,
-    decode_key,
-    decode_value,
-    encode_key,
-    encode_value,
 )
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import (
@@ -47,8 +41,7 @@ from hmb.coordinator.modern.records import (
     with_current,
     with_metadata,
 )
-from hmb.coordinator.modern.store import StoredRecords
-from hmb.protocol.errors import KafkaError
+from hmb.coordinator.modern.store import RecordedSteps
 
 FIRST_EPOCH = 1  # the group epoch of a new group
 
@@ -67,11 +60,9 @@ class ConsumerState:
         restarts the sessions of all members.
         """
         self.group_id = group_id
-        self._resume = resume
-        self.writes: list[Write] = []
         self.events: list[str] = []
-        self._records: list[KeyAndValue] = []  # the records of the current step
-        self._stored = StoredRecords()
+        self._steps = RecordedSteps(self._restore, resume)
+        self.writes = self._steps.writes
         self._forget()
 
     def _forget(self) -> None:
@@ -96,11 +87,11 @@ class ConsumerState:
 
     def put_subscription(self, member: ConsumerMember) -> None:
         self._put(member)
-        self._records.append(member_record(self.group_id, member))
+        self._steps.add(member_record(self.group_id, member))
 
     def put_assignment(self, member: ConsumerMember) -> None:
         self._put(member)
-        self._records.append(current_record(self.group_id, member))
+        self._steps.add(current_record(self.group_id, member))
 
     def _put(self, member: ConsumerMember) -> None:
         self._take_out(member.member_id)
@@ -123,33 +114,33 @@ class ConsumerState:
     def remove(self, member_id: str) -> None:
         self._take_out(member_id)
         self.targets.pop(member_id, None)
-        self._records += tombstones_of_member(self.group_id, member_id)
+        self._steps.add(*tombstones_of_member(self.group_id, member_id))
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
         value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-        self._records.append(encode(ConsumerGroupMetadataKey(group_id=self.group_id), value))
+        self._steps.add(encode(ConsumerGroupMetadataKey(group_id=self.group_id), value))
 
     def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
         if self.targets.get(member_id) != target:
             self.targets[member_id] = target
-            self._records.append(target_record(self.group_id, member_id, target))
+            self._steps.add(target_record(self.group_id, member_id, target))
 
     def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
         self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
         value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
-        self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
+        self._steps.add(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
     def set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
         """Store the topics that a regular expression matches. If `topics` is None, delete the expression."""
         key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
         if topics is None:
             del self.regexes[regex]
-            self._records.append(encode(key, None))
+            self._steps.add(encode(key, None))
         else:
             self.regexes[regex] = topics
             value = ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=timestamp)
-            self._records.append(encode(key, value))
+            self._steps.add(encode(key, value))
 
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of a group without members."""
@@ -168,26 +159,18 @@ class ConsumerState:
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
         """Add tombstones to the records of this step, because this group replaces a classic group."""
-        self._records += tombstones
+        self._steps.add(*tombstones)
 
     def finish(self) -> None:
         """End a step: put the records of all its changes into `writes`."""
-        if not self._records:
-            return
-        records, self._records = self._records, []
-        self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
-
-    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
-        if self._stored.end(number, records, error):
-            self._restore([(decode_key(key), decode_value(decode_key(key), value)) for key, value in self._stored])
-            self._resume(now)
+        self._steps.finish()
 
     def replay(self, key: Key, value: Any) -> None:
         """Apply a record of the journal when the broker starts.
 
         The journal yields one record for each key, in any order.
         """
-        self._stored.put(encode_key(key), encode_value(value))
+        self._steps.replay(key, value)
         self._restore([(key, value)], anew=False)
 
     def _restore(self, records: Iterable[tuple[Key, Any]], *, anew: bool = True) -> None:

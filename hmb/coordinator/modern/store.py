@@ -1,4 +1,4 @@
-"""The stored records of a KIP-848 group, from which the coordinator restores the group after a failed write.
+"""The stored records of a KIP-848 group or a share group. After a failed write, the group is restored from them.
 
 A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
 the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
@@ -12,10 +12,68 @@ that wrote it, so an older change never replaces the record of a newer change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
-from hmb.coordinator.journal.records import KeyAndValue
+from hmb.coordinator.group import Write
+from hmb.coordinator.journal.records import (
+    KEYS,
+    Key,
+    KeyAndValue,
+    Keys,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
 from hmb.protocol.errors import KafkaError
+
+
+class RecordedSteps:
+    """The records of a group's steps. A step is the handling of one request, or of one time limit.
+
+    - `writes` contains one `Write` for each step that has changed the group. The caller stores and removes the writes.
+    - `_records` contains the records of the current step.
+    """
+
+    def __init__(
+        self,
+        restore: Callable[[Iterable[tuple[Key, Any]]], None],
+        resume: Callable[[int], None],
+        keys: Keys = KEYS,
+    ) -> None:
+        """`keys` contains the types of the records.
+
+        After a failed write, this object calls `restore` with all stored records, and then `resume` with the time (ms).
+        """
+        self.writes: list[Write] = []
+        self._restore, self._resume, self._keys = restore, resume, keys
+        self._records: list[KeyAndValue] = []
+        self._stored = StoredRecords()
+
+    def add(self, *records: KeyAndValue) -> None:
+        """Add records to the current step."""
+        self._records += records
+
+    def finish(self) -> None:
+        """End a step: put all its records into one `Write`."""
+        if self._records:
+            records, self._records = self._records, []
+            self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Remember a record that the journal contained when the broker started. The caller applies the record."""
+        self._stored.put(encode_key(key), encode_value(value))
+
+    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
+        if self._stored.end(number, records, error):
+            self._restore([self._decoded(key, value) for key, value in self._stored])
+            self._resume(now)
+
+    def _decoded(self, raw: bytes, value: bytes) -> tuple[Key, Any]:
+        key = decode_key(raw, self._keys)
+        return key, decode_value(key, value)
 
 
 class StoredRecords:

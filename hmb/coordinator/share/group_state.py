@@ -2,22 +2,20 @@
 
 Like the `ConsumerState` of a KIP-848 group, each method that changes the state creates the record of its change.
 `finish` puts all records of one request into one `Write`. If a write fails, the state is restored from the stored
-records (`StoredRecords`).
+records (`RecordedSteps`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
-from hmb.coordinator.group import Write
-from hmb.coordinator.journal.records import Key, KeyAndValue, decode_key, decode_value, encode_key, encode_value
+from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.records import by_topic, encode
 from hmb.coordinator.modern.state import FIRST_EPOCH
-from hmb.coordinator.modern.store import StoredRecords
+from hmb.coordinator.modern.store import RecordedSteps
 from hmb.coordinator.share.group_records import (
     OFFSETS_KEYS,
     ShareGroupCurrentMemberAssignmentKey,
@@ -40,7 +38,6 @@ from hmb.coordinator.share.member import (
     with_current,
     with_metadata,
 )
-from hmb.protocol.errors import KafkaError
 
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
@@ -55,11 +52,9 @@ class ShareGroupState:
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group. After a failed write, the state is restored and calls `resume(now)`."""
         self.group_id = group_id
-        self._resume = resume
-        self.writes: list[Write] = []
         self.events: list[str] = []
-        self._records: list[KeyAndValue] = []  # the records of the current step
-        self._stored = StoredRecords()
+        self._steps = RecordedSteps(self._restore_all, resume, OFFSETS_KEYS)
+        self.writes = self._steps.writes
         self._forget()
 
     def _forget(self) -> None:
@@ -76,31 +71,31 @@ class ShareGroupState:
 
     def put_subscription(self, member: ShareMember) -> None:
         self.members[member.member_id] = member
-        self._records.append(member_record(self.group_id, member))
+        self._steps.add(member_record(self.group_id, member))
 
     def put_assignment(self, member: ShareMember) -> None:
         self.members[member.member_id] = member
-        self._records.append(current_record(self.group_id, member))
+        self._steps.add(current_record(self.group_id, member))
 
     def remove(self, member_id: str) -> None:
         del self.members[member_id]
         self.targets.pop(member_id, None)
-        self._records += tombstones_of_member(self.group_id, member_id)
+        self._steps.add(*tombstones_of_member(self.group_id, member_id))
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
         value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-        self._records.append(encode(ShareGroupMetadataKey(group_id=self.group_id), value))
+        self._steps.add(encode(ShareGroupMetadataKey(group_id=self.group_id), value))
 
     def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
         if self.targets.get(member_id) != target:
             self.targets[member_id] = target
-            self._records.append(target_record(self.group_id, member_id, target))
+            self._steps.add(target_record(self.group_id, member_id, target))
 
     def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
         self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
         value = ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
-        self._records.append(encode(ShareGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
+        self._steps.add(encode(ShareGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
         """Store which partitions have a state. `topics` contains the topics of new partitions."""
@@ -112,7 +107,7 @@ class ShareGroupState:
                 for topic, numbers in by_topic(partitions).items()
             ]
         )
-        self._records.append(encode(ShareGroupStatePartitionMetadataKey(group_id=self.group_id), value))
+        self._steps.add(encode(ShareGroupStatePartitionMetadataKey(group_id=self.group_id), value))
 
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of a group without members."""
@@ -127,22 +122,17 @@ class ShareGroupState:
 
     def finish(self) -> None:
         """End a step: put the records of all its changes into `writes`."""
-        if self._records:
-            records, self._records = self._records, []
-            self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
-
-    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
-        if self._stored.end(number, records, error):
-            self._forget()
-            for raw, value in self._stored:
-                key = decode_key(raw, OFFSETS_KEYS)
-                self._restore(key, decode_value(key, value))
-            self._resume(now)
+        self._steps.finish()
 
     def replay(self, key: Key, value: Any) -> None:
         """Apply a record of the journal when the broker starts."""
-        self._stored.put(encode_key(key), encode_value(value))
+        self._steps.replay(key, value)
         self._restore(key, value)
+
+    def _restore_all(self, records: Iterable[tuple[Key, Any]]) -> None:
+        self._forget()
+        for key, value in records:
+            self._restore(key, value)
 
     def _restore(self, key: Key, value: Any) -> None:
         match key:
