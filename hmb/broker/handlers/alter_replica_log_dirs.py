@@ -10,7 +10,7 @@ Left out: moves, because there is only one data directory. If the disk of this d
 
 from __future__ import annotations
 
-from hmb.broker.context import BrokerContext, RequestContext
+from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
@@ -21,7 +21,7 @@ PartitionResponse = TopicResponse.AlterReplicaLogDirPartitionResult
 
 
 def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> AlterReplicaLogDirsResponse:
-    response = AlterReplicaLogDirsResponse()
+    response, own = AlterReplicaLogDirsResponse(), str(context.broker.topics.directory.resolve())
     for directory in request.dirs:
         for topic in directory.topics:
             topic_response = TopicResponse(topic_name=topic.name)
@@ -31,12 +31,7 @@ def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> Alte
                 partition_response = PartitionResponse(partition_index=number)
                 topic_response.partitions.append(partition_response)
                 with error_code_in(partition_response):
-                    _check(directory.path, topic.name, number, context.broker)
+                    if directory.path != own:
+                        raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"the only data directory is {own}")
+                    context.broker.topics.log(topic.name, NO_TOPIC_ID, number)
     return response
-
-
-def _check(path: str, topic: str, partition: int, broker: BrokerContext) -> None:
-    own = broker.topics.directory.resolve()
-    if path != str(own):
-        raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"the only data directory is {own}")
-    broker.topics.log(topic, NO_TOPIC_ID, partition)

@@ -20,6 +20,7 @@ from hmb.protocol.messages.update_features import UpdateFeaturesRequest, UpdateF
 
 Update = UpdateFeaturesRequest.FeatureUpdateKey
 Result = UpdateFeaturesResponse.UpdatableFeatureResult
+LEVELS = {feature.name: feature.level for feature in FEATURES}  # the version of each feature
 
 
 class UpgradeType(IntEnum):
@@ -41,13 +42,12 @@ def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFea
 
 def _check(update: Update) -> None:
     """Raise INVALID_UPDATE_VERSION if the broker does not have the feature in the requested version."""
-    levels = {feature.name: feature.level for feature in FEATURES}
     if update.upgrade_type not in set(UpgradeType):
         why = f"the upgrade type is {update.upgrade_type}: must be 1, 2 or 3"
-    elif update.feature not in levels:
-        why = f"this broker does not have the feature; its features are {', '.join(levels)}"
-    elif update.max_version_level != levels[update.feature]:
-        why = f"this broker has only version {levels[update.feature]}"
+    elif update.feature not in LEVELS:
+        why = f"this broker does not have the feature; its features are {', '.join(LEVELS)}"
+    elif update.max_version_level != LEVELS[update.feature]:
+        why = f"this broker has only version {LEVELS[update.feature]}"
     else:
         return
     raise KafkaError(

@@ -157,7 +157,7 @@ class AcceptedConnection:
                         break
                     responses.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
-                    if not (responses.may_wait(requests.api_key) and requests.is_another_here()):
+                    if not (requests.is_another_here() and responses.may_wait(requests.api_key)):
                         responses.send()
         finally:  # If a request fails, the client still gets the responses to all earlier requests.
             responses.send()
