@@ -10,6 +10,9 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 of this table, it calls two functions. `counted` (counting.py) measures the request. `guarded`
 (security/acls/guards.py) checks the ACLs, if the broker has an authorizer.
 
+Two modules contain functions that several handlers use: shared_responses.py, and share_state_results.py for the states
+of share-partitions.
+
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
 docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that

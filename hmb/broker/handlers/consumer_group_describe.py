@@ -10,10 +10,9 @@ Left out: nothing. HMB supports the whole API.
 
 from __future__ import annotations
 
-from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import check_repetitions
+from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
 from hmb.coordinator.modern.description import DescribedConsumerGroup
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -23,9 +22,7 @@ def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> Co
     check_repetitions(request.group_ids)
     groups = [_describe(group_id, context) for group_id in request.group_ids]
     if request.include_authorized_operations:
-        for group in groups:
-            if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
+        add_authorized_operations(groups)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.broker.handlers.share_state_results import share_partition_results
 from hmb.protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 
 TopicResult = DeleteShareGroupStateResponse.DeleteStateResult
@@ -22,12 +21,8 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: DeleteShareGroupStateRequest, context: RequestContext) -> DeleteShareGroupStateResponse:
     response = DeleteShareGroupStateResponse()
-    for topic in request.topics:
-        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
-        for data in topic.partitions:
-            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
-            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
-            with error_code_in(result):
-                context.broker.share.partitions.discard([id])
-                context.broker.share.coordinator.delete([id])
+    for id, _, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
+        with error_code_in(result):
+            context.broker.share.partitions.discard([id])
+            context.broker.share.coordinator.delete([id])
     return response

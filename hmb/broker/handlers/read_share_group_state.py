@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.broker.handlers.share_state_results import share_partition_results
 from hmb.protocol.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 
 TopicResult = ReadShareGroupStateResponse.ReadStateResult
@@ -21,21 +20,17 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: ReadShareGroupStateRequest, context: RequestContext) -> ReadShareGroupStateResponse:
     response = ReadShareGroupStateResponse()
-    for topic in request.topics:
-        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
-        for data in topic.partitions:
-            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
-            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
-            with error_code_in(result):
-                state = context.broker.share.coordinator.read(id, data.leader_epoch)
-                result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
-                result.state_batches = [
-                    PartitionResult.StateBatch(
-                        first_offset=each.first,
-                        last_offset=each.last,
-                        delivery_state=each.state,
-                        delivery_count=each.delivery_count,
-                    )
-                    for each in state.batches
-                ]
+    for id, data, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
+        with error_code_in(result):
+            state = context.broker.share.coordinator.read(id, data.leader_epoch)
+            result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
+            result.state_batches = [
+                PartitionResult.StateBatch(
+                    first_offset=each.first,
+                    last_offset=each.last,
+                    delivery_state=each.state,
+                    delivery_count=each.delivery_count,
+                )
+                for each in state.batches
+            ]
     return response

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.broker.handlers.share_state_results import share_partition_results
 from hmb.protocol.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
     ReadShareGroupStateSummaryResponse,
@@ -24,13 +23,9 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: ReadShareGroupStateSummaryRequest, context: RequestContext) -> ReadShareGroupStateSummaryResponse:
     response = ReadShareGroupStateSummaryResponse()
-    for topic in request.topics:
-        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
-        for data in topic.partitions:
-            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
-            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
-            with error_code_in(result):
-                state = context.broker.share.coordinator.summary(id)
-                result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
-                result.start_offset, result.delivery_complete_count = state.start_offset, state.complete_count
+    for id, _, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
+        with error_code_in(result):
+            state = context.broker.share.coordinator.summary(id)
+            result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
+            result.start_offset, result.delivery_complete_count = state.start_offset, state.complete_count
     return response

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.coordinator.groups import GroupCoordinator
@@ -22,6 +23,13 @@ class TopicResponse(Protocol):
 
     name: str
     partitions: list[Any]
+
+
+class DescribedGroup(Protocol):
+    """The entry of one group in the response to DescribeGroups, ConsumerGroupDescribe or ShareGroupDescribe."""
+
+    error_code: int
+    authorized_operations: int
 
 
 T = TypeVar("T", bound=TopicResponse)
@@ -85,3 +93,10 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
     for name, times in Counter(names).items():
         if times > MOST_TIMES:
             raise CloseConnection(f"a request names {str(name)[:100]!r} {times} times")
+
+
+def add_authorized_operations(groups: Iterable[DescribedGroup]) -> None:
+    """Write the operations that the client may perform into the entry of each group that has no error."""
+    for group in groups:
+        if not group.error_code:
+            group.authorized_operations = GROUP_OPERATIONS

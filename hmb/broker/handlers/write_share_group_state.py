@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.broker.handlers.share_state_results import share_partition_results
 from hmb.coordinator.share.in_flight import StateBatch, Update
 from hmb.coordinator.share.share_state import check_batches, delivery_state
 from hmb.protocol.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
@@ -24,19 +23,15 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: WriteShareGroupStateRequest, context: RequestContext) -> WriteShareGroupStateResponse:
     response = WriteShareGroupStateResponse()
-    for topic in request.topics:
-        response.results.append(topic_result := TopicResult(topic_id=topic.topic_id))
-        for data in topic.partitions:
-            topic_result.partitions.append(result := PartitionResult(partition=data.partition))
-            id = SharePartitionId(request.group_id, PartitionId(topic.topic_id, data.partition))
-            with error_code_in(result):
-                batches = [
-                    StateBatch(each.first_offset, each.last_offset, delivery_state(each), each.delivery_count)
-                    for each in data.state_batches
-                ]
-                check_batches(batches)
-                update = Update(data.start_offset, data.delivery_complete_count, batches)
-                coordinator = context.broker.share.coordinator
-                coordinator.finish(id, coordinator.begin_write(id, data.state_epoch, data.leader_epoch, update))
-                context.broker.share.partitions.discard([id])
+    for id, data, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
+        with error_code_in(result):
+            batches = [
+                StateBatch(each.first_offset, each.last_offset, delivery_state(each), each.delivery_count)
+                for each in data.state_batches
+            ]
+            check_batches(batches)
+            update = Update(data.start_offset, data.delivery_complete_count, batches)
+            coordinator = context.broker.share.coordinator
+            coordinator.finish(id, coordinator.begin_write(id, data.state_epoch, data.leader_epoch, update))
+            context.broker.share.partitions.discard([id])
     return response

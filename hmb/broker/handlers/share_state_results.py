@@ -1,0 +1,62 @@
+"""A function that five handlers use to fill their responses about the states of share-partitions.
+
+Five APIs create, read, write, delete and summarize the states of share-partitions (KIP-932). Their requests have the
+same structure: a group, a list of topics, and a list of partitions in each topic. Each response contains one result for
+each partition, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.protocol.schema import Struct
+
+
+class StatePartition(Protocol):
+    """The entry of one partition in a request. Each API adds fields of its own."""
+
+    partition: int
+
+
+PartitionT = TypeVar("PartitionT", bound=StatePartition)
+TopicResultT = TypeVar("TopicResultT", bound=Struct)
+ResultT = TypeVar("ResultT", bound=Struct)
+
+
+class StateTopic(Protocol[PartitionT]):
+    """The entry of one topic in a request."""
+
+    topic_id: UUID
+    partitions: list[PartitionT]
+
+
+class StateRequest(Protocol[PartitionT]):
+    """A request of one of the five APIs."""
+
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[StateTopic[PartitionT]]: ...
+
+
+def share_partition_results(
+    request: StateRequest[PartitionT],
+    results: list[TopicResultT],
+    topic_result: type[TopicResultT],
+    partition_result: type[ResultT],
+) -> Iterator[tuple[SharePartitionId, PartitionT, ResultT]]:
+    """Yield each share-partition of a request: its id, its entry in the request, and its new result.
+
+    The function adds the results to `results`, the list in the response. A new result contains only the number of the
+    partition, and the handler writes the other fields. `topic_result` and `partition_result` are the classes of the
+    results.
+    """
+    for topic in request.topics:
+        new = [partition_result(partition=entry.partition) for entry in topic.partitions]
+        results.append(topic_result(topic_id=topic.topic_id, partitions=new))
+        for entry, result in zip(topic.partitions, new, strict=True):
+            yield SharePartitionId(request.group_id, PartitionId(topic.topic_id, entry.partition)), entry, result
