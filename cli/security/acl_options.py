@@ -1,11 +1,11 @@
-"""The options of `hmb acls`, which have the names of kafka-acls: resources, principals and operations.
+"""The options of `hmb acls` for resources, principals and operations, named like the options of kafka-acls.
 
 The decorator `resource_options` gives a command the argument `resources: AclResources`. The decorator `right_options`
 gives a command the argument `rights: AclRights`. Together they describe ACLs. A right applies to each resource:
     --topic a --topic b --allow-principal User:alice --operation READ     2 ACLs
     --producer and --consumer                                             the table of each short form, below
 
-The short forms name all operations that a producer or a consumer needs.
+The short forms `--producer` and `--consumer` name all operations that a producer or a consumer needs.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def resource_options(*, filters: bool) -> Callable[[Command], Command]:
 def right_options(command: Command) -> Command:
     """Add the options for principals, hosts and operations to a command that takes `rights: AclRights`.
 
-    The fields of `AclRights` have the names of the options' values.
+    The parameters of the options and the fields of `AclRights` have the same names.
     """
 
     @functools.wraps(command)

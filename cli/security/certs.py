@@ -20,7 +20,7 @@ def command() -> None:
 @click.argument("directory", type=NewPath())
 @click.option("--host", "hosts", multiple=True, help="A name or address of the broker.  [default: this computer]")
 @click.option("--client", default="client", show_default=True, help="The name of the client.")
-@click.option("--days", type=IntRange(1, 36500), default=365, show_default=True, help="How long they are valid.")
+@click.option("--days", type=IntRange(1, 36500), default=365, show_default=True, help="The validity in days.")
 @json_option
 def make(directory: str, hosts: tuple[str, ...], client: str, days: int, as_json: bool) -> None:
     """Make a private authority, a broker's certificate and a client's certificate in DIRECTORY.

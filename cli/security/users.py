@@ -30,7 +30,7 @@ iterations_option = click.option(
 def command() -> None:
     """Create, list and delete users, and change their passwords.
 
-    The users log in with SCRAM. A listener of the broker with SASL asks for a login.
+    The users log in with SCRAM. A broker asks for a login if its listener uses SASL.
     """
 
 

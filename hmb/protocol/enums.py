@@ -168,7 +168,7 @@ class AclOperation(IntEnum):
 
 
 class AcknowledgeType(IntEnum):
-    """What a member of a share group does with a record that it has acquired (KIP-932).
+    """The acknowledgement that a member of a share group sends for an acquired record (KIP-932).
 
     GAP means that the offset contains no record for the application. RENEW extends the lock (KIP-1222).
     """

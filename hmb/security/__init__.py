@@ -1,6 +1,6 @@
 """Security code that both sides use: the broker and its clients.
 
-Two questions have to be answered before a broker can trust a connection. Who is the other side (authentication)? Can a
+Both sides must answer two questions before they can trust a connection. Who is the other side (authentication)? Can a
 third party read or change the bytes (encryption)? TLS encrypts a connection, and a certificate proves who the broker
 is. SASL then proves who the client is. The two sides exchange messages of a SASL *mechanism*, for example of
 SCRAM-SHA-256. A *listener* of the broker uses one of four *security protocols*:

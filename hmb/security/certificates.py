@@ -1,4 +1,4 @@
-"""Certificates for tests: a private authority, and certificates of a broker and of a client that it has signed.
+"""Makes certificates for tests: a private authority signs one certificate for a broker and one for a client.
 
 A client trusts a broker's certificate if an authority that the client knows has signed it. For a test or a class, a
 private authority is enough: the client's trust store contains only the certificate of this authority. `make` writes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-HIDDEN = "[hidden]"  # stands for a secret in error messages
+HIDDEN = "[hidden]"  # error messages contain this text instead of a secret
 
 
 class SecurityProtocol(StrEnum):
-    """How a connection is encrypted, and how the client authenticates."""
+    """A security protocol: whether a connection is encrypted, and how the client authenticates."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"

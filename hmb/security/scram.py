@@ -22,7 +22,7 @@ The proof is `client key XOR HMAC(stored key, all messages)`. The broker compute
 client key from the proof. If the hash of this key is the stored key, the client knows the password. The signature is
 `HMAC(server key, all messages)`, and proves that the broker knows the user.
 
-The part before the name (`n,,`) says that the exchange does not depend on the channel, and that the client acts under
+The part before the name (`n,,`) makes two statements. The exchange is not bound to a TLS channel. The client acts under
 its own name. `biws` is `n,,` in base64. The names and the meanings of the letters are from the specification.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
@@ -45,7 +45,7 @@ MIN_ITERATIONS, MAX_ITERATIONS = SCRAM_ITERATIONS  # the limits of Kafka's broke
 DEFAULT_ITERATIONS = MIN_ITERATIONS
 SALT_SIZE = 24  # bytes
 NONCE_SIZE = 24  # random bytes; the nonce is their base64 text
-TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # printable characters except the comma; base64
+TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # TEXT: printable characters without the comma
 CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,.*)?)"
 )
@@ -59,7 +59,7 @@ class ScramError(ValueError):
 
 
 class ScramMechanism(IntEnum):
-    """The two mechanisms, with Kafka's numbers."""
+    """The two SCRAM mechanisms, with Kafka's numbers."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -80,7 +80,7 @@ SCRAM_MECHANISMS = dict(zip(SCRAM_NAMES, ScramMechanism, strict=True))
 
 @dataclass(frozen=True)
 class ScramCredential:
-    """What a broker stores about the password of one user. `repr` shows only the iterations."""
+    """The values that a broker stores instead of the password of one user. `repr` shows only the iterations."""
 
     salt: bytes = field(repr=False)
     iterations: int

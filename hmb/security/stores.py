@@ -1,8 +1,8 @@
 """Key stores and trust stores: the keys and certificates that a TLS context needs.
 
 Kafka has two kinds of stores. A *key store* contains a private key, and the certificates that prove who owns this key.
-A *trust store* contains the certificates of the authorities that this side trusts. A PEM store is a text file: each key
-or certificate is a block of base64 text between two lines, such as `-----BEGIN CERTIFICATE-----` and
+A *trust store* contains the certificates of the authorities that a broker or a client trusts. A PEM store is a text
+file: each key or certificate is a block of base64 text between two lines, such as `-----BEGIN CERTIFICATE-----` and
 `-----END CERTIFICATE-----`. Instead of the name of a file, a setting can contain the PEM text itself.
 
 HMB reads PEM stores only. Python's standard library cannot read the binary formats PKCS12 and JKS. The error message

@@ -1,7 +1,7 @@
 """The broker's side of security: encryption (TLS), authentication (certificates, SASL) and authorization (ACLs).
 
 A client connects to a listener. If the listener uses TLS, both sides first make a handshake. If the listener uses SASL,
-the client then logs in. The result is the *principal* of the connection, the name of its user:
+the client then logs in. The broker now knows the *principal* of the connection, which is the name of its user:
     connection  ->  TLS handshake (tls.py)  ->  login (login.py)  ->  requests of User:alice
 
 Read in this order:
@@ -19,7 +19,7 @@ A first reading can skip the rest:
 - `principals.py`        the names of principals
 - `mapping_rules.py`     from the name in a certificate to the name of a principal
 - `addresses.py`         which addresses need a login
-- `first_user.py`        a user before the first start
+- `first_user.py`        creates a user before the broker's first start
 - `jaas.py`              users in JAAS lines
 - `metadata_records.py`  the layout of the records in the file
 """

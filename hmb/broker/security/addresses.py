@@ -1,8 +1,8 @@
-"""Refuses a broker that everybody in the network could use.
+"""Refuses the start of a broker that everybody in the network could use.
 
-A listener without authentication serves everybody who can reach its address. On the loopback address, these are the
-programs of the same computer. On any other address, they are programs of other computers, too. The broker therefore
-does not start with such a listener, unless the user has allowed it.
+A listener without authentication serves everybody who can reach its address. Only programs of the same computer can
+reach the loopback address. Programs of other computers can reach any other address. The broker therefore starts such a
+listener at another address only if a setting allows this.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _authenticates(security: ListenerSecurity) -> bool:
 
 
 def _is_public(host: str) -> bool:
-    """Return whether other computers can reach a host. An unknown name is not public: binding it fails later."""
+    """Return whether other computers can reach a host. Return False for an unknown name, which cannot be bound."""
     try:
         return not ipaddress.ip_address(host or "0.0.0.0").is_loopback
     except ValueError:

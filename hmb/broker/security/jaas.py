@@ -1,12 +1,12 @@
-r"""JAAS lines: how `server.properties` lists the users of a mechanism.
+r"""Parses JAAS lines, in which `server.properties` lists the users of a mechanism.
 
 JAAS is Java's framework for logins. A line names a Java class, and then options:
     org.apache.kafka.common.security.plain.PlainLoginModule required \
         user_alice="alice-secret" user_bob="bob-secret";
 
-An option `user_NAME` is a user of the mechanism PLAIN and the password. The options `username` and `password` are the
-broker's own name for connections to other brokers. HMB ignores these two, because its cluster has one broker. The users
-of SCRAM are not in the line, because the broker stores their credentials (users.py).
+An option `user_NAME` names a user of the mechanism PLAIN, and its value is the user's password. With the options
+`username` and `password`, a broker logs in to other brokers. HMB ignores these two options, because its cluster has one
+broker. The users of SCRAM are not in the line, because the broker stores their credentials (users.py).
 
 HMB also has a setting that is shorter than a JAAS line. It lists the user names and the passwords for PLAIN:
     sasl.plain.users=alice:alice-secret,bob:bob-secret

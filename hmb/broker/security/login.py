@@ -1,11 +1,11 @@
 """The login of one connection on a SASL listener: from SaslHandshake to an authenticated principal.
 
-A client first sends ApiVersions, if it wants. It then chooses a mechanism with SaslHandshake, and sends the messages of
-this mechanism with SaslAuthenticate. Until the client is authenticated, the broker closes the connection at any other
-request, and before it decodes the request. After a refusal, the broker sends the error and closes the connection.
+A client may first send ApiVersions. The client then chooses a mechanism with SaslHandshake, and sends the messages of
+this mechanism with SaslAuthenticate. If an unauthenticated client sends any other request, the broker closes the
+connection without decoding the request. If the broker refuses a login, it sends the error and closes the connection.
 
 After a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a header. Clients
-of Kafka 0.9 and 0.10 do so.
+before Kafka 1.0 use this version (KIP-152).
 
 If `connections.max.reauth.ms` is set, a session ends after this time. The client can authenticate again on the same
 connection before that (KIP-368), but only as the same user.
@@ -48,7 +48,7 @@ class Exchange(Protocol):
 
 
 class LoginState(Enum):
-    """How far the login of a connection is."""
+    """The state of the login of one connection."""
 
     NEW = "the client has not chosen a mechanism"
     EXCHANGING = "messages of the mechanism are exchanged"
@@ -81,7 +81,7 @@ LOGIN = StateTable(
 
 
 class Login:
-    """The login of one connection. Only the thread that handles the connection's requests uses it."""
+    """The login of one connection. Only the thread that handles the connection's requests uses this object."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The records in which users and ACLs are stored: those of Kafka's topic `__cluster_metadata`.
+"""The records that store users and ACLs, in the format of Kafka's topic `__cluster_metadata`.
 
 The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
     frame version (1)   record type   version   the fields of one of the classes below

@@ -11,7 +11,7 @@ sends a TLS alert, so that the client can report it, too.
 When somebody replaces the file of a certificate, the next connection uses the new certificate. `TlsListener.context`
 compares the times and sizes of the files for each new connection.
 
-The kernel cannot encrypt, so `sendfile` works for listeners without TLS only.
+HMB's process encrypts the bytes, and not the kernel. Therefore `sendfile` works for listeners without TLS only.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class TlsListener:
 class TlsSocket(ssl.SSLSocket):
     """An encrypted socket that can be used like a plain one in `network/sending.py`.
 
-    Only the thread of the connection reads and writes. Other threads may call `shutdown`. The method of the base class
-    would switch the encryption off, so that later bytes would be sent as plain text.
+    Only the thread of the connection reads and writes. Other threads may call `shutdown`. `SSLSocket.shutdown` would
+    switch the encryption off, and later bytes would be sent as plain text.
     """
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -116,7 +116,7 @@ class TlsFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int | None:
-        """Wait for bytes, and decrypt them into `buffer`. Return None if none arrive for `idle` seconds."""
+        """Wait for bytes, and decrypt them into `buffer`. Return None if no bytes arrive for `idle` seconds."""
         waited = 0.0
         while waited < self._idle:
             try:

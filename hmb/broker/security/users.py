@@ -2,7 +2,7 @@
 
 For an unknown user, `find` returns a decoy, so that a client cannot find out which users exist (scram.py). The salt of
 a decoy is computed from the name and a secret key, so the same name always gets the same salt. The decoy has the
-iterations and the length of the salt of a real credential, if there is one.
+iterations and the length of the salt of a real credential, if the broker stores one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_NAME = 255  # characters
 
 
 def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
-    """Return the credential of a user, or a decoy if the user has none. Both take the same time."""
+    """Return the credential of a user, or a decoy if the user has none. Both cases take the same time."""
     stored = store.state.credentials.get((mechanism, name))
     decoy = _decoy(store, mechanism, name)
     if stored is None:

@@ -19,7 +19,7 @@ from hmb.storage.log import Log
 
 @dataclass(frozen=True, slots=True)
 class StoredBatches:
-    """Record batches of a log: their offsets, and where they are stored."""
+    """Record batches of a log: their offsets, and their positions in the file."""
 
     region: FileRegion
     offsets: Sequence[range]
@@ -44,7 +44,7 @@ def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committ
     try:
         found = log.read(offset, max_bytes, committed=committed)
     except KafkaError as error:
-        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:  # The log has deleted this record a moment ago.
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:  # The log has just deleted this record.
             return None
         raise
     if found.records is None:

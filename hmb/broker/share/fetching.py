@@ -26,7 +26,7 @@ PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
 AcquiredRecords = PartitionData.AcquiredRecords
 CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
 NO_RECORDS = memoryview(b"")
-# The errors of the share coordinator while it loads its states. Clients do not expect these errors in this response.
+# The share coordinator's errors while it loads its states. Clients do not expect them in a ShareFetch response.
 LOADING = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -27,7 +27,7 @@ class MechanismLogin(Protocol):
         """Return the client's first message."""
 
     def receive(self, message: bytes) -> bytes:
-        """Take the broker's next message, and return the client's next one. Raises ScramError."""
+        """Take the broker's next message, and return the client's next message. Raises ScramError."""
 
 
 class PlainLogin:

@@ -24,7 +24,7 @@ class ScramStep(Enum):
 
 
 class ScramReply(Enum):
-    """What a correct message of the broker shows to the client."""
+    """The result of one correct message of the broker."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
     SIGNED = "the broker has proved that it knows the user"
@@ -59,7 +59,7 @@ class ScramLogin:
         return (HEADER + self._bare).encode()
 
     def receive(self, message: bytes) -> bytes:
-        """Take the broker's next message, and return the client's next one. Raises ScramError."""
+        """Take the broker's next message, and return the client's next message. Raises ScramError."""
         if self.state is ScramStep.SERVER_FIRST:
             response = self._prove(message)
             self.state = SCRAM_CLIENT.next(self.state, ScramReply.CHALLENGED)

@@ -47,7 +47,7 @@ class SecuritySettingError(HmbError, ValueError):
 
 @dataclass(frozen=True)
 class ClientSecurity:
-    """How a client encrypts its connections and proves its name. `repr` does not show the password."""
+    """The settings with which a client encrypts connections and proves its name. `repr` does not show the password."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     context: ssl.SSLContext | None = None

@@ -10,10 +10,11 @@ from hmb.security.stores import MINIMUM, TlsSettings
 
 
 class TlsClientSocket(ssl.SSLSocket):
-    """An encrypted socket that can be used like a plain one without blocking.
+    """An encrypted socket that can be used like a plain socket without blocking.
 
-    Its methods raise BlockingIOError where the methods of the base class raise errors of their own. `shutdown` is
-    called by other threads. The method of the base class would switch the encryption off.
+    When a call would have to wait, `SSLSocket` raises an error of its own. The methods here raise BlockingIOError
+    instead, as a plain socket does. Other threads call `shutdown`. `SSLSocket.shutdown` would switch the encryption
+    off.
     """
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:

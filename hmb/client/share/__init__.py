@@ -4,13 +4,13 @@ The members of a consumer group divide the partitions. The members of a share gr
 gives each record to one member. So a group can have more members than partitions. A member acknowledges each record:
     accept    the member has processed the record
     release   another member (or the same one) should get the record again
-    reject    the record cannot be processed; nobody gets it again
+    reject    the record cannot be processed; no member gets it again
     renew     the member needs more time, and keeps the record
 
 A member that does nothing for 30 s (`share.record.lock.duration.ms`) loses its records, and another member gets them.
 
 Read the modules of this folder in this order:
-- `acknowledgements`  the records that the application has received, and what it says about them
+- `acknowledgements`  the acquired records, and the application's acknowledgements
 - `membership`        the thread that sends the heartbeats
 - `session`           the share session with one broker: fetches and acknowledgements
 - `consumer`          `hmb.ShareConsumer`

@@ -13,8 +13,8 @@ from hmb.records.record import Header, TimestampType
 class ShareRecord(NamedTuple):
     """A record that a share consumer has acquired.
 
-    The class has the fields of `ConsumerRecord`, and the field `delivery_count`. It is 1 if the group delivers the
-    record for the first time.
+    The class has the fields of `ConsumerRecord`, and the field `delivery_count`. This count is 1 if the group delivers
+    the record for the first time.
     """
 
     topic: str

@@ -52,8 +52,9 @@ class ShareConsumer:
 
     - `group`: the name of the share group.
     - `acknowledgement`: "implicit" or "explicit".
-    - `max_poll_records`: how many records `poll` requests. A broker returns whole batches, so `poll` can return more
-      records.
+    - `acquire_mode`: with "batch_optimized", the broker acquires whole batches. With "record_limit", it acquires at
+      most `max_poll_records` records.
+    - `max_poll_records`: how many records `poll` requests. With "batch_optimized", `poll` can return more records.
     - `max_bytes`: the largest size of a response, in bytes.
     - `request_timeout`, `retry_for`: in seconds. After a temporary error, `poll` tries again for `retry_for`.
     """
@@ -250,5 +251,5 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            self._is_explicit = True  # The application has not processed the records of the last poll.
+            self._is_explicit = True  # Do not accept the last poll's records: an error occurred.
         self.close()

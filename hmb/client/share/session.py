@@ -30,7 +30,7 @@ ENDED = (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOC
 
 
 class MemberSession:
-    """One share session. `acquired` contains the offsets of each partition that the member has acquired."""
+    """One share session. `acquired` maps each partition to the offsets that the member has acquired."""
 
     def __init__(self, connection: Connection, group_id: str, member_id: str, acquire_mode: ShareAcquireMode) -> None:
         self._connection, self._group_id, self._member_id = connection, group_id, member_id

@@ -1,8 +1,9 @@
 """The deadline of a start: a runner replaces the workers of processors that do not register for a new epoch in time.
 
 The runner cannot distinguish a worker that hangs from a worker that starts slowly on a busy machine. With a fixed time
-limit, it would replace a slow worker again and again, each time before the worker can register, and the topology would
-never start. Each replacement therefore doubles the limit. For example, workers need 5 s to start, and the limit is 1 s:
+limit, the runner would replace a slow worker again and again, always before this worker can register. The topology
+would never start. Each replacement therefore doubles the limit. For example, workers need 5 s to start, and the limit
+is 1 s:
     at 0 s    the workers start           limit 1 s
     at 1 s    first replacement           limit 2 s
     at 3 s    second replacement          limit 4 s
@@ -22,8 +23,8 @@ class StartDeadline:
 
     limit   the time (s) for which the runner waits in the phase Initialize before it replaces workers
 
-    The first limit is `start_timeout` (s). Each replacement doubles the limit, to at most LONGEST_LIMIT, or to
-    `start_timeout` if this is longer. When the topology leaves Initialize, the limit becomes `start_timeout` again.
+    The first limit is `start_timeout` (s). Each replacement doubles the limit. The longest limit is LONGEST_LIMIT, or
+    `start_timeout` if that is longer. When the topology leaves Initialize, the limit becomes `start_timeout` again.
     """
 
     def __init__(self, start_timeout: float) -> None:

@@ -11,12 +11,12 @@ that serves it, and it changes nothing in this broker. Its parts:
 For example, a producer appends 10 records to orders-0. The next event of the feed contains two parts: the partition
 with its new high watermark, and the active segment with its new size. The page moves the cursor and extends the bar.
 
-*Security.* The link contains a token. The first request exchanges this token for a cookie, so that no link in the
-page's address line shows the token. The header Content-Security-Policy allows no script, no style and no address of
+*Security.* The link contains a token. The first request exchanges this token for a cookie, so that the browser's
+address line does not show the token. The header Content-Security-Policy allows no script, no style and no address of
 another host. The scripts put names, keys and values into the page only as text, so markup in them has no effect.
 
-*Cost.* Without a listening page, the broker makes no changes and records no requests. With a page, the feed needs at
-most 14 % of one processor, and 1.9 % for 100 partitions.
+*Cost.* While no page listens, the broker sends no changes and records no requests. While a page listens, the feed needs
+at most 14 % of one processor. For 100 partitions, the feed needs 1.9 %.
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`, and then `static/page.js`.
 """

@@ -6,8 +6,8 @@ to a new page, and after that only the changed parts:
     event: state    data: {"version": 7, "set": [[["broker"], {...}], [["topic", "orders"], {...}], ...], "gone": []}
     event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
 
-One thread collects the state for all pages. It starts with the first page and ends after the last one. After each
-collection, the thread rests for at least SHORTEST_REST, and for at least six times the processor time that the
+One thread collects the state for all pages. It starts when the first page listens, and ends after the last page. After
+each collection, the thread rests for at least SHORTEST_REST, and for at least six times the processor time that the
 collection needed. For example, a state of 100 partitions needs 3.6 ms, so the feed needs 1.9 % of one processor. A
 state of 1,000 partitions and 1,000 further segments needs 28 ms, and so 14 % of one processor. In both cases, a page
 gets five changes in a second.
@@ -33,16 +33,16 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, as_json
 
 SHORTEST_REST, LONGEST_REST = 0.19, 2.0  # seconds between two collections
 REST_FACTOR = 6
-KEPT = 8  # changes
+KEPT = 8  # the feed keeps this number of changes
 MOST_LISTENERS = 16
-ALIVE = 5.0  # seconds; without changes, the feed sends an empty comment, and so notices that a page is gone
+ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
 
 Parts = dict[tuple[Any, ...], Any]
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
 
 
 def parts_of(state: BrokerState) -> Parts:
-    """Divide a state into parts. The value of each part can be compared, and `as_json` can convert it."""
+    """Divide a state into parts. The values of parts can be compared, and `as_json` can convert them."""
     parts: Parts = {}
     broker = ("time", "version", "cluster_id", "node_id", "addresses", "data_dir", "started", "process")
     parts[("broker",)] = {name: getattr(state, name) for name in broker}
@@ -66,7 +66,7 @@ class Feed:
     """Sends the parts of a broker's state, and then their changes, to the pages that listen."""
 
     def __init__(self, current: Callable[[], BrokerState]) -> None:
-        """Create a feed of the state that `current` returns. It works only while a page listens."""
+        """Create a feed of the state that `current` returns. The feed works only while a page listens."""
         self._current = current
         self._changed = threading.Condition()  # guards all fields below; notifies the listeners of each new version
         self._parts: Parts = {}

@@ -8,7 +8,7 @@ A look-up of offset 8,100 has three steps, each with the numbers of the running 
 2. a binary search in the segment's offset index: the entry (8,080 -> 5,000)
 3. a scan of the log from byte 5,000 on, until a batch contains offset 8,100
 
-A look-up of a time first searches the segments for their greatest timestamp, and then the time index for an offset.
+A look-up of a time first searches the segments by their greatest timestamps. It then searches the time index.
 
 A segment can contain a million batches, and a record can have 100 MB. So each function returns a bounded part, and
 reports what it has left out.
@@ -35,11 +35,11 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimeIndex
 
 MOST_BATCHES = 500
-MOST_ENTRIES = 2000  # of an index
-MOST_STEPS = 500  # of a scan
+MOST_ENTRIES = 2000  # the most entries of an index in one response
+MOST_STEPS = 500  # the most steps of a scan in one response
 MOST_RECORDS = 100
-MOST_LINES = 2000  # of the annotated bytes
-MOST_BYTES = 256  # of one field, in the annotated bytes
+MOST_LINES = 2000  # the most lines of annotated bytes in one response
+MOST_BYTES = 256  # the most bytes of one field in the annotated bytes
 LONGEST_TEXT = 1000  # characters of a key, a value or a header
 LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
 

@@ -1,14 +1,14 @@
 """The requests that clients send while a page shows them: their fields, and their way through the code.
 
 The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
-recording, and the recording ends RECORDING seconds after the last call of `view`. To record a request takes about
-0.1 ms, so the recorder takes only the first MOST_A_SECOND requests of each second. It also takes each request that it
-follows, and each one that is among the SLOWEST slowest. The recorder keeps the last KEPT of these requests, and the
-slowest ones.
+recording, and the recording ends RECORDING seconds after the last call of `view`. The recording of one request takes
+about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. It also selects each request
+that it follows, and each request that is among the SLOWEST slowest. The recorder keeps the last KEPT of these requests,
+and the slowest requests.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
-(`sys.setprofile`). It keeps the last FOLLOWED of them for each API, so a user has time to open one. For example, the
-way of a Produce request begins with these calls:
+(`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED
+requests with their ways, so a user has time to open one of them. For example, a Produce request begins like this:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle
@@ -52,8 +52,8 @@ RECORDING = 5.0  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
 MOST_A_SECOND = 5
 PAUSE = 2.0  # seconds between two followed requests of an API
-MOST_FIELDS = 200  # of a request or of a response
-MOST_CALLS = 300  # of functions, in the way of one request
+MOST_FIELDS = 200  # the most fields of a request or of a response
+MOST_CALLS = 300  # the most function calls in the way of one request
 LONGEST_VALUE = 200  # characters
 ROOT = f"{Path(hmb.__file__).parent}/"
 
@@ -71,7 +71,7 @@ class SeenRequest:
     version: int
     client_id: str | None
     client: str
-    note: str  # for Produce: the codecs of the batches
+    note: str  # for Produce: the batches, codecs and records, as text
     ms: float = 0.0
     errors: list[str] = field(default_factory=list)
     request: list[list[str]] = field(default_factory=list)  # [path, value] of each field
@@ -184,7 +184,7 @@ class RecentRequests:
             self._slowest = sorted([*self._slowest, seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took so long. End the recording if no page asks for it any more."""
+        """Return whether to record a request that took `ms` milliseconds. End the recording if no page asks for it."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:
@@ -214,7 +214,7 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the functions of HMB that have led to the handler, from the connection's thread on."""
+    """Return the functions of HMB on the call stack: from the start of the thread to the handler's caller."""
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
         name = frame.f_code.co_filename

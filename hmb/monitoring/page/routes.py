@@ -45,7 +45,7 @@ The command <code>hmb ui</code> prints the link again.</p></html>
 
 
 class PageRoutes:
-    """The routes of one broker's page, and the feed and the recorder behind them."""
+    """The routes of one broker's page, with the feed and the recorder that they use."""
 
     def __init__(self, server: HttpServer, broker: BrokerServer, current: Callable[[], BrokerState]) -> None:
         """Add the routes to `server`. `current` returns the state of the broker."""
@@ -71,7 +71,7 @@ class PageRoutes:
         self._requests.stop()
 
     def _page(self, request: HttpRequest) -> HttpResponse:
-        """Return the page. A request whose address contains the token gets a cookie and the address without token."""
+        """Return the page. Exchange the token in an address for a cookie, and redirect the browser."""
         if request.query.get("token") is not None:
             headers = HEADERS | {"Location": PAGE, "Set-Cookie": self._server.cookie}
             if not self._server.is_token(request.query["token"]):
@@ -143,7 +143,7 @@ def _first_visit() -> HttpResponse:
 
 
 def _number(request: HttpRequest, name: str, default: int | None = None) -> int:
-    """Return a number from the address. Raises Refused if it is missing or no number."""
+    """Return a number from the address. Raises Refused if the number is missing or malformed."""
     text = request.query.get(name, "" if default is None else str(default))
     if not text.isascii() or not text.isdecimal() or len(text) > 19:
         raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={text[:50]!r} is not a number from 0 on")

@@ -3,16 +3,16 @@
 Problem: a Spark cluster runs the tasks of a query on other machines. Python on these machines often has neither HMB nor
 Arrow. The user of a cluster may not be allowed to install packages there.
 
-Idea: Spark copies an archive to each worker and unpacks it, if the option `--archives` names the archive. `ship` writes
-such an archive. It contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's
-option `--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
+Idea: if the option `--archives` names an archive, Spark copies this archive to each worker and unpacks it there. `ship`
+writes the archive. It contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's option
+`--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
 
 Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executor's working directory. The setting
 `spark.executorEnv.PYTHONPATH=hmb` makes this folder visible to Python:
     spark-submit --archives hmb-spark.zip#hmb --conf spark.executorEnv.PYTHONPATH=hmb job.py
 
-The archive does not contain PySpark, because each worker of a Spark cluster has it. It also contains no Python and no
-Java.
+The archive does not contain PySpark, because each worker of a Spark cluster has PySpark. The archive also contains no
+Python and no Java.
 
 Limit: the archive contains compiled packages. Workers need the same minor version of Python and the same kind of
 machine as the computer that wrote the archive. PySpark itself also refuses workers with another minor version.
@@ -76,7 +76,7 @@ def ship(path: Path) -> Shipment:
 
 
 def _distributions() -> list[Distribution]:
-    """Return HMB, the packages that PySpark needs, and all packages that these need, sorted by their names."""
+    """Return HMB, the packages that PySpark needs, and all packages that these packages need, by name."""
     found: dict[str, Distribution] = {}
     waiting = ["hmb", *PYSPARK_NEEDS]
     while waiting:

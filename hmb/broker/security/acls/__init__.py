@@ -1,14 +1,14 @@
 """Authorization: the broker decides whether a user may perform an operation on a topic, a group or the cluster.
 
-An *access control entry* (ACL) permits or forbids one thing, for example: `User:alice` may READ the topic `orders`. The
-broker stores the ACLs of all users. Before a handler runs, a guard asks the authorizer about the resources that the
+An *access control entry* (ACL) permits or forbids one operation, for example: `User:alice` may READ the topic `orders`.
+The broker stores the ACLs of all users. Before a handler runs, a guard asks the authorizer about the resources that the
 request names. The guard refuses the forbidden part of the request with an error code, and the handler gets the rest:
     request -> guard (guards.py) -> the permitted part -> handler -> response
                   |                                                    ^
                   `-> the forbidden part -> error codes (refusal.py) --'
 
-A broker has ACLs only if the setting `authorizer.class.name` names an authorizer. Without it, there are no guards, and
-a request takes no more time than without this folder.
+A broker has ACLs only if the setting `authorizer.class.name` names an authorizer. Without an authorizer, no guard runs,
+so requests take no additional time.
 
 Read in this order:
 1. `authorizer.py`     the rules that decide, and an index for them

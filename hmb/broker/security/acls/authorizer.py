@@ -27,17 +27,17 @@ from hmb.broker.security.store import SecurityState
 from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPermission, AclResourceType
 
 LOGGER = logging.getLogger(__name__)
-MOST_DECISIONS = 10_000  # limit for the stored decisions
+MOST_DECISIONS = 10_000  # the authorizer stores at most this number of decisions
 EVERYBODY, EVERYTHING, EVERYWHERE = f"{USER}:*", "*", "*"
 INCLUDED_IN = {
     AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER},
     AclOperation.DESCRIBE_CONFIGS: {AclOperation.ALTER_CONFIGS},
 }
-"""The operations whose permission includes another operation."""
+"""For each operation: the operations that include it. For example, a permission to READ includes DESCRIBE."""
 
 
 class Question(NamedTuple):
-    """One question to the authorizer."""
+    """A question to the authorizer: whether a principal on a host may perform an operation on a resource."""
 
     principal: str
     host: str
@@ -51,18 +51,18 @@ class Question(NamedTuple):
 
 
 class AclIndex:
-    """The ACLs of one state, by the type and the name of their resources. It never changes."""
+    """An index of the ACLs in one state, by the type and the name of their resources. An index never changes."""
 
     def __init__(self, acls: Iterable[AccessControlEntryRecord]) -> None:
         self._acls: dict[tuple[int, int, str], list[AccessControlEntryRecord]] = {}
-        self._lengths = set[int]()  # the lengths of all prefixes
+        self._lengths = set[int]()  # the lengths (in characters) of all prefixes
         for acl in acls:
             self._acls.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
             if acl.pattern_type == AclPatternType.PREFIXED:
                 self._lengths.add(len(acl.resource_name))
 
     def of(self, resource_type: AclResourceType, name: str) -> Iterator[AccessControlEntryRecord]:
-        """Yield the ACLs that match a resource."""
+        """Yield the ACLs that match a resource: by its name, by `*`, or by a prefix of its name."""
         for literal in {name, EVERYTHING}:
             yield from self._acls.get((resource_type, AclPatternType.LITERAL, literal), ())
         for length in self._lengths:
@@ -70,14 +70,14 @@ class AclIndex:
                 yield from self._acls.get((resource_type, AclPatternType.PREFIXED, name[:length]), ())
 
     def of_type(self, resource_type: AclResourceType) -> Iterator[AccessControlEntryRecord]:
-        """Yield the ACLs for all resources of a type."""
+        """Yield every ACL whose resources have this type."""
         for (kind, _, _), acls in self._acls.items():
             if kind == resource_type:
                 yield from acls
 
 
 class Authorizer:
-    """Decides about operations by the ACLs of the present state. Thread-safe: a change replaces the index."""
+    """Decides whether the current ACLs permit an operation. Thread-safe: a change of the ACLs replaces the index."""
 
     def __init__(self, super_users: Iterable[str], *, allows_without_acl: bool) -> None:
         self.super_users = frozenset(super_users)
@@ -86,7 +86,7 @@ class Authorizer:
         self._decisions: dict[Question, bool] = {}
 
     def load(self, state: SecurityState) -> None:
-        """Use the ACLs of a new state."""
+        """Use the ACLs of a new state, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
 
     def allows(self, question: Question) -> bool:
@@ -141,7 +141,7 @@ def _matches(acl: AccessControlEntryRecord, question: Question) -> bool:
 
 
 class Access(NamedTuple):
-    """The permissions of one client."""
+    """The principal and the host of one client, with the authorizer that decides about the client's requests."""
 
     authorizer: Authorizer
     principal: str

@@ -1,7 +1,7 @@
-"""The creation, the search and the deletion of ACLs.
+"""Creates, finds and deletes ACLs.
 
-A filter describes ACLs. Each of its parts may be ANY or null, which matches everything. The pattern type MATCH finds
-all ACLs that apply to a resource: the ones with its name, the ones with a prefix of its name, and the ones for `*`.
+A filter describes ACLs. Each part of a filter may be ANY or null, which matches everything. The pattern type MATCH
+finds all ACLs that apply to a resource: the ACLs for its name, for a prefix of its name, and for `*`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hmb.broker.security.store import SecurityState, SecurityStore
 from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPermission, AclResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MOST_ACLS = 10_000  # limit for the number of ACLs of a broker
-LONGEST_TEXT = 1000  # characters of a principal, of a host, or of a resource's name
+MOST_ACLS = 10_000  # a broker stores at most this number of ACLs
+LONGEST_TEXT = 1000  # characters in a principal, in a host, or in the name of a resource
 
 
 class AclFilter(Protocol):
@@ -34,7 +34,7 @@ class AclFilter(Protocol):
 
 
 def check_filter(wanted: AclFilter) -> None:
-    """Raise INVALID_REQUEST if a number in a filter has no meaning."""
+    """Raise INVALID_REQUEST if a filter contains an unknown number, for example for the type of a resource."""
     numbers = (
         (AclResourceType, wanted.resource_type_filter),
         (AclPatternType, wanted.pattern_type_filter),
@@ -84,7 +84,7 @@ def new_acl(
     operation: int,
     permission_type: int,
 ) -> AccessControlEntryRecord:
-    """Return a new ACL. Raises INVALID_REQUEST if a part of it has no meaning."""
+    """Return a new ACL. Raises INVALID_REQUEST if a part of the ACL is unknown, malformed, empty or too long."""
     acl = AccessControlEntryRecord(
         id=uuid.uuid4(),
         resource_type=resource_type,
@@ -101,7 +101,7 @@ def new_acl(
 
 
 def _problem(acl: AccessControlEntryRecord) -> str | None:
-    """Return what is wrong with an ACL, or None."""
+    """Return the reason why an ACL is not valid, or None if the ACL is valid."""
     kind, _, name = acl.principal.partition(":")
     if acl.resource_type not in list(AclResourceType) or acl.resource_type == AclResourceType.ANY:
         return f"the resource type {acl.resource_type} is unknown"
@@ -140,7 +140,7 @@ def create_acls(store: SecurityStore, new: Sequence[AccessControlEntryRecord]) -
 
 
 def delete_acls(store: SecurityStore, filters: Sequence[AclFilter]) -> list[list[AccessControlEntryRecord]]:
-    """Delete the ACLs that filters match, and return the deleted ones of each filter. Raises OSError."""
+    """Delete the ACLs that the filters match. Return the deleted ACLs of each filter. Raises OSError."""
     deleted: list[list[AccessControlEntryRecord]] = []
 
     def compute(state: SecurityState) -> SecurityState:

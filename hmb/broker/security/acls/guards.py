@@ -1,10 +1,11 @@
-"""Guards: they apply the table of authorization to requests before the handlers run.
+"""Guards: functions that apply the table of authorization to requests before the handlers run.
 
-`guarded` puts a guard before each handler. Most guards follow the table in rules.py. An API has a guard of its own here
-if a rule cannot describe it: if an empty list means all topics, or if there are several ways to be permitted.
+`guarded` puts a guard before each handler. Most guards follow the table in rules.py. Some APIs have a guard of their
+own here, because no rule can describe them. For example, an empty list means all topics in DescribeTopicPartitions, and
+one of several permissions is enough for InitProducerId.
 
-A guard also looks at responses. A response to a Fetch of a fetch session contains topics that the request does not
-name, and a list of all topics must not contain topics that the client may not see.
+A guard also looks at responses. In a fetch session, a response contains topics that the Fetch request does not name. A
+list of all topics must not contain topics that the client may not see.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CL
 
 
 def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer | None) -> Mapping[ApiKey, Handle]:
-    """Return handlers that refuse what the authorizer forbids, and call `handlers` for the rest.
+    """Return handlers that refuse the forbidden parts of requests, and call `handlers` for the other parts.
 
     Without an authorizer, return `handlers` unchanged.
     """
@@ -72,7 +73,7 @@ def _refused(request: Any, context: RequestContext, resource_type: AclResourceTy
 
 
 def _then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """Apply `change` to a response, now or when it is ready."""
+    """Apply `change` to a response: now, or when the response is ready."""
     if isinstance(answer, Deferred):
         return Deferred(lambda: change(answer.result()))
     return None if answer is None else change(answer)
@@ -108,13 +109,13 @@ def _by_rule(rule: ApiRule, request: Any, context: RequestContext, access: Acces
 
 
 def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
-    """Return whether the operation is forbidden on the transactional id of a request, if it has one."""
+    """Return whether a request has a transactional id on which the operation is forbidden."""
     name = request.transactional_id
     return name is not None and not access.may(operation, TRANSACTIONAL_ID, name)
 
 
 def _topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the topics of a request on which the operation is forbidden. An id of no topic is not refused."""
+    """Refuse the topics of a request on which the operation is forbidden. Let the handler refuse unknown ids."""
 
     def forbids(name: str, partition: int | None) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)
@@ -129,7 +130,7 @@ def _topics(operation: Op, request: Any, context: RequestContext, access: Access
 def _without_records(context: RequestContext, access: Access, response: Any) -> Any:
     """Remove the records of forbidden topics from a Fetch response.
 
-    A fetch session remembers topics that the client was allowed to read when the session began.
+    A fetch session can contain topics that the client was allowed to read only when the session began.
     """
     for topic in response.responses:
         name = topic_name(topic, context)
@@ -198,18 +199,18 @@ def _metadata(request: Any, context: RequestContext, access: Access, handle: Han
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        response.topics = []  # In version 0, the handler has taken the empty list for all topics.
+        response.topics = []  # In version 0, an empty list means all topics to the handler.
     if refused is not None:
         errors: Any = _refused(refused, context, TOPIC)
         for topic in errors.topics:
-            if topic.topic_id.int:  # The response must not tell the name, nor that the id belongs to a topic.
+            if topic.topic_id.int:  # The response must not reveal that this topic exists.
                 topic.name, topic.error_code = None, ErrorCode.UNKNOWN_TOPIC_ID
         response.topics += errors.topics
     return _with_operations(response, access)
 
 
 def _with_operations(response: Any, access: Access) -> Any:
-    """Replace the numbers of permitted operations (KIP-430) by those of this client."""
+    """Remove the operations that this client may not perform from the authorized operations (KIP-430)."""
     for topic in response.topics:
         if topic.topic_authorized_operations > 0:
             topic.topic_authorized_operations = _bits(topic.topic_authorized_operations, access, TOPIC, topic.name)
@@ -273,11 +274,11 @@ def _find_coordinator(request: Any, context: RequestContext, access: Access, han
     return _with_refused(refused, rest if rest.coordinator_keys else None, context, handle, kind)
 
 
-FIRST_VERSION_OF_KEYS = 4  # of FindCoordinator
+FIRST_VERSION_OF_KEYS = 4  # the first version of FindCoordinator whose requests contain a list of keys
 
 
 def _offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse groups and topics that the client may not describe. A list of all topics leaves out forbidden topics."""
+    """Refuse groups and topics that the client may not describe. Remove forbidden topics from a list of all topics."""
     if not request.groups:
         if not access.may(Op.DESCRIBE, GROUP, request.group_id):
             return _refused(request, context, GROUP)
@@ -325,7 +326,7 @@ def _list_transactions(request: Any, context: RequestContext, access: Access, ha
 
 
 def _init_producer_id(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require WRITE on the transactional id, or for an idempotent producer the permission to write to any topic."""
+    """Require WRITE on the transactional id. Without an id, require IDEMPOTENT_WRITE, or WRITE on any topic."""
     if request.transactional_id is not None:
         if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.transactional_id):
             return _refused(request, context, TRANSACTIONAL_ID)

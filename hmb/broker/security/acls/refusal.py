@@ -16,7 +16,7 @@ refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6:
 request that belongs to an array of the response. Two arrays belong together if their items have fields with the same
 meaning, for example a topic's name (see IDENTITIES).
 
-`refuse` writes most errors into all error codes of the response. Two groups of errors are exceptions, because clients
+`refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
 look for them only in certain fields. An error of PARTITION_ERRORS is written only into topics and partitions. An error
 of SESSION_ERRORS is written only into the error code of the whole response.
 
@@ -41,7 +41,7 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
-Selects = Callable[[str, int | None], bool]  # (topic, partition or None for the whole topic) -> does a fault select it?
+Selects = Callable[[str, int | None], bool]  # (topic, partition) -> refuse it? No partition: the whole topic
 IDENTITIES: Mapping[str, str] = {
     **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
     "topic_id": "topic id",
@@ -54,7 +54,7 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 ERROR_FIELDS = frozenset({"error_code", "partition_error_code"})
-TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # fields of requests
+TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 MESSAGE = "a fault of the test"
 FAILED_VALUES = dict.fromkeys(("base_offset", "committed_offset", "high_watermark", "node_id", "port"), -1)
 """The values of fields in a response with an error, as in Kafka. All other fields have their default values."""
@@ -159,9 +159,9 @@ def _partition_list(topic: type[Struct]) -> str | None:
 
 
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    """Split a request into two: one with the topics and partitions that a fault selects, and one with all others.
+    """Split a request into two: one with the topics and partitions that `selects` accepts, and one with all others.
 
-    The first request is None if the fault selects nothing. The second request is None if the fault selects everything.
+    The first request is None if `selects` accepts nothing. The second request is None if `selects` accepts everything.
     If the list of topics is null, the request means all topics. The function then replaces null by the list of all
     topics. If `struct` is a part of a request, the function splits this part in the same way.
     """

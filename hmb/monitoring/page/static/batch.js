@@ -1,5 +1,5 @@
-// The view "batch": the header of one batch, its records, and its bytes as `hmb dump-log --hex` prints them. All numbers
-// of this view are written as this command writes them: without separators.
+// The view "batch": the header of one batch, its records, and its bytes as `hmb dump-log --hex` prints them. This view
+// writes all numbers as the command does: without separators.
 
 import { el, link, moment, setText, table } from "./dom.js";
 import { read } from "./store.js";
@@ -49,7 +49,7 @@ function show(content, view) {
     el("pre", { tabindex: "0", "aria-label": "Bytes of the batch" }, view.lines.join("\n")));
 }
 
-// A key or a value as text. A long one is cut, and its size follows.
+// A key or a value as text. A long text is cut, and the size follows.
 function shown(it) {
   if (it.bytes < 0) return "null";
   const text = it.is_text ? it.text : `bytes ${it.text}`;

@@ -7,8 +7,8 @@ import { time } from "./texts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// Make an element. `attributes` sets attributes, and functions under names such as "onclick". Children are elements or
-// texts; a null child is left out.
+// Make an element. `attributes` contains values of attributes, and functions with names such as "onclick". Children are
+// elements or texts; a null child is left out.
 export function el(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
@@ -47,7 +47,7 @@ export function place(node, start, width = null) {
   if (node.style.width !== wide) node.style.width = wide;
 }
 
-// Give an element the layer `n` of `layers` layers, from top to bottom. The layers share the height of its parent.
+// Put an element into layer `n` of `layers` layers, from top to bottom. The layers divide the height of the parent.
 export function stack(node, n, layers) {
   const top = `${((100 * n) / layers).toFixed(3)}%`;
   if (node.style.top !== top) node.style.top = top;
@@ -79,8 +79,9 @@ export function reconcile(parent, items, key, create, update = () => {}) {
   }
 }
 
-// Make a table whose rows can change. `columns` is a list of {name, cell, isNumber, isLong}; `cell(row)` returns a text or
-// an element. A long cell has several lines, all others have one. The function that `table` returns shows new rows.
+// Make a table whose rows can change. `columns` is a list of {name, cell, isNumber, isLong}; `cell(row)` returns a text
+// or an element. A long cell has several lines, all others have one line. `table` returns the element, and a function
+// that shows rows.
 export function table(caption, columns, key, { empty = "none" } = {}) {
   const body = el("tbody");
   const note = el("p", { class: "empty", hidden: true }, empty);

@@ -25,7 +25,7 @@ export function events(main, store) {
   return update;
 }
 
-// The broker keeps events only in memory, so none is older than its start. The first event has the number 0.
+// The broker keeps events only in memory, so none is older than the broker's start. The first event has the number 0.
 function periodOf(all, started) {
   const isComplete = all.length === 0 || all.some((it) => it.number === 0);
   const rest = isComplete ? "" : ` The broker keeps only the last ${number(all.length)} of them.`;

@@ -60,7 +60,7 @@ export function lane(topic, partition) {
   return { node, update };
 }
 
-// Return the marks with `layer` and `layers`: marks that are near to each other get different layers of the height.
+// Add `layer` and `layers` to each mark, and return the marks. Marks that are near to each other get different layers.
 function layered(marks) {
   const crowds = [];
   for (const mark of marks.toSorted((a, b) => a.at - b.at)) {

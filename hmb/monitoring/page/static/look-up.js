@@ -1,7 +1,7 @@
 // The view "look-up": how the broker finds an offset or a time, step by step, with the numbers of the running broker.
 //
-// The broker makes the steps with the code of `hmb index-inspect --lookup` (GET /look-up). The address contains the
-// question: #/look-up/orders/0/offset/8100 or #/look-up/orders/0/time/1795627942326.
+// The broker makes the steps with the code of `hmb index-inspect --lookup` (GET /look-up). The address names the
+// partition, and the offset or the time: #/look-up/orders/0/offset/8100 or #/look-up/orders/0/time/1795627942326.
 
 import { el, link, moment, place, setText, table } from "./dom.js";
 import { read } from "./store.js";
@@ -98,7 +98,7 @@ function stepOf(step, topic, partition, segment) {
 // Return the function that writes a key of an index as text.
 const keyOf = (step) => (step.what === "timestamp" ? time : number);
 
-// One comparison: the range of entries that are still possible, to scale, and the entry in the middle.
+// One comparison of a binary search: the entries that are still possible, to scale, and the entry in the middle.
 function bisectionRow(it, step) {
   const range = el("span", { class: "range" });
   const middle = el("span", { class: "middle" });

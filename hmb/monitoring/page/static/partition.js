@@ -1,7 +1,8 @@
 // The view "partition": its segments, and the batches and index entries of one segment.
 //
-// The address names the segment: #/partition/orders/0/8021. Without it, the view shows the active segment. The batches
-// come from the segment's file (GET /segment). The view reads them again when the segment has grown.
+// The address names the segment: #/partition/orders/0/8021. If the address names no segment, the view shows the active
+// segment. The batches come from the segment's file (GET /segment). The view reads them again when the segment has
+// grown.
 
 import { el, link, moment, setText, table } from "./dom.js";
 import { lane } from "./lane.js";

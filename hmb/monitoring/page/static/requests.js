@@ -1,4 +1,4 @@
-// The views "requests" and "request": the rates of each API, single requests, and the way of one through the code.
+// The views "requests" and "request": the rates of each API, single requests, and the functions that one request calls.
 //
 // The broker records single requests only while this view asks for them, once a second (GET /requests).
 
@@ -6,7 +6,7 @@ import { el, link, moment, setText, table } from "./dom.js";
 import { read } from "./store.js";
 import { duration, number, rate, size, time } from "./texts.js";
 
-const ASK = 1000; // ms
+const ASK = 1000; // ms between two questions to the broker
 
 export function requests(main, store) {
   const apis = table("APIs since the start of the broker", [

@@ -1,6 +1,6 @@
 // The state of the broker in the browser: a map of parts, which the feed keeps up to date.
 //
-// The feed (feed.py) sends all parts once, and then only the changed ones. The key of a part is a list, for example
+// The feed (feed.py) sends all parts once, and then only the changed parts. The key of a part is a list, for example
 // ["partition", "orders", 0]. The store sorts the parts by the first word of their keys, and calls `changed` after each
 // event. While the user pauses, the events wait in a queue, and `step` applies one of them.
 
@@ -27,8 +27,8 @@ export class Store {
     source.addEventListener("error", () => this.lost(source));
   }
 
-  // After a lost connection, the browser tries again by itself. After a response that is no stream, it gives up, for
-  // example if another program uses the port meanwhile. Then this method tries again.
+  // After a lost connection, the browser tries again by itself. After a response that is no stream, the browser gives
+  // up, for example if another program now uses the port. In this case, this method tries again.
   async lost(source) {
     this.connected("away");
     if (source.readyState !== EventSource.CLOSED) return;

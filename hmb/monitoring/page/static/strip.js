@@ -54,7 +54,7 @@ export function strip(topic, id) {
 
 const producerOf = (it) => (it.producer_id < 0 ? "no producer id" : `producer ${it.producer_id}`);
 
-// The broker assigns producer ids in ascending order, so the remainder gives neighbours different colours.
+// The broker assigns producer ids in ascending order, so the remainder modulo TONES gives neighbours different colours.
 function colourOf(it, byProducer) {
   if (!byProducer) return `codec-${it.codec}`;
   return it.producer_id < 0 ? "codec-none" : `tone${it.producer_id % TONES}`;
