@@ -21,6 +21,7 @@ the file, the commit, the command and the machine.
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from hmb.bench.thesis import tables as thesis_tables
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
-class Results(SphinxDirective):
+class Results(SphinxDirective, ABC):
     """A directive that shows tables or charts of one result file, and below them the origin of the file."""
 
     required_arguments = 1
@@ -66,8 +67,9 @@ class Results(SphinxDirective):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
+    @abstractmethod
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
-        raise NotImplementedError
+        """Return what the page shows of a suite's samples."""
 
 
 class Measured(Results):

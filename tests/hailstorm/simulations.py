@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from hmb.hailstorm.bolt import Bolt
@@ -12,11 +13,12 @@ from hmb.hailstorm.simulation import Simulation, SimulationResult
 from tests.hailstorm import topologies
 
 
-class CheckedSimulation(Simulation):
+class CheckedSimulation(Simulation, ABC):
     """Compares every complete snapshot with the result of a batch job over the records below its clock."""
 
+    @abstractmethod
     def expected(self, clock: Clock | None) -> dict[str, Any]:
-        raise NotImplementedError
+        """Return the state of each checked node after all records below `clock`."""
 
     def on_complete(self, clock: Clock) -> None:
         super().on_complete(clock)

@@ -13,7 +13,7 @@ MAX_WORDS = 35  # in one sentence
 SENTENCE_END = re.compile(r"(?<=[.?!])[\"')\]`]*\s+(?=[A-Z`\"'(])|:\n|\n\s*(?:[-*]|\d+\.)\s+|\n\s*\n")
 CODE = re.compile(r"``[^`]+``|`[^`]+`")
 LAYOUT = re.compile(r"^(?: {4,}.*|\s*[|+].*|.* {3,}\S.*)$", re.M)  # lines of drawings, tables and byte layouts
-BARE_BEGINNING = re.compile(r"(Who|Whoever|What|Whatever|One that|Such|Those that|Those who|That which)\b(?! (a|an)\b)")
+BARE_BEGINNING = re.compile(r"(Who|Whoever|What|Whatever|One that|Those that|Those who|That which|Such(?! an? ))\b")
 WORDS = {
     "under way": "in flight (requests), in progress (work)",
     "in hand": "fetched but not yet returned; buffered",
