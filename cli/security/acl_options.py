@@ -1,7 +1,7 @@
 """The options of `hmb acls` for resources, principals and operations, named like the options of kafka-acls.
 
 The decorator `resource_options` gives a command the argument `resources: AclResources`. The decorator `right_options`
-gives a command the argument `rights: AclRights`. Together they describe ACLs. A right applies to each resource:
+gives a command the argument `rights: AclRights`. The two arguments describe ACLs. A right applies to each resource:
     --topic a --topic b --allow-principal User:alice --operation READ     2 ACLs
     --producer and --consumer                                             the table of each short form, below
 

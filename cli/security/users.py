@@ -112,7 +112,7 @@ def passwd(
 @click.argument("name")
 @cluster_options
 def delete(name: str, client: ClientConfig, as_json: bool) -> None:
-    """Delete the user NAME. Connections of this user stay open until they end."""
+    """Delete the user NAME. Connections that this user has already opened stay open."""
     with client.admin() as admin:
         admin.delete_user(name)
     print_result({"user": name, "deleted": True}, f"deleted user {name}", as_json)

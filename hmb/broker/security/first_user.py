@@ -1,4 +1,4 @@
-"""Creates a user in a data directory while no broker uses it: the first user, before the first start of a broker.
+"""Creates the first user of a broker, in its data directory, before the broker starts for the first time.
 
 If a broker requires a login, nobody can log in to create the first user. `hmb users create NAME --data-dir DIR` writes
 the user into the data directory instead, as `kafka-storage format --add-scram` does.

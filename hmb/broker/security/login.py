@@ -7,8 +7,8 @@ connection without decoding the request. If the broker refuses a login, it sends
 After a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a header. Clients
 before Kafka 1.0 use this version (KIP-152).
 
-If `connections.max.reauth.ms` is set, a session ends after this time. The client can authenticate again on the same
-connection before that (KIP-368), but only as the same user.
+If `connections.max.reauth.ms` is set, a session ends after this time. Before this time ends, the client can
+authenticate again on the same connection (KIP-368), but only as the same user.
 
 Source: KIP-43, KIP-152, KIP-368; `SaslServerAuthenticator` of Kafka.
 """

@@ -1,4 +1,4 @@
-"""The SASL mechanisms that HMB offers, and how the broker begins an exchange of each of them."""
+"""The SASL mechanisms that HMB offers, each with a function that begins an exchange."""
 
 from __future__ import annotations
 

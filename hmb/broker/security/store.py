@@ -1,8 +1,8 @@
 """The file `security.checkpoint`: the credentials of users and the ACLs, in the format of Kafka's metadata records.
 
 The file contains record batches, like a segment of a log. Each record is a credential or an ACL (metadata_records.py).
-The broker replaces the whole file in one step, with the mode 0600. After a crash, the directory contains either the old
-file or the complete new file.
+The broker replaces the whole file in one step. Only the owner can read the file (mode 0600). After a crash, the
+directory contains either the old file or the complete new file.
 
 The file `security.decoys` contains 32 random bytes. The broker needs them to answer requests for unknown users
 (users.py).

@@ -26,7 +26,7 @@ PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
 AcquiredRecords = PartitionData.AcquiredRecords
 CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
 NO_RECORDS = memoryview(b"")
-# The share coordinator's errors while it loads its states. Clients do not expect them in a ShareFetch response.
+# The share coordinator returns these errors while it loads. Clients do not expect them in a ShareFetch response.
 LOADING = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

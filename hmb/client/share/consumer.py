@@ -75,7 +75,7 @@ class ShareConsumer:
     ) -> None:
         """Join the group and subscribe to `topics`. Raises ValueError if an argument is not valid.
 
-        `security` contains the settings of TLS and SASL, by Kafka's names.
+        `security` contains the settings of TLS and SASL, under Kafka's names.
         """
         if not topics or not group:
             raise ValueError("name at least one topic, and a group")

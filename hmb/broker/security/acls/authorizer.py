@@ -33,7 +33,7 @@ INCLUDED_IN = {
     AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER},
     AclOperation.DESCRIBE_CONFIGS: {AclOperation.ALTER_CONFIGS},
 }
-"""For each operation: the operations that include it. For example, a permission to READ includes DESCRIBE."""
+"""Maps an operation to the operations that include it. For example, a permission to READ includes DESCRIBE."""
 
 
 class Question(NamedTuple):

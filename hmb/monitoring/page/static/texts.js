@@ -18,7 +18,7 @@ export function size(bytes) {
 }
 
 // A time in ms since 1970, in UTC, as `hmb state` prints it.
-// A client can send a time that no date has; such a time stays a number.
+// A client can send a time that is too large for a date. The page shows such a time as a number.
 const GREATEST_DATE = 8.64e15; // ms, of JavaScript's Date
 export const time = (ms) => (ms === null || ms < 0 ? "–" : ms > GREATEST_DATE ? `${ms} ms` : new Date(ms).toISOString());
 export const clock = (ms) => new Date(ms).toISOString().slice(11, 19);
