@@ -13,9 +13,11 @@ so requests take no additional time.
 Read in this order:
 1. `authorizer.py`     the rules that decide, and an index for them
 2. `rules.py`          the table: API -> operation and resource
-3. `guards.py`         the functions that apply the table to requests
-4. `bindings.py`       the creation, the search and the deletion of ACLs
-5. `refusal.py`        responses with error codes for any API
+3. `guards.py`         the guard of each API, which runs before the handler
+4. `rule_guards.py`    the guards that apply the table to requests
+5. `special_guards.py` the guards of APIs that no rule describes
+6. `bindings.py`       the creation, the search and the deletion of ACLs
+7. `refusal.py`        responses with error codes for any API
 
 Source: KIP-11, KIP-290, KIP-801; `StandardAuthorizer` of Kafka.
 """

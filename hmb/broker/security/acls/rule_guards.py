@@ -1,0 +1,143 @@
+"""The guards that follow the table of authorization (rules.py), and the parts that other guards share with them.
+
+A guard divides a request into a forbidden part and a permitted part. It answers the forbidden part with error codes,
+calls the handler for the permitted part, and merges both responses.
+
+A guard also looks at responses. In a fetch session, a response contains topics that the Fetch request does not name. A
+list of all topics must not contain topics that the client may not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, TypeAlias
+
+from hmb.broker.context import RequestContext
+from hmb.broker.deferred import Deferred
+from hmb.broker.errors import CloseConnection
+from hmb.broker.security.acls.authorizer import Access
+from hmb.broker.security.acls.refusal import merge, refuse, split, topic_name
+from hmb.broker.security.acls.rules import ERRORS, ApiRule, ItemRule
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import AclOperation as Op
+from hmb.protocol.enums import AclResourceType
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.schema import Response
+
+Answer: TypeAlias = Any  # a response, a Deferred, or None
+Handle = Callable[[Any, RequestContext], Answer]
+Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
+TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
+TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
+
+
+def refuse_all(request: Any, context: RequestContext, resource_type: AclResourceType) -> Response:
+    """Answer a whole request with the error code of a kind of resource, for example TOPIC_AUTHORIZATION_FAILED."""
+    code = ERRORS[resource_type]
+    return refuse(request, context.version, code, code.message)
+
+
+def when_ready(answer: Answer, change: Callable[[Any], Any]) -> Answer:
+    """Apply `change` to a response: now, or when the response is ready."""
+    if isinstance(answer, Deferred):
+        return Deferred(lambda: change(answer.result()))
+    return None if answer is None else change(answer)
+
+
+def refuse_part(
+    refused: Any, rest: Any, context: RequestContext, handle: Handle, resource_type: AclResourceType = TOPIC
+) -> Answer:
+    """Answer the forbidden part of a request with errors, and the rest with the handler."""
+    if refused is None:
+        return handle(rest, context)
+    errors = refuse_all(refused, context, resource_type)
+    if rest is None:
+        return errors
+    answer = handle(rest, context)
+    if answer is None:  # A Produce with acks=0 has no response. As in Kafka, the client notices the closed connection.
+        raise CloseConnection("its Produce request with acks=0 contains topics that it must not write")
+    return when_ready(answer, lambda response: merge(response, errors, context.version))
+
+
+def guard_by_rule(rule: ApiRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse what the rule of an API forbids, and call the handler for the rest of the request."""
+    if rule.cluster is not None and not access.may_with_cluster(rule.cluster):
+        return refuse_all(request, context, CLUSTER)
+    if rule.transactional_id is not None and _forbids_transaction(rule.transactional_id, request, access):
+        return refuse_all(request, context, TRANSACTIONAL_ID)
+    if rule.group is not None and not access.may(rule.group, GROUP, request.group_id or ""):
+        return refuse_all(request, context, GROUP)
+    if rule.topics is not None:
+        return guard_topics(rule.topics, request, context, access, handle)
+    if rule.items is not None:
+        return guard_items(rule.items, request, context, access, handle)
+    return handle(request, context)
+
+
+def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
+    """Return whether a request has a transactional id on which the operation is forbidden."""
+    name = request.transactional_id
+    return name is not None and not access.may(operation, TRANSACTIONAL_ID, name)
+
+
+def guard_topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse the topics of a request on which the operation is forbidden. Let the handler refuse unknown ids."""
+
+    def forbids(name: str, partition: int | None) -> bool:
+        return bool(name) and not access.may(operation, TOPIC, name)
+
+    refused, rest = split(request, context, forbids)
+    answer = refuse_part(refused, rest, context, handle)
+    if request.api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH) and rest is not None:
+        return when_ready(answer, partial(_without_records, context, access))
+    return answer
+
+
+def _without_records(context: RequestContext, access: Access, response: Any) -> Any:
+    """Remove the records of forbidden topics from a Fetch response.
+
+    A fetch session can contain topics that the client was allowed to read only when the session began.
+    """
+    for topic in response.responses:
+        name = topic_name(topic, context)
+        if name and not access.may(Op.READ, TOPIC, name):
+            for partition in topic.partitions:
+                partition.error_code, partition.records = ErrorCode.TOPIC_AUTHORIZATION_FAILED, memoryview(b"")
+    return response
+
+
+def guard_items(rule: ItemRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse items of a list, for example groups. An item is a name, or a struct with a group id."""
+    items = getattr(request, rule.field)
+    forbidden = [each for each in items if not access.may(rule.operation, rule.resource_type, _name_of(each))]
+    if not forbidden:
+        return _visible(handle(request, context), context, access)
+    refused, rest = copy(request), copy(request)
+    setattr(refused, rule.field, forbidden)
+    setattr(rest, rule.field, [each for each in items if each not in forbidden])
+    remaining = rest if getattr(rest, rule.field) else None
+    return _visible(refuse_part(refused, remaining, context, handle, rule.resource_type), context, access)
+
+
+def _name_of(item: Any) -> str:
+    return item if isinstance(item, str) else str(item.group_id)
+
+
+def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
+    """Remove topics that the client may not see from descriptions of transactions and of share groups' offsets."""
+
+    def change(response: Any) -> Any:
+        for each in (*getattr(response, "transaction_states", ()), *getattr(response, "groups", ())):
+            if "topics" in each.fields:
+                each.topics = [it for it in each.topics if may_see(it, context, access)]
+        return response
+
+    return when_ready(answer, change)
+
+
+def may_see(topic: Any, context: RequestContext, access: Access) -> bool:
+    """Return whether the client may describe a topic, which a struct of a response names or identifies by its id."""
+    name = topic_name(topic, context)
+    return not name or access.may(Op.DESCRIBE, TOPIC, name)

@@ -1,0 +1,257 @@
+"""The guards of APIs that no rule of the table (rules.py) can describe.
+
+For example, an empty list of topics means all topics in DescribeTopicPartitions, and one of several permissions is
+enough for InitProducerId. `GUARDS` at the end of the module names the APIs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from functools import partial
+from typing import Any
+
+from hmb.broker.context import RequestContext
+from hmb.broker.security.acls.authorizer import Access
+from hmb.broker.security.acls.refusal import merge, refuse, split
+from hmb.broker.security.acls.rule_guards import (
+    CLUSTER,
+    GROUP,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    Answer,
+    Guard,
+    Handle,
+    guard_items,
+    guard_topics,
+    may_see,
+    refuse_all,
+    refuse_part,
+    when_ready,
+)
+from hmb.broker.security.acls.rules import ItemRule
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import CLUSTER_NAME, AclResourceType, CoordinatorType, ResourceType
+from hmb.protocol.enums import AclOperation as Op
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.add_partitions_to_txn import FIRST_VERSION_OF_BROKERS
+
+FIRST_VERSION_OF_KEYS = 4  # the first version of FindCoordinator whose requests contain a list of keys
+
+
+def _metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse topics that the client may not describe, and new topics that it may not create."""
+    is_all = request.topics is None or (context.version == 0 and not request.topics)
+    if is_all:
+        response: Any = handle(request, context)
+        response.topics = [topic for topic in response.topics if access.may(Op.DESCRIBE, TOPIC, topic.name)]
+        return _with_operations(response, access)
+    topics = context.broker.topics
+    creates = request.allow_auto_topic_creation and context.broker.config.auto_create_topics
+
+    def forbids(name: str, partition: int | None) -> bool:
+        if not name or access.may(Op.DESCRIBE, TOPIC, name):
+            is_new = bool(name) and creates and name not in topics
+            return is_new and not (access.may_with_cluster(Op.CREATE) or access.may(Op.CREATE, TOPIC, name))
+        return True
+
+    refused, rest = split(request, context, forbids)
+    if rest is None:
+        rest = copy(request)
+        rest.topics = []
+    response = handle(rest, context)
+    if not rest.topics:
+        response.topics = []  # In version 0, an empty list means all topics to the handler.
+    if refused is not None:
+        errors: Any = refuse_all(refused, context, TOPIC)
+        for topic in errors.topics:
+            if topic.topic_id.int:  # The response must not reveal that this topic exists.
+                topic.name, topic.error_code = None, ErrorCode.UNKNOWN_TOPIC_ID
+        response.topics += errors.topics
+    return _with_operations(response, access)
+
+
+def _with_operations(response: Any, access: Access) -> Any:
+    """Remove the operations that this client may not perform from the authorized operations (KIP-430)."""
+    for topic in response.topics:
+        if topic.topic_authorized_operations > 0:
+            topic.topic_authorized_operations = _bits(topic.topic_authorized_operations, access, TOPIC, topic.name)
+    return _with_cluster_operations(response, access)
+
+
+def _with_cluster_operations(response: Any, access: Access) -> Any:
+    if getattr(response, "cluster_authorized_operations", 0) > 0:
+        number = response.cluster_authorized_operations
+        response.cluster_authorized_operations = sum(
+            1 << each for each in Op if number >> each & 1 and access.may_with_cluster(each)
+        )
+    return response
+
+
+def _bits(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
+    return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
+
+
+def _describe_topic_partitions(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse topics that the client may not describe. An empty list means all topics that the client may describe."""
+    if not request.topics:
+        request = copy(request)
+        item = type(request).fields["topics"].item.struct
+        names = [topic.name for topic in context.broker.topics.all() if access.may(Op.DESCRIBE, TOPIC, topic.name)]
+        request.topics = [item(name=name) for name in names]
+        if not names:
+            return refuse(request, context.version, ErrorCode.NONE)
+    answer = guard_topics(Op.DESCRIBE, request, context, access, handle)
+    return when_ready(answer, lambda response: _with_operations(response, access))
+
+
+def _describe_cluster(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    return when_ready(handle(request, context), lambda response: _with_cluster_operations(response, access))
+
+
+def _create_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse topics that the client may not create. The operation CREATE on the cluster permits all topics."""
+    if access.may_with_cluster(Op.CREATE):
+        return handle(request, context)
+    return guard_topics(Op.CREATE, request, context, access, handle)
+
+
+def _find_coordinator(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    kinds = {CoordinatorType.GROUP: GROUP, CoordinatorType.TRANSACTION: TRANSACTIONAL_ID}
+    kind = kinds.get(request.key_type, CLUSTER)
+
+    def forbids(key: str) -> bool:
+        if kind is CLUSTER:
+            return not access.may_with_cluster(Op.CLUSTER_ACTION)
+        return not access.may(Op.DESCRIBE, kind, key)
+
+    if "coordinator_keys" not in request.fields or context.version < FIRST_VERSION_OF_KEYS:
+        return refuse_all(request, context, kind) if forbids(request.key) else handle(request, context)
+    forbidden = [key for key in request.coordinator_keys if forbids(key)]
+    if not forbidden:
+        return handle(request, context)
+    refused, rest = copy(request), copy(request)
+    refused.coordinator_keys = forbidden
+    rest.coordinator_keys = [key for key in request.coordinator_keys if key not in forbidden]
+    return refuse_part(refused, rest if rest.coordinator_keys else None, context, handle, kind)
+
+
+def _offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse groups and topics that the client may not describe. Remove forbidden topics from a list of all topics."""
+    if not request.groups:
+        if not access.may(Op.DESCRIBE, GROUP, request.group_id):
+            return refuse_all(request, context, GROUP)
+        if request.topics is None:
+            return when_ready(handle(request, context), lambda response: _hidden([response], context, access))
+        return guard_topics(Op.DESCRIBE, request, context, access, handle)
+    rule = ItemRule("groups", GROUP, Op.DESCRIBE)
+    return guard_items(rule, request, context, access, partial(_offset_fetch_of_groups, access, handle))
+
+
+def _offset_fetch_of_groups(access: Access, handle: Handle, request: Any, context: RequestContext) -> Answer:
+    everything, named = copy(request), copy(request)
+    everything.groups = [group for group in request.groups if group.topics is None]
+    named.groups = [group for group in request.groups if group.topics is not None]
+    if not everything.groups:
+        return guard_topics(Op.DESCRIBE, named, context, access, handle)
+    answer = handle(everything, context)
+    answer = when_ready(answer, lambda response: _hidden(response.groups, context, access, response))
+    if not named.groups:
+        return answer
+    other = guard_topics(Op.DESCRIBE, named, context, access, handle)
+    return when_ready(answer, lambda response: when_ready(other, lambda more: merge(response, more, context.version)))
+
+
+def _hidden(parts: list[Any], context: RequestContext, access: Access, response: Any = None) -> Any:
+    for part in parts:
+        part.topics = [topic for topic in part.topics if may_see(topic, context, access)]
+    return response if response is not None else parts[0]
+
+
+def _list_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    response: Any = handle(request, context)
+    if not access.may_with_cluster(Op.DESCRIBE):
+        response.groups = [group for group in response.groups if access.may(Op.DESCRIBE, GROUP, group.group_id)]
+    return response
+
+
+def _list_transactions(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    response: Any = handle(request, context)
+    response.transaction_states = [
+        each
+        for each in response.transaction_states
+        if access.may(Op.DESCRIBE, TRANSACTIONAL_ID, each.transactional_id)
+    ]
+    return response
+
+
+def _init_producer_id(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require WRITE on the transactional id. Without an id, require IDEMPOTENT_WRITE, or WRITE on any topic."""
+    if request.transactional_id is not None:
+        if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.transactional_id):
+            return refuse_all(request, context, TRANSACTIONAL_ID)
+    elif not (access.may_with_cluster(Op.IDEMPOTENT_WRITE) or access.may_with_any_topic(Op.WRITE)):
+        return refuse_all(request, context, CLUSTER)
+    return handle(request, context)
+
+
+def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    if context.version >= FIRST_VERSION_OF_BROKERS:
+        if not access.may_with_cluster(Op.CLUSTER_ACTION):
+            return refuse_all(request, context, CLUSTER)
+        return handle(request, context)
+    if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
+        return refuse_all(request, context, TRANSACTIONAL_ID)
+    return guard_topics(Op.WRITE, request, context, access, handle)
+
+
+def _group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require READ on the group, and DESCRIBE on each topic that the member names."""
+    if not access.may(Op.READ, GROUP, request.group_id):
+        return refuse_all(request, context, GROUP)
+    if any(not access.may(Op.DESCRIBE, TOPIC, name) for name in request.subscribed_topic_names or ()):
+        response: Any = refuse_all(request, context, GROUP)
+        response.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        response.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
+        return response
+    return handle(request, context)
+
+
+def _configs(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse the settings of forbidden topics, groups and brokers, each with the error of its kind of resource."""
+    kinds = {ResourceType.TOPIC: TOPIC, ResourceType.GROUP: GROUP}
+    by_kind: dict[AclResourceType, list[Any]] = {}
+    rest = copy(request)
+    rest.resources = []
+    for each in request.resources:
+        kind = kinds.get(each.resource_type, CLUSTER)
+        name = CLUSTER_NAME if kind is CLUSTER else each.resource_name
+        allowed = access.may(operation, kind, name)
+        (rest.resources if allowed else by_kind.setdefault(kind, [])).append(each)
+    answer = handle(rest, context) if rest.resources or not by_kind else None
+    for kind, resources in by_kind.items():
+        refused = copy(request)
+        refused.resources = resources
+        errors = refuse_all(refused, context, kind)
+        with_errors = partial(merge, refused=errors, version=context.version)
+        answer = errors if answer is None else when_ready(answer, with_errors)
+    return answer
+
+
+GUARDS: Mapping[ApiKey, Guard] = {
+    ApiKey.METADATA: _metadata,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
+    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.FIND_COORDINATOR: _find_coordinator,
+    ApiKey.OFFSET_FETCH: _offset_fetch,
+    ApiKey.LIST_GROUPS: _list_groups,
+    ApiKey.LIST_TRANSACTIONS: _list_transactions,
+    ApiKey.INIT_PRODUCER_ID: _init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _group_heartbeat,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _group_heartbeat,
+    ApiKey.DESCRIBE_CONFIGS: partial(_configs, Op.DESCRIBE_CONFIGS),
+    ApiKey.ALTER_CONFIGS: partial(_configs, Op.ALTER_CONFIGS),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(_configs, Op.ALTER_CONFIGS),
+}
