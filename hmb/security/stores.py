@@ -5,8 +5,9 @@ A *trust store* contains the certificates of the authorities that a broker or a 
 file: each key or certificate is a block of base64 text between two lines, such as `-----BEGIN CERTIFICATE-----` and
 `-----END CERTIFICATE-----`. Instead of the name of a file, a setting can contain the PEM text itself.
 
-HMB reads PEM stores only. Python's standard library cannot read the binary formats PKCS12 and JKS. The error message
-for such a store contains the command that converts the store to PEM.
+Python's standard library cannot read stores in the binary formats PKCS12 and JKS. The module `binary_stores.py`
+converts them to PEM text. HMB recognizes the format of a file from its first bytes, whatever the type in the settings
+is.
 
 Source: KIP-651 (PEM stores), KIP-684.
 """
@@ -22,16 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hmb.protocol.errors import HmbError
+from hmb.security import binary_stores
+from hmb.security.binary_stores import StoreError
 
 MINIMUM = ssl.TLSVersion.TLSv1_2
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-CONVERT = {
-    "PKCS12": "openssl pkcs12 -in {path} -out {path}.pem",
-    "JKS": "keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12; "
-    "openssl pkcs12 -in {path}.p12 -out {path}.pem",
-}
 BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----(.*?)-----END \1-----", re.DOTALL)
-BINARY_FILES = {b"\x30": "PKCS12", b"\xfe\xed\xfe\xed": "JKS"}  # the first bytes of files in the two binary formats
 
 
 class TlsSettingError(HmbError):
@@ -51,11 +48,13 @@ class TlsSettings:
 
     keystore_location: str = ""
     keystore_type: str = ""
+    keystore_password: str = field(default="", repr=False)
     keystore_key: str = field(default="", repr=False)
     keystore_certificate_chain: str = ""
     key_password: str = field(default="", repr=False)
     truststore_location: str = ""
     truststore_type: str = ""
+    truststore_password: str = field(default="", repr=False)
     truststore_certificates: str = ""
     enabled_protocols: str = "TLSv1.2,TLSv1.3"
     cipher_suites: str = ""
@@ -117,8 +116,14 @@ class TlsSettings:
             context.load_cert_chain(path, password=self.key_password)
 
         if self.keystore_location:
-            path = _pem_file("ssl.keystore", self.keystore_location, self.keystore_type)
-            _loaded("ssl.keystore.location", lambda: load(path))
+            path, kind = _store_file("ssl.keystore", self.keystore_location, self.keystore_type)
+            if kind in binary_stores.KINDS:
+                text = _converted(
+                    lambda: binary_stores.key_as_pem(path, kind, self.keystore_password, self.key_password)
+                )
+                _loaded("ssl.keystore.location", lambda: _with_file(text, context.load_cert_chain))
+            else:
+                _loaded("ssl.keystore.location", lambda: load(path))
         else:
             check_pem_type("ssl.keystore.type", self.keystore_type)
             text = f"{_lines(self.keystore_key)}\n{_lines(self.keystore_certificate_chain)}\n"
@@ -129,8 +134,12 @@ class TlsSettings:
             problem = "is set together with ssl.truststore.location; remove one of them"
             raise TlsSettingError("ssl.truststore.certificates", problem)
         if self.truststore_location:
-            path = _pem_file("ssl.truststore", self.truststore_location, self.truststore_type)
-            _loaded("ssl.truststore.location", lambda: context.load_verify_locations(path))
+            path, kind = _store_file("ssl.truststore", self.truststore_location, self.truststore_type)
+            if kind in binary_stores.KINDS:
+                text = _converted(lambda: binary_stores.certificates_as_pem(path, kind, self.truststore_password))
+                _loaded("ssl.truststore.location", lambda: context.load_verify_locations(cadata=_lines(text)))
+            else:
+                _loaded("ssl.truststore.location", lambda: context.load_verify_locations(path))
         else:
             check_pem_type("ssl.truststore.type", self.truststore_type)
             certificates = _lines(self.truststore_certificates)
@@ -138,26 +147,32 @@ class TlsSettings:
 
 
 def check_pem_type(setting: str, type: str) -> None:
-    """Raise TlsSettingError if the type of a store is not PEM."""
+    """Raise TlsSettingError if the type of a store whose text is in a setting is not PEM."""
     if type.upper() not in ("", "PEM"):
-        raise TlsSettingError(setting, f"{type}: HMB reads stores of the type PEM")
+        raise TlsSettingError(setting, f"{type}: a store whose text is in a setting has the type PEM")
 
 
-def _pem_file(store: str, location: str, type: str) -> Path:
-    """Check that a store is a readable PEM file, and return its path. Raises TlsSettingError."""
+def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:
+    """Return the path of a store and its format: PEM, PKCS12 or JKS. Raises TlsSettingError."""
     path, setting = Path(location), f"{store}.location"
     try:
         start = path.read_bytes()[:4]
     except OSError as error:
         raise TlsSettingError(setting, f"cannot read {path}: {error.strerror}") from None
-    kind = next((kind for magic, kind in BINARY_FILES.items() if start.startswith(magic)), None)
-    if kind is None and type.upper() in CONVERT:
-        kind = type.upper()
-    if kind is not None:
-        problem = f"{path} is a {kind} store, and HMB reads PEM stores"
-        raise TlsSettingError(setting, f"{problem}; convert it with: {CONVERT[kind].format(path=path)}")
-    check_pem_type(f"{store}.type", type)
-    return path
+    kind = binary_stores.kind_of(start) or "PEM"
+    if kind == "PEM" and type.upper() in binary_stores.KINDS:
+        raise TlsSettingError(f"{store}.type", f"{type}: {path} is not a {type.upper()} store")
+    if type.upper() not in ("", "PEM", *binary_stores.KINDS):
+        raise TlsSettingError(f"{store}.type", f"{type}: HMB reads the types PEM, PKCS12 and JKS")
+    return path, kind
+
+
+def _converted(convert: Callable[[], str]) -> str:
+    """Return the PEM text of a binary store. Raises TlsSettingError."""
+    try:
+        return convert()
+    except StoreError as error:
+        raise TlsSettingError(f"ssl.{error.part}", str(error)) from None
 
 
 def _loaded(setting: str, load: Callable[[], object]) -> None:

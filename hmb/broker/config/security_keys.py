@@ -27,16 +27,22 @@ def _password(name: str, doc: str) -> ConfigKey:
 
 
 TLS = [
-    _string("ssl.keystore.location", None, "The PEM file with the broker's private key and certificates."),
-    _string("ssl.keystore.type", None, "The type of the key store. HMB reads PEM.", "PEM", "PKCS12", "JKS"),
+    _string("ssl.keystore.location", None, "The file with the broker's private key and certificates."),
+    _string(
+        "ssl.keystore.type", None, "The type of the key store. HMB also recognizes it from the file.",
+        "PEM", "PKCS12", "JKS",
+    ),
     _password("ssl.keystore.key", "The broker's private key as PEM text, instead of a file."),
     _password("ssl.keystore.certificate.chain", "The broker's certificates as PEM text, instead of a file."),
-    _password("ssl.keystore.password", "This setting has no effect, because a PEM file has no password of its own."),
+    _password("ssl.keystore.password", "The password of a key store of the type PKCS12 or JKS."),
     _password("ssl.key.password", "The password of the private key."),
-    _string("ssl.truststore.location", None, "The PEM file with the certificates of trusted authorities."),
-    _string("ssl.truststore.type", None, "The type of the trust store. HMB reads PEM.", "PEM", "PKCS12", "JKS"),
+    _string("ssl.truststore.location", None, "The file with the certificates of trusted authorities."),
+    _string(
+        "ssl.truststore.type", None, "The type of the trust store. HMB also recognizes it from the file.",
+        "PEM", "PKCS12", "JKS",
+    ),
     _password("ssl.truststore.certificates", "The certificates of trusted authorities as PEM text."),
-    _password("ssl.truststore.password", "This setting has no effect, because a PEM file has no password of its own."),
+    _password("ssl.truststore.password", "The password of a trust store of the type PKCS12 or JKS."),
     _string(
         "ssl.client.auth", "none", "Whether a client must prove its name with a certificate.",
         "none", "requested", "required",

@@ -29,10 +29,13 @@ OTHER_NAMES = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": 
 TLS_NAMES = [f"ssl.{name.replace('_', '.')}" for name in TlsSettings.__dataclass_fields__]
 NAMES = [
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.username", "sasl.password",
-    "ssl.endpoint.identification.algorithm", "ssl.protocol", "ssl.keystore.password", "ssl.truststore.password",
+    "ssl.endpoint.identification.algorithm", "ssl.protocol",
     *TLS_NAMES, *OTHER_NAMES,
 ]  # fmt: skip
-SECRETS = {"sasl.jaas.config", "sasl.password", "ssl.keystore.key", "ssl.key.password", "ssl.keystore.password"}
+SECRETS = {
+    "sasl.jaas.config", "sasl.password", "ssl.keystore.key", "ssl.key.password", "ssl.keystore.password",
+    "ssl.truststore.password",
+}  # fmt: skip
 JAAS_OPTION = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))""")
 
 

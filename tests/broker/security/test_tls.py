@@ -163,7 +163,7 @@ def test_key_and_certificates_can_be_texts(certificates: Certificates) -> None:
 WRONG = [
     ({"ssl.keystore.location": ""}, "a listener with TLS needs a private key"),
     ({"ssl.keystore.location": "/nowhere/x.pem"}, "cannot read /nowhere/x.pem: No such file or directory"),
-    ({"ssl.keystore.type": "JKS"}, "is a JKS store, and HMB reads PEM stores; convert it with: keytool"),
+    ({"ssl.keystore.type": "JKS"}, "is not a JKS store"),
     ({"ssl.client.auth": "required", "ssl.truststore.location": ""}, "ssl.client.auth needs trusted certificates"),
     ({"ssl.client.auth": "always"}, "must be one of none, requested, required"),
     ({"ssl.enabled.protocols": "TLSv1.1"}, "older versions are insecure"),

@@ -248,7 +248,7 @@ BROKER = [
         ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "16777216", "-1"),
     ),
     *because(
-        "HMB reads its settings of security only at the start, and reads only PEM stores",
+        "HMB reads its settings of security only at the start, and recognizes the type of a store from the file",
         ("DescribeConfigs/all of a broker/*", "*.configs.sasl.*.read_only", "True", "False"),
         ("DescribeConfigs/all of a broker/*", "*.configs.ssl.*.read_only", "True", "False"),
         ("DescribeConfigs/all of a broker/*", "*.configs.ssl.*store.type.value", "None", "JKS"),
