@@ -160,9 +160,10 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
+        stop = NO_STOP if self._loaded else self._stop  # A new log needs no recovery, so nothing has to end early.
         log = Log(
             *(path, config),
-            recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=self._stop, clock=self._clock,
+            recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=stop, clock=self._clock,
             reserve=self.reserve, manifest=self.manifest, events=self.events,
         )  # fmt: skip
         try:

@@ -117,6 +117,16 @@ def test_a_check_that_is_canceled_starts_again(tmp_path: Path) -> None:
     assert [record.offset for record in read_all(again)] == list(range(log.log_end_offset))
 
 
+def test_a_log_that_is_created_while_the_broker_stops_is_not_checked(tmp_path: Path) -> None:
+    """`stop` cancels the check of old logs. A request that creates an internal topic at this time gets a log."""
+    stop = threading.Event()
+    logs = LogManager(tmp_path, stop=stop)
+    logs.load({}, CONFIG)
+    stop.set()
+    assert logs.create(NAME, CONFIG, uuid.uuid4()).log_end_offset == 0
+    logs.close()
+
+
 def test_a_check_can_be_canceled_inside_a_segment(directory: Path) -> None:
     """The broker can be stopped while it checks a segment, because the check of a segment of 1 GB takes long."""
     log = Log(directory, LogConfig(), clean=True)
