@@ -1,12 +1,21 @@
-"""The source of a broker's state for `hmb state`, `hmb top` and `hmb ui`: an address, or a file in a data directory."""
+"""The source of a broker's state for `hmb state`, `hmb top` and `hmb ui`.
+
+The user can name the source in three ways:
+    --state-url URL   the address that a broker of HMB has printed
+    --data-dir DIR    the directory with a file that contains this address
+    -b HOST:PORT      any broker, Apache Kafka included: the command reads the state through the broker's APIs
+"""
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import urlopen
@@ -15,30 +24,104 @@ import click
 
 from hmb.defaults import DEFAULT_DATA_DIR, STATE_FILE
 
+from ..shared.client_options import ClientConfig, admin_settings, client_config
 from ..shared.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
-from ..shared.parameters import NewPath
+from ..shared.parameters import NewPath, servers
+from ..shared.settings import setting
+
+if TYPE_CHECKING:
+    from hmb.monitoring.remote.reader import RemoteBroker
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
+Fetch: TypeAlias = Callable[[], State]
 
 
-def source_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name a broker's state.
+@dataclass(frozen=True)
+class StateSource:
+    """The source that the user has named: an address, a data directory, or a broker whose APIs to use."""
 
-    The command receives the address of the state as the argument `url`.
-    """
-    for option in (
-        click.option(
-            "--state-url", envvar="HMB_STATE_URL", help="The address that the broker printed, with its token."
-        ),
-        click.option(
-            "--data-dir",
-            type=NewPath(),
-            help=f"The broker's data directory, which contains the address.  [default: {DEFAULT_DATA_DIR}]",
-        ),
-    ):
-        function = option(function)
-    return function
+    state_url: str | None
+    data_dir: str | None
+    client: ClientConfig | None
+
+    @contextmanager
+    def opened(self) -> Iterator[Fetch]:
+        """Yield a function that fetches the state. Raises CliError, and the function raises CliError, too."""
+        if self.client is None:
+            yield functools.partial(fetch_state, find_url(self.state_url, self.data_dir))
+            return
+        with remote_broker(self.client) as broker:
+            yield functools.partial(_read_state, broker)
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that name the source. The command receives them as one argument, `source: StateSource`."""
+
+    @click.option("--state-url", envvar="HMB_STATE_URL", help="The address that the broker printed, with its token.")
+    @click.option(
+        "--data-dir", type=NewPath(),
+        help=f"The broker's data directory, which contains the address.  [default: {DEFAULT_DATA_DIR}]",
+    )
+    @click.option(
+        "-b", "--bootstrap-server", "servers", type=servers, metavar="HOST:PORT",
+        help="Any broker, Kafka included: show what its APIs report, and name what is missing.",
+    )
+    @click.option("-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
+        help="With -b: a setting of the client, by Kafka's name.")
+    @click.option("--command-config", "config", type=NewPath(), metavar="FILE",
+        help="With -b: a client.properties file, in the format of Kafka's tools.")
+    @functools.wraps(command)
+    def run(
+        *arguments: Any,
+        state_url: str | None,
+        data_dir: str | None,
+        servers: str | None,
+        settings: tuple[tuple[str, str], ...],
+        config: str | None,
+        **options: Any,
+    ) -> None:
+        client = None
+        if servers is not None:
+            if data_dir is not None or _is_given("state_url"):
+                raise click.UsageError("-b already names the broker: leave out --data-dir and --state-url")
+            client = client_config(admin_settings(), servers, config, settings)
+        elif settings or config is not None:
+            raise click.UsageError("-X and --command-config belong to -b: name a broker with -b")
+        command(*arguments, source=StateSource(state_url, data_dir, client), **options)
+
+    return run  # fmt: skip
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+@contextmanager
+def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
+    """Yield a reader of the state of the broker that `client` names."""
+    from hmb.monitoring.remote.reader import RemoteBroker
+
+    broker = RemoteBroker(client.servers, **client.keywords)
+    try:
+        yield broker
+    finally:
+        broker.close()
+
+
+def _read_state(broker: RemoteBroker) -> State:
+    from hmb.client import ConnectionFailed
+    from hmb.monitoring.state import as_json
+    from hmb.protocol.errors import KafkaError
+
+    try:
+        state: State = as_json(broker.state())
+    except ConnectionFailed as error:
+        raise CliError(str(error), UNREACHABLE) from error
+    except KafkaError as error:
+        raise CliError(error.message) from error
+    return state
 
 
 def find_url(state_url: str | None, data_dir: str | None) -> str:

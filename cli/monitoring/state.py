@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 import click
 
 from ..shared.output import json_option, print_json, print_table
-from .source import State, fetch_state, find_url, source_options
-from .views import VIEWS, Row, headline
+from .source import State, StateSource, source_options
+from .views import VIEWS, Row, headline, missing, reason
 
 EVENTS_SHOWN = 10
 SEGMENT = ("topic", "partition", "base_offset", "bytes", "offset_index", "time_index", "first_time", "last_time")
@@ -20,13 +20,14 @@ EPOCH = datetime(1970, 1, 1)  # UTC
 @click.argument("views", nargs=-1, type=click.Choice([*VIEWS, "segments", "events"]), metavar="[VIEW]...")
 @source_options
 @json_option
-def command(views: tuple[str, ...], state_url: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Print the state of a broker that was started with `hmb broker --state PORT`.
+def command(views: tuple[str, ...], source: StateSource, as_json: bool) -> None:
+    """Print the state of a broker that was started with `hmb broker --state PORT`, or of any broker (-b).
 
     VIEW is partitions, groups, requests, clients, segments or events. Without VIEW, print the first four views and the
     last ten events. --json prints the whole state as one JSON object.
     """
-    state = fetch_state(find_url(state_url, data_dir))
+    with source.opened() as fetch:
+        state = fetch()
     if as_json:
         print_json({name: state[name] for name in _parts(views)} if views else state)
         return
@@ -35,6 +36,10 @@ def command(views: tuple[str, ...], state_url: str | None, data_dir: str | None,
         _print_view(state, view)
     if not views and state["events"]:
         _print_events(state, EVENTS_SHOWN)
+    if not views and missing(state):
+        click.echo("\nmissing")
+        for part, why in missing(state).items():
+            click.echo(f"{part}: {why}")
 
 
 def _parts(views: tuple[str, ...]) -> list[str]:
@@ -44,6 +49,9 @@ def _parts(views: tuple[str, ...]) -> list[str]:
 
 
 def _print_view(state: State, name: str) -> None:
+    if (why := reason(state, name)) is not None:
+        click.echo(f"\n{name}: {why}")
+        return
     if name == "events":
         _print_events(state, len(state["events"]))
         return

@@ -13,8 +13,8 @@ import click
 from ..shared.errors import CliError
 from ..shared.output import json_option, print_json, print_table
 from .rates import Rates, shown_columns
-from .source import fetch_state, find_url, source_options
-from .views import VIEWS, headline
+from .source import Fetch, StateSource, source_options
+from .views import VIEWS, headline, reason
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,23 +77,23 @@ class Screen:
 @click.option("--once", is_flag=True, help="Measure during one interval, print the rows, and end.")
 @source_options
 @json_option
-def command(view: str, interval: float, once: bool, state_url: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Follow a broker that was started with `hmb broker --state PORT`.
+def command(view: str, interval: float, once: bool, source: StateSource, as_json: bool) -> None:
+    """Follow a broker that was started with `hmb broker --state PORT`, or any broker (-b).
 
     VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per second.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")
-    url = find_url(state_url, data_dir)
-    rates = Rates(fetch_state(url))
-    if not once and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("hmb top needs a terminal; in a script, use --once")
-    if once:
-        time.sleep(interval)
-        rates.update(fetch_state(url))
-        _print_once(Screen(view), rates, as_json)
-    else:
-        _follow(Screen(view), rates, url, interval)
+    with source.opened() as fetch:
+        rates = Rates(fetch())
+        if not once and not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise click.UsageError("hmb top needs a terminal; in a script, use --once")
+        if once:
+            time.sleep(interval)
+            rates.update(fetch())
+            _print_once(Screen(view), rates, as_json)
+        else:
+            _follow(Screen(view), rates, fetch, interval)
 
 
 def _print_once(screen: Screen, rates: Rates, as_json: bool) -> None:
@@ -103,11 +103,14 @@ def _print_once(screen: Screen, rates: Rates, as_json: bool) -> None:
             print_json(row)
         return
     click.echo(headline(rates.state))
+    if (why := reason(rates.state, screen.view)) is not None:
+        click.echo(f"{screen.view}: {why}")
+        return
     columns = shown_columns(screen.view)
     print_table(columns, [[row[column] for column in columns] for row in rows])
 
 
-def _follow(screen: Screen, rates: Rates, url: str, interval: float) -> None:
+def _follow(screen: Screen, rates: Rates, fetch: Fetch, interval: float) -> None:
     """Draw the screen until the user presses q. If the broker does not answer, show a note and try again."""
     from rich.live import Live
 
@@ -119,7 +122,7 @@ def _follow(screen: Screen, rates: Rates, url: str, interval: float) -> None:
                 screen.press(key)
                 continue
             try:
-                rates.update(fetch_state(url))
+                rates.update(fetch())
                 problem = None
             except CliError as error:
                 problem = str(error)
@@ -141,7 +144,8 @@ def _rendered(screen: Screen, rates: Rates, problem: str | None) -> RenderableTy
         lines.append(Text(f"filter: {screen.filter}{'_' if screen.is_typing else ''}"))
     if problem is not None:
         lines.append(Text(f"{problem}; trying again", style="red"))
-    return Group(*lines, Text(screen.view), table)
+    why = reason(rates.state, screen.view)
+    return Group(*lines, Text(screen.view if why is None else f"{screen.view}: {why}"), table)
 
 
 def _cell(value: object) -> str:

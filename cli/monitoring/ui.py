@@ -1,28 +1,51 @@
-"""`hmb ui`: print the link to the page of a running broker, and open it in a browser."""
+"""`hmb ui`: print the link to the page of a running broker, and open it in a browser.
+
+With -b, this command serves the page itself, with what the APIs of the broker report. The page ends with the command.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import webbrowser
 
 import click
 
+from hmb.defaults import DEFAULT_HOST, DEFAULT_UI_PORT
+
+from ..shared.client_options import ClientConfig
+from ..shared.errors import CliError
 from ..shared.output import json_option, print_json
-from .source import fetch_state, find_page, source_options
+from ..shared.parameters import IntRange
+from .source import StateSource, fetch_state, find_page, remote_broker, source_options
 
 
 @click.command()
 @click.option("--no-browser", is_flag=True, help="Print the link, but open no browser.")
+@click.option(
+    "--port", type=IntRange(0, 65535), default=None,
+    help=f"With -b: the port of the page; 0 selects a free port.  [default: {DEFAULT_UI_PORT}]",
+)
 @source_options
 @json_option
-def command(no_browser: bool, state_url: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Open the page of a broker that was started with `hmb broker --ui`.
+def command(no_browser: bool, port: int | None, source: StateSource, as_json: bool) -> None:
+    """Open the page of a broker that was started with `hmb broker --ui`, or of any broker (-b).
 
-    The command prints the link with its token, and opens it in a browser. In a pipe, it only prints the link.
+    The command prints the link with its token, and opens it in a browser. In a pipe, it only prints the link. With -b,
+    the command serves the page on this computer until Ctrl-C.
     """
-    link = find_page(state_url, data_dir)
+    if source.client is not None:
+        _serve(source.client, DEFAULT_UI_PORT if port is None else port, no_browser, as_json)
+        return
+    if port is not None:
+        raise click.UsageError("--port belongs to -b: without -b, the broker serves the page")
+    link = find_page(source.state_url, source.data_dir)
     fetch_state(link.replace("/?", "/state?", 1))  # This raises an error if the broker does not run any more.
+    _show(link, no_browser, as_json)
+
+
+def _show(link: str, no_browser: bool, as_json: bool) -> None:
     if as_json:
         print_json({"ui": link})
     else:
@@ -30,3 +53,23 @@ def command(no_browser: bool, state_url: str | None, data_dir: str | None, as_js
     has_screen = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     if not (no_browser or as_json) and sys.stdout.isatty() and has_screen:
         webbrowser.open(link)
+
+
+def _serve(client: ClientConfig, port: int, no_browser: bool, as_json: bool) -> None:
+    """Serve the page of a broker until Ctrl-C. Raises CliError."""
+    from hmb.monitoring.remote.page import RemotePage
+
+    with remote_broker(client) as broker:
+        try:
+            page = RemotePage(broker, port)
+        except ConnectionError:
+            raise  # `hmb.client.ConnectionFailed`; it is an OSError, too.
+        except OSError as error:
+            problem = f"cannot open {DEFAULT_HOST}:{port} for the page: {error.strerror}; choose another --port"
+            raise CliError(problem) from error
+        page.start()
+        try:
+            _show(page.url, no_browser, as_json)
+            threading.Event().wait()
+        finally:
+            page.stop()

@@ -21,6 +21,17 @@ class TableView(NamedTuple):
     sorted_by: str  # the column by which `hmb top` sorts the rows at first, the greatest value first
 
 
+def missing(state: State) -> dict[str, str]:
+    """Return the parts that the state does not contain, each with the reason."""
+    found: dict[str, str] = state.get("missing", {})
+    return found
+
+
+def reason(state: State, view: str) -> str | None:
+    """Return the reason why a view is not available, or None if it is available."""
+    return missing(state).get("connections" if view == "clients" else view)
+
+
 def partitions(state: State) -> list[Row]:
     """Return one row for each partition."""
     return [
@@ -31,7 +42,7 @@ def partitions(state: State) -> list[Row]:
             "stable": partition["last_stable_offset"],
             "log_end": partition["log_end_offset"],
             "bytes": partition["bytes"],
-            "segments": len(partition["segments"]),
+            "segments": None if "segments" in missing(state) else len(partition["segments"]),
             "producers": len(partition["producers"]),
             "error": partition["error"],
         }
@@ -51,10 +62,14 @@ def groups(state: State) -> list[Row]:
             "partitions": len(group["positions"]),
             "committed": sum(each["committed_offset"] for each in group["positions"]),
             "lag": sum(each["lag"] or 0 for each in group["positions"]),
-            "lag_s": max((each["lag_ms"] or 0 for each in group["positions"]), default=0) / MS,
+            "lag_s": None if "lag_ms" in missing(state) else _seconds(group["positions"]),
         }
         for group in state["groups"]
     ]
+
+
+def _seconds(positions: list[dict[str, Any]]) -> float:
+    return max((each["lag_ms"] or 0 for each in positions), default=0) / MS
 
 
 def requests(state: State) -> list[Row]:
@@ -109,12 +124,12 @@ VIEWS: Mapping[str, TableView] = {
 
 def headline(state: State) -> str:
     """Return one line about the broker, for example "127.0.0.1:9092, up 5 s, 3 topics, 12 partitions, 4.0 MiB"."""
-    up = (state["time"] - state["started"]) // MS
     counted = sum(len(topic["partitions"]) for topic in state["topics"])
-    size = sum(partition["bytes"] for topic in state["topics"] for partition in topic["partitions"])
-    names = ",".join(state["addresses"])
-    parts = (plural(len(state["topics"]), "topic"), plural(counted, "partition"), size_text(size))
-    return ", ".join((names, f"up {up:,} s", *parts))
+    size = sum(partition["bytes"] or 0 for topic in state["topics"] for partition in topic["partitions"])
+    parts = [",".join(state["addresses"])]
+    if state["started"] is not None:
+        parts.append(f"up {(state['time'] - state['started']) // MS:,} s")
+    return ", ".join((*parts, plural(len(state["topics"]), "topic"), plural(counted, "partition"), size_text(size)))
 
 
 def size_text(size: float) -> str:

@@ -26,4 +26,5 @@ Read in this order:
 5. `metrics.py`       the state in the names of Kafka's exporters
 6. `sampling.py`      rates over the last minute
 7. `page/`            the page that draws the state in a browser
+8. `remote/`          the state of any broker, Apache Kafka included, through its APIs
 """

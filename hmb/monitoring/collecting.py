@@ -71,6 +71,7 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
         data_dir=str(server.data_dir.resolve()),
         started=server.started_ms,
         process=_process(),
+        missing={},
         topics=[_topic(topic, server.cleaner, sampler) for topic in broker.topics.all()],
         groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms(), sampler)),
         transactions=_transactions(broker.transactions),

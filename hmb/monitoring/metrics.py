@@ -22,7 +22,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, TopicInfo
+from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, ProcessInfo, TopicInfo
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MS_PER_S = 1000
@@ -95,12 +95,18 @@ def _broker(state: BrokerState) -> Iterator[Metric]:
     yield _gauge(f"{controller}globalpartitioncount", "Number of partitions.", len(partitions))
     yield _gauge(f"{controller}offlinepartitionscount", "Number of partitions that refuse records.", failed)
     yield _gauge("hmb_connections", "Number of open connections of clients.", len(state.connections))
-    yield _gauge("hmb_threads", "Number of threads of the broker's process.", state.process.threads)
-    yield _gauge("hmb_start_time_seconds", "Start of the broker, in seconds since 1970.", state.started / MS_PER_S)
-    if state.process.resident_bytes is not None:
-        yield _gauge("hmb_resident_memory_bytes", "Memory of the broker's process.", state.process.resident_bytes)
-    if state.process.open_files is not None:
-        yield _gauge("hmb_open_files", "Number of open file descriptors of the process.", state.process.open_files)
+    if state.started is not None:
+        yield _gauge("hmb_start_time_seconds", "Start of the broker, in seconds since 1970.", state.started / MS_PER_S)
+    if state.process is not None:
+        yield from _process(state.process)
+
+
+def _process(process: ProcessInfo) -> Iterator[Metric]:
+    yield _gauge("hmb_threads", "Number of threads of the broker's process.", process.threads)
+    if process.resident_bytes is not None:
+        yield _gauge("hmb_resident_memory_bytes", "Memory of the broker's process.", process.resident_bytes)
+    if process.open_files is not None:
+        yield _gauge("hmb_open_files", "Number of open file descriptors of the process.", process.open_files)
 
 
 def _gauge(name: str, help: str, value: float) -> Metric:
@@ -117,7 +123,7 @@ PARTITION_METRICS: tuple[tuple[str, str, Callable[[PartitionInfo], float]], ...]
     ("kafka_topic_partition_replicas", "Number of replicas: always 1.", lambda it: 1),
     ("kafka_topic_partition_leader_is_preferred", "1 if the preferred replica leads: always.", lambda it: 1),
     ("kafka_topic_partition_under_replicated_partition", "1 if a replica lags: never.", lambda it: 0),
-    ("kafka_log_log_size", "Bytes of the log files of a partition.", lambda it: it.bytes),
+    ("kafka_log_log_size", "Bytes of the log files of a partition.", lambda it: it.bytes or 0),
     ("kafka_log_log_logstartoffset", "The log start offset of a partition.", lambda it: it.log_start_offset),
     ("kafka_log_log_logendoffset", "The log end offset of a partition.", lambda it: it.log_end_offset),
     ("kafka_log_log_numlogsegments", "Number of segments of a partition.", lambda it: len(it.segments)),

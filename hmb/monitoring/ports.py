@@ -25,11 +25,12 @@ from hmb.defaults import DEFAULT_HOST, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
 from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
-from hmb.monitoring.page.routes import PAGE, PageRoutes
-from hmb.monitoring.sampling import Sampler
+from hmb.monitoring.page.own_broker import OwnBrokerPage
+from hmb.monitoring.page.routes import PAGE, STATE
+from hmb.monitoring.sampling import Sampler, sample_of
 from hmb.monitoring.state import BrokerState, as_json
 
-STATE, METRICS, HEALTH = "/state", "/metrics", "/healthz"
+METRICS, HEALTH = "/metrics", "/healthz"
 
 
 class HttpAddress(NamedTuple):
@@ -62,7 +63,7 @@ class MonitoringPorts:
                 raise ValueError(f"{private.host}: this port shows topics and clients, so it needs a loopback host")
         self._servers: dict[HttpAddress, HttpServer] = {}
         self._file: Path | None = None
-        self._page: PageRoutes | None = None
+        self._page: OwnBrokerPage | None = None
         self._sampler: Sampler | None = None
         try:
             self.ui = None if ui is None else self._server(ui)
@@ -92,7 +93,7 @@ class MonitoringPorts:
     def start(self, broker: BrokerServer) -> None:
         """Begin to serve the state of a started broker. Raises OSError."""
         if self.state is not None:
-            self._sampler = Sampler(broker)
+            self._sampler = Sampler(partial(sample_of, broker))
             self._sampler.start()
         current = partial(collect, broker, self._sampler)
         if self.state is not None:
@@ -102,7 +103,7 @@ class MonitoringPorts:
                     server.use_token(token)
                     server.add(STATE, partial(_respond_state, current))
         if self.ui is not None:
-            self._page = PageRoutes(self.ui, broker, current)
+            self._page = OwnBrokerPage(self.ui, broker, current)
         if self.metrics is not None:
             self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
         for server in self._servers.values():

@@ -14,9 +14,12 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hmb.broker.broker import BrokerServer
+from hmb.broker.context import BrokerContext
+from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -40,10 +43,13 @@ class StateSample(NamedTuple):
 class Sampler:
     """Takes samples of a broker in a thread, and computes rates from them."""
 
-    def __init__(self, broker: BrokerServer) -> None:
-        """Take the first sample of a started broker. `start` begins to take further samples."""
-        self._broker = broker
-        self._samples: deque[StateSample] = deque([self._sample()], maxlen=KEPT)
+    def __init__(self, sample: Callable[[], StateSample]) -> None:
+        """Take the first sample by a call of `sample`. `start` begins to take further samples.
+
+        `sample` raises RuntimeError if the broker does not run.
+        """
+        self._sample = sample
+        self._samples: deque[StateSample] = deque([sample()], maxlen=KEPT)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state-sampler", daemon=True)
 
@@ -79,34 +85,50 @@ class Sampler:
 
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL):
-            try:
+            with contextlib.suppress(RuntimeError):  # The broker does not run now.
                 self._samples.append(self._sample())
-            except RuntimeError:  # The broker has stopped, so it has no logs any more.
-                return
 
-    def _sample(self) -> StateSample:
-        broker = self._broker.context
-        return StateSample(
-            at=time.monotonic(),
-            time=broker.clock.now_ms(),
-            ends={name: log.log_end_offset for name, log in self._broker.logs.items()},
-            requests={api: count.count for api, count in broker.requests.copy().items()},
-            lags=self._lags(),
-        )
 
-    def _lags(self) -> dict[str, int]:
-        groups, topics = self._broker.context.groups, self._broker.context.topics
-        lags: dict[str, int] = {}
-        with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
-            for listed in groups.list_groups([], []):
-                with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
-                    lag = 0
-                    for name, found in groups.offsets.fetch(listed.group_id, None).items():
-                        topic = topics.get(name.topic)
-                        log = None if topic is None else topic.partitions.get(name.partition)
-                        lag += 0 if log is None else max(0, log.high_watermark - found.offset)
-                    lags[listed.group_id] = lag
-        return lags
+def sample_of(server: BrokerServer) -> StateSample:
+    """Take a sample of a started broker in this process. Raises RuntimeError if the broker is not started."""
+    broker = server.context
+    return StateSample(
+        at=time.monotonic(),
+        time=broker.clock.now_ms(),
+        ends={name: log.log_end_offset for name, log in server.logs.items()},
+        requests={api: count.count for api, count in broker.requests.copy().items()},
+        lags=_lags(broker),
+    )
+
+
+def _lags(broker: BrokerContext) -> dict[str, int]:
+    groups, topics = broker.groups, broker.topics
+    lags: dict[str, int] = {}
+    with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
+        for listed in groups.list_groups([], []):
+            with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
+                lag = 0
+                for name, found in groups.offsets.fetch(listed.group_id, None).items():
+                    topic = topics.get(name.topic)
+                    log = None if topic is None else topic.partitions.get(name.partition)
+                    lag += 0 if log is None else max(0, log.high_watermark - found.offset)
+                lags[listed.group_id] = lag
+    return lags
+
+
+def sample_of_state(state: BrokerState) -> StateSample:
+    """Make a sample from a state that was read through the APIs of the brokers."""
+    return StateSample(
+        at=time.monotonic(),
+        time=state.time,
+        ends={
+            TopicPartition(topic.name, each.partition): each.log_end_offset
+            for topic in state.topics
+            for each in topic.partitions
+        },
+        requests={},
+        lags={group.group_id: sum(each.lag or 0 for each in group.positions) for group in state.groups},
+    )
 
 
 def _growth(sample: StateSample, before: int, now: int) -> float | None:

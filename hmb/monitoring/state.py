@@ -49,12 +49,12 @@ class PartitionInfo:
     log_start_offset: int
     last_stable_offset: int
     high_watermark: int
-    log_end_offset: int
-    recovery_point: int  # all records at lower offsets are on disk
-    syncs: int  # since the start of the broker
+    log_end_offset: int  # -1, like the three offsets above, if the leader of the partition does not answer
+    recovery_point: int | None  # all records at lower offsets are on disk
+    syncs: int | None  # since the start of the broker
     dirty_ratio: float | None  # share of bytes that compaction has not read yet; None if the topic is not compacted
     records_per_s: float | None  # over the last minute; None if the broker takes no samples (see sampling.py)
-    bytes: int
+    bytes: int | None
     segments: list[SegmentInfo]
     producers: list[ProducerInfo]
     error: str | None  # the reason why the partition refuses records; None if it accepts them
@@ -166,16 +166,21 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """The whole state of one broker."""
+    """The whole state of one broker, or the part of it that the reader may see.
+
+    `missing` names each part that is not complete, with the reason. For example, a state that was read through the APIs
+    of Kafka contains no segments. A part that `missing` names is empty or None.
+    """
 
     time: int
-    version: str  # of HMB
-    cluster_id: str
+    version: str | None  # of HMB
+    cluster_id: str | None
     node_id: int
     addresses: list[str]  # host:port of each listener
-    data_dir: str
-    started: int
-    process: ProcessInfo
+    data_dir: str | None
+    started: int | None
+    process: ProcessInfo | None
+    missing: dict[str, str]
     topics: list[TopicInfo]
     groups: list[GroupInfo]
     transactions: list[TransactionInfo]

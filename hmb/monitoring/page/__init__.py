@@ -18,5 +18,6 @@ another host. The scripts put names, keys and values into the page only as text,
 *Cost.* While no page listens, the broker sends no changes and records no requests. While a page listens, the feed needs
 at most 14 % of one processor. For 100 partitions, the feed needs 1.9 %.
 
-Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`, and then `static/page.js`.
+Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
+`own_broker.py`, and then `static/page.js`.
 """

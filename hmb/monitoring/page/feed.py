@@ -7,8 +7,8 @@ to a new page, and after that only the changed parts:
     event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
 
 One thread collects the state for all pages. It starts when the first page listens, and ends after the last page. After
-each collection, the thread rests for at least SHORTEST_REST, and for at least six times the processor time that the
-collection needed. For example, a state of 100 partitions needs 3.6 ms, so the feed needs 1.9 % of one processor. A
+each collection, the thread rests for at least 0.19 s, and for at least six times the processor time that the collection
+needed (`OWN_PACE`). For example, a state of 100 partitions needs 3.6 ms, so the feed needs 1.9 % of one processor. A
 state of 1,000 partitions and 1,000 further segments needs 28 ms, and so 14 % of one processor. In both cases, a page
 gets five changes in a second.
 
@@ -27,15 +27,26 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from hmb.monitoring.state import BrokerState, PartitionInfo, as_json
 
-SHORTEST_REST, LONGEST_REST = 0.19, 2.0  # seconds between two collections
 REST_FACTOR = 6
 KEPT = 8  # the feed keeps this number of changes
 MOST_LISTENERS = 16
 ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
+
+
+class Pace(NamedTuple):
+    """The rest (seconds) between two collections: REST_FACTOR times the cost of the last one, within two limits."""
+
+    shortest: float
+    longest: float
+    clock: Callable[[], float]  # the cost of a collection is the growth of this clock
+
+
+OWN_PACE = Pace(0.19, 2.0, time.thread_time)
+REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processes, whose processor time is unknown
 
 Parts = dict[tuple[Any, ...], Any]
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
@@ -44,7 +55,7 @@ PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name 
 def parts_of(state: BrokerState) -> Parts:
     """Divide a state into parts. The values of parts can be compared, and `as_json` can convert them."""
     parts: Parts = {}
-    broker = ("time", "version", "cluster_id", "node_id", "addresses", "data_dir", "started", "process")
+    broker = ("time", "version", "cluster_id", "node_id", "addresses", "data_dir", "started", "process", "missing")
     parts[("broker",)] = {name: getattr(state, name) for name in broker}
     for topic in state.topics:
         count = len(topic.partitions)
@@ -65,9 +76,13 @@ def parts_of(state: BrokerState) -> Parts:
 class Feed:
     """Sends the parts of a broker's state, and then their changes, to the pages that listen."""
 
-    def __init__(self, current: Callable[[], BrokerState]) -> None:
-        """Create a feed of the state that `current` returns. The feed works only while a page listens."""
+    def __init__(self, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
+        """Create a feed of the state that `current` returns. The feed works only while a page listens.
+
+        `current` raises RuntimeError if the broker does not run.
+        """
         self._current = current
+        self._pace = pace
         self._changed = threading.Condition()  # guards all fields below; notifies the listeners of each new version
         self._parts: Parts = {}
         self._version = 0
@@ -129,11 +144,11 @@ class Feed:
         """Collect the state again and again, until no page listens any more, or until the broker stops."""
         try:
             while True:
-                started = time.thread_time()
+                started = self._pace.clock()
                 self._publish(parts_of(self._current()))
-                rest = (time.thread_time() - started) * REST_FACTOR
+                rest = (self._pace.clock() - started) * REST_FACTOR
                 with self._changed:
-                    wanted = min(max(rest, SHORTEST_REST), LONGEST_REST)
+                    wanted = min(max(rest, self._pace.shortest), self._pace.longest)
                     if self._changed.wait_for(lambda: self._is_stopped or not self._listeners, wanted):
                         self._forget()
                         return

@@ -68,18 +68,18 @@ def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
         "base_offset": base_offset,
         "bytes": segment.size,
         "from": position,
-        "batches": [_batch(at) for at in shown],
+        "batches": [batch_row(at.batch, at.position) for at in shown],
         "next": found[-1].position if len(found) > MOST_BATCHES else None,
         "offset_index": _entries(segment.offset_index.file.path),
         "time_index": _entries(segment.time_index.file.path),
     }
 
 
-def _batch(at: BatchAt) -> Json:
-    batch = at.batch
+def batch_row(batch: Batch, position: int | None) -> Json:
+    """Return the facts about a batch that the list of batches shows. The position is None for a fetched batch."""
     is_v2 = isinstance(batch, RecordBatch)
     return {
-        "position": at.position,
+        "position": position,
         "bytes": batch.size,
         "base_offset": batch.base_offset if isinstance(batch, RecordBatch) else batch.offset,
         "last_offset": batch.last_offset,
@@ -109,14 +109,18 @@ def batch_view(log: Log, base_offset: int, position: int) -> Json:
     if not 0 <= position < segment.size:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"position {position} is after the end of {segment.path.name}")
     with segment.path.open("rb") as file:
-        at = BatchAt(position, header_at(file, position))
-        is_large = at.batch.size > LARGEST_BATCH
-        damage = None if is_large else crc_damage(file, segment.path, *at)
-        whole = None if is_large else whole_batch(file, at, is_valid=damage is None)
-        lines = [] if is_large else list(itertools.islice(_lines(file, segment.path, at), MOST_LINES + 1))
+        return {"file": str(segment.path), **opened_batch(file, segment.path, position)}
+
+
+def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
+    """Return the header, the records and the annotated bytes of the batch at `position`. Raises KafkaError, OSError."""
+    at = BatchAt(position, header_at(file, position))
+    is_large = at.batch.size > LARGEST_BATCH
+    damage = None if is_large else crc_damage(file, path, *at)
+    whole = None if is_large else whole_batch(file, at, is_valid=damage is None)
+    lines = [] if is_large else list(itertools.islice(_lines(file, path, at), MOST_LINES + 1))
     entry = BatchEntry(position, at.batch, at.batch.codec, damage is None)
     return {
-        "file": str(segment.path),
         "header": entry.fields(),
         "damage": None if damage is None else damage.error,
         "note": f"The batch has {at.batch.size} bytes, so the page shows only its header." if is_large else None,

@@ -20,6 +20,20 @@ export function batch(main, store, topic, partition, segment, position) {
   });
 }
 
+// A batch of a broker whose files cannot be read. The offset names the batch.
+export function fetchedBatch(main, store, topic, partition, offset) {
+  const problem = el("p", { class: "problem", role: "alert", hidden: true });
+  const content = el("div");
+  main.append(
+    el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic), " / ",
+      link(`${topic}-${partition}`, "partition", topic, partition, offset)),
+    el("h1", {}, `Batch with offset ${offset}`), problem, content);
+  read("/fetched-batch", { topic, partition, offset }).then((view) => show(content, view), (error) => {
+    problem.hidden = false;
+    setText(problem, error.message);
+  });
+}
+
 function show(content, view) {
   const header = Object.entries(view.header).map(([name, value]) => ({ name, value: String(value ?? "–") }));
   const fields = table("Header", [
@@ -45,7 +59,8 @@ function show(content, view) {
   ].filter((note) => note !== null);
   content.append(...notes.map((note) => el("p", { class: "note" }, note)),
     records.node, fields.node,
-    el("h2", {}, "Bytes"), el("p", { class: "note" }, `hmb dump-log --hex ${view.file}`),
+    el("h2", {}, "Bytes"),
+    el("p", { class: "note" }, view.file === null ? "The bytes come from a Fetch response. Position 0 is the first byte of the batch." : `hmb dump-log --hex ${view.file}`),
     el("pre", { tabindex: "0", "aria-label": "Bytes of the batch" }, view.lines.join("\n")));
 }
 

@@ -4,13 +4,14 @@ import { el, table } from "./dom.js";
 import { duration, number } from "./texts.js";
 
 export function clients(main, store) {
+  const absence = store.absence("connections");
   const connections = table("Connections", [
     { name: "client", cell: (row) => row.client },
     { name: "client id", cell: (row) => row.client_id, isLong: true },
     { name: "library", cell: (row) => row.software },
     { name: "last API", cell: (row) => row.last_api },
     { name: "requests (of this connection)", cell: (row) => number(row.requests), isNumber: true },
-  ], (row) => row.client, { empty: "No client is connected." });
+  ], (row) => row.client, { empty: absence === null ? "No client is connected." : `No connections are shown: ${absence}.` });
   const transactions = table("Transactional producers", [
     { name: "transactional id", cell: (row) => row.transactional_id, isLong: true },
     { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },

@@ -11,14 +11,15 @@ export function events(main, store) {
   const choice = el("select", { id: "kind", onchange: () => update() }, ["all", ...KINDS].map((kind) => el("option", { value: kind }, kind)));
   const period = el("p", { class: "headline" });
   const line = timeLine();
-  const list = eventList("Events, newest first");
+  const list = eventList("Events, newest first", store.absence("events"));
   main.append(el("h1", {}, "Events"), period,
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, line.node),
     el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
 
   function update() {
     const all = store.all("event").map((it) => it.part);
-    setText(period, periodOf(all, store.get("broker").started));
+    const absence = store.absence("events");
+    setText(period, absence === null ? periodOf(all, store.get("broker").started) : `No events are shown: ${absence}.`);
     line.update(all, store.get("broker").time);
     list.show(all.filter((it) => choice.value === "all" || it.kind === choice.value));
   }
@@ -33,12 +34,12 @@ function periodOf(all, started) {
 }
 
 // A table of events, newest first.
-export function eventList(caption) {
+export function eventList(caption, absence) {
   const list = table(caption, [
     { name: "time", cell: (row) => moment(row.time) },
     { name: "kind", cell: (row) => row.kind },
     { name: "what happened", cell: (row) => row.text, isLong: true },
-  ], (row) => row.number, { empty: "Nothing has happened since the start of the broker." });
+  ], (row) => row.number, { empty: absence === null ? "Nothing has happened since the start of the broker." : `No events are shown: ${absence}.` });
   return { node: list.node, show: (rows) => list.show(rows.toSorted((a, b) => b.number - a.number).slice(0, MOST_ROWS)) };
 }
 

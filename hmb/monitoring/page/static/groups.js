@@ -12,7 +12,7 @@ export function groups(main, store) {
   const list = table("Groups", [
     { name: "group", cell: (row) => link(row.group_id, "group", row.group_id), isLong: true },
     { name: "lag", cell: (row) => number(lagOf(row)), isNumber: true },
-    { name: "lag in time", cell: (row) => duration(Math.max(0, ...row.positions.map((it) => it.lag_ms ?? 0))), isNumber: true },
+    { name: "lag in time", cell: (row) => (store.absence("lag_ms") === null ? duration(Math.max(0, ...row.positions.map((it) => it.lag_ms ?? 0))) : "–"), isNumber: true },
     { name: "state", cell: (row) => row.state },
     { name: "members", cell: (row) => number(row.members.length), isNumber: true },
     { name: "partitions", cell: (row) => number(row.positions.length), isNumber: true },
@@ -29,7 +29,7 @@ export function group(main, store, id) {
   const positions = positionTable();
   const chart = lagChart();
   const picture = machine();
-  const happened = eventList("Events of this group since the start of the broker");
+  const happened = eventList("Events of this group since the start of the broker", store.absence("events"));
   main.append(el("nav", { class: "path", "aria-label": "Path" }, link("Groups", "groups")), el("h1", {}, id), gone, headline,
     el("div", { class: "columns" }, picture.node, chart.node), members.node, positions.node, happened.node);
   let machines = null;
@@ -44,7 +44,7 @@ export function group(main, store, id) {
     members.show(part.members);
     positions.show(part.positions);
     chart.update(part.lags, lagOf(part), store.get("broker").time);
-    if (machines !== null) picture.update(machines[part.type], part.state);
+    if (machines !== null && machines[part.type] !== undefined) picture.update(machines[part.type], part.state);
     happened.show(store.all("event").map((it) => it.part).filter((it) => it.kind === "group" && it.text.startsWith(`group ${id}: `)));
   }
   return update;

@@ -36,10 +36,10 @@ export function lane(topic, partition) {
     span = scale;
     const at = (offset) => Math.min(100, Math.max(0, (100 * (offset - scale.first)) / Math.max(1, scale.end - scale.first)));
     const ends = parts.map((each, n) => parts[n + 1]?.base_offset ?? part.log_end_offset);
-    const boxes = parts.map((each, n) => ({ segment: each, end: ends[n] }));
+    const boxes = parts.length ? parts.map((each, n) => ({ segment: each, end: ends[n] })) : [wholeLog(part)];
     reconcile(segments, boxes, (it) => it.segment.base_offset, () => el("a", { class: "segment" }), (box, it) => {
       const { base_offset: base, bytes } = it.segment;
-      const text = `segment ${number(base)}: offsets ${number(base)} to ${number(it.end - 1)}, ${size(bytes)}`;
+      const text = `${parts.length ? `segment ${number(base)}` : "the log"}: offsets ${number(base)} to ${number(it.end - 1)}, ${size(bytes)}`;
       setAttribute(box, "href", `#/partition/${encodeURIComponent(topic)}/${partition}/${base}`);
       setAttribute(box, "class", it.segment.is_active ? "segment active" : "segment");
       setAttribute(box, "title", text);
@@ -58,6 +58,11 @@ export function lane(topic, partition) {
     setAttribute(axis, "data-end", number(scale.end));
   }
   return { node, update };
+}
+
+// The box of a log whose segments are unknown, because they come from a broker's APIs.
+function wholeLog(part) {
+  return { segment: { base_offset: part.log_start_offset, bytes: part.bytes, is_active: false }, end: part.log_end_offset };
 }
 
 // Add `layer` and `layers` to each mark, and return the marks. Marks that are near to each other get different layers.

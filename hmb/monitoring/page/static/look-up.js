@@ -42,6 +42,11 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
     setText(answer, "Choose a partition and an offset, or click the axis below a log.");
     return;
   }
+  const absence = store.absence("segments");
+  if (absence !== null) {
+    shortLookUp(answer, problem, absence, topic, partition, kind, value);
+    return;
+  }
   const wanted = kind === "time" ? { timestamp: value } : { offset: value };
   read("/look-up", { topic, partition, ...wanted }).then((view) => {
     const scan = view.steps.at(-1);
@@ -52,6 +57,19 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
     problem.hidden = false;
     setText(problem, error.message);
   });
+}
+
+// The look-up in a broker whose files cannot be read. ListOffsets finds the offset of a time, but no API shows the steps.
+async function shortLookUp(answer, problem, absence, topic, partition, kind, value) {
+  try {
+    const offset = kind === "time" ? await read("/offset-of-time", { topic, partition, timestamp: value }) : Number(value);
+    const found = offset === null ? [`No record is as new as ${time(Number(value))}.`]
+      : ["The record is in the ", link(`batch with offset ${number(offset)}`, "fetched-batch", topic, partition, offset), "."];
+    answer.replaceChildren(...found, ` The steps are not shown: ${absence}.`);
+  } catch (error) {
+    problem.hidden = false;
+    setText(problem, error.message);
+  }
 }
 
 // Return the texts and the links of the answer. `batchLink` makes a link to the batch at a position.

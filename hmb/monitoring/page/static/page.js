@@ -9,7 +9,7 @@ import { Store } from "./store.js";
 import { topics } from "./topics.js";
 import { topic } from "./topic.js";
 import { partition } from "./partition.js";
-import { batch } from "./batch.js";
+import { batch, fetchedBatch } from "./batch.js";
 import { lookUp } from "./look-up.js";
 import { group, groups } from "./groups.js";
 import { request, requests } from "./requests.js";
@@ -17,9 +17,11 @@ import { clients } from "./clients.js";
 import { events } from "./events.js";
 import { count } from "./texts.js";
 
-const VIEWS = { topics, topic, partition, batch, "look-up": lookUp, groups, group, requests, request, clients, events };
+const VIEWS = {
+  topics, topic, partition, batch, "fetched-batch": fetchedBatch, "look-up": lookUp, groups, group, requests, request, clients, events,
+};
 const MENU = { topics: "Topics", "look-up": "Look-up", groups: "Groups", requests: "Requests", clients: "Clients", events: "Events" };
-const MENU_OF = { topic: "topics", partition: "topics", batch: "topics", group: "groups", request: "requests" };
+const MENU_OF = { topic: "topics", partition: "topics", batch: "topics", "fetched-batch": "topics", group: "groups", request: "requests" };
 const CONNECTION = {
   connecting: "connecting",
   live: "live",
@@ -58,7 +60,7 @@ function drawNow() {
   timer = null;
   const broker = store.get("broker");
   if (broker === null) return;
-  setText(byId("broker"), `${broker.addresses.join(", ")} · ${broker.version}`);
+  setText(byId("broker"), [broker.addresses.join(", "), broker.version ?? "read through its APIs"].join(" · "));
   if (update === null) show();
   else update();
 }

@@ -5,6 +5,7 @@
 // grown.
 
 import { el, link, moment, setText, table } from "./dom.js";
+import { fetchedBatches } from "./fetched.js";
 import { lane } from "./lane.js";
 import { offsetForm } from "./look-up.js";
 import { read } from "./store.js";
@@ -22,10 +23,13 @@ export function partition(main, store, topic, text, base) {
   const segments = segmentTable(topic, id);
   const unread = el("p", { class: "note", hidden: true }, `A dash instead of a number of batches: ${UNREAD}`);
   const producers = producerTable();
-  const detail = segmentDetail(topic, id);
+  const absence = store.absence("segments");
+  const first = () => Number(base ?? Math.max(0, store.get("partition", topic, id)?.log_start_offset ?? 0));
+  const detail = absence === null ? segmentDetail(topic, id) : fetchedBatches(topic, id, first());
+  const absent = el("p", { class: "note" }, `No segments are shown: ${absence}.`);
   main.append(
     el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic)),
-    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), segments.node, unread, detail.node, producers.node);
+    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), ...(absence === null ? [segments.node, unread] : [absent]), detail.node, producers.node);
 
   function update() {
     const part = store.get("partition", topic, id);
@@ -52,8 +56,10 @@ function factsOf(part) {
     `${size(part.bytes)}`,
     `records in the last minute: ${rate(part.records_per_s)}`,
     `leader epoch ${part.leader_epoch}`,
-    `on disk up to offset ${number(part.recovery_point)} after ${count(part.syncs, "sync")} since the start of the broker`,
   ];
+  if (part.syncs !== null) {
+    texts.push(`on disk up to offset ${number(part.recovery_point)} after ${count(part.syncs, "sync")} since the start of the broker`);
+  }
   if (part.dirty_ratio !== null) texts.push(`dirty ratio ${part.dirty_ratio.toFixed(2)}`);
   if (part.error !== null) texts.push(`refuses records: ${part.error}`);
   return texts.join(", ");
@@ -137,7 +143,7 @@ function segmentDetail(topic, id) {
   return { node, update, leave: () => clearTimeout(timer) };
 }
 
-function kindOf(row) {
+export function kindOf(row) {
   if (row.is_control) return "end of a transaction";
   return row.is_transactional ? "transactional" : "";
 }

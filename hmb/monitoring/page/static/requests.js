@@ -9,6 +9,11 @@ import { duration, number, rate, size, time } from "./texts.js";
 const ASK = 1000; // ms between two questions to the broker
 
 export function requests(main, store) {
+  const absence = store.absence("requests");
+  if (absence !== null) {
+    main.append(el("h1", {}, "Requests"), el("p", { class: "note" }, `No requests are shown: ${absence}.`));
+    return null;
+  }
   const apis = table("APIs since the start of the broker", [
     { name: "API", cell: (row) => row.api },
     { name: "requests", cell: (row) => number(row.count), isNumber: true },

@@ -88,6 +88,12 @@ export class Store {
     if (this.waiting.length) this.apply(this.waiting.shift());
   }
 
+  // The reason why the state does not contain a part, or null if it contains the part. For example, the APIs of a
+  // broker do not report segments.
+  absence(part) {
+    return this.get("broker").missing[part] ?? null;
+  }
+
   partitions(topic) {
     return this.all("partition").filter((it) => it.key[1] === topic).sort((a, b) => a.key[2] - b.key[2]);
   }

@@ -9,6 +9,7 @@ export const number = (value) => (value === null || value === undefined ? "–" 
 export const count = (value, one, several = `${one}s`) => `${number(value)} ${value === 1 ? one : several}`;
 
 export function size(bytes) {
+  if (bytes === null) return "unknown size";
   let value = bytes, unit = 0;
   while (value >= 1024 && unit < UNITS.length - 1) {
     value /= 1024;

@@ -27,7 +27,7 @@ export function topic(main, store, name) {
     reconcile(lanes, partitions, ({ key }) => key[2], ({ key }) => row(name, key[2]), (node, { key, part }) => {
       const own = (segments.get(key[2]) ?? []).map((it) => it.part).sort((a, b) => a.base_offset - b.base_offset);
       setText(node.note, `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}, ${size(part.bytes)}, ` +
-        `${count(own.length, "segment")}, records in the last minute: ${rate(part.records_per_s)}${part.error === null ? "" : `; refuses records: ${part.error}`}`);
+        `${store.absence("segments") === null ? `${count(own.length, "segment")}, ` : ""}records in the last minute: ${rate(part.records_per_s)}${part.error === null ? "" : `; refuses records: ${part.error}`}`);
       node.lane.update(part, own, store.positions(name, key[2]), scale);
     });
   };

@@ -15,29 +15,44 @@ export function topics(main, store) {
     { name: "records", cell: (row) => number(row.records), isNumber: true },
     { name: "records in (last minute)", cell: (row) => rate(row.rate), isNumber: true },
     { name: "bytes", cell: (row) => size(row.bytes), isNumber: true },
-    { name: "segments", cell: (row) => number(row.segments), isNumber: true },
+    { name: "segments", cell: (row) => (store.absence("segments") === null ? number(row.segments) : "–"), isNumber: true },
     { name: "refuses records", cell: (row) => row.error ?? "no", isLong: true },
   ], (row) => row.topic, { empty: "No topic exists. A producer creates one, or: hmb topics create orders" });
+  const absent = table("What this page cannot show", [
+    { name: "part", cell: (row) => row[0] },
+    { name: "reason", cell: (row) => row[1], isLong: true },
+  ], (row) => row[0]);
   main.append(el("h1", {}, "Topics"), headline,
-    el("p", { class: "form" }, el("label", { for: "filter" }, "Filter "), filter), list.node, rest);
+    el("p", { class: "form" }, el("label", { for: "filter" }, "Filter "), filter), list.node, rest, absent.node);
 
   function update() {
     const rows = sums(store);
     const wanted = filter.value.toLowerCase();
     const found = rows.filter((row) => row.topic.toLowerCase().includes(wanted));
-    setText(headline, headlineOf(store.get("broker"), rows));
+    setText(headline, headlineOf(store, rows));
+    const missing = Object.entries(store.get("broker").missing);
+    absent.node.hidden = missing.length === 0;
+    absent.show(missing);
     setText(rest, found.length > MOST_ROWS ? `${number(found.length - MOST_ROWS)} more topics; use the filter` : "");
     list.show(found.slice(0, MOST_ROWS));
   }
   return update;
 }
 
-function headlineOf(broker, rows) {
+function headlineOf(store, rows) {
+  const { time, started, process, data_dir: directory } = store.get("broker");
   const sum = (name) => rows.reduce((all, row) => all + row[name], 0);
-  const memory = broker.process.resident_bytes === null ? "" : `, ${size(broker.process.resident_bytes)} of memory`;
-  return `up ${duration(broker.time - broker.started)}, ${count(rows.length, "topic")}, ` +
-    `${count(sum("partitions"), "partition")}, ${size(sum("bytes"))} in ${count(sum("segments"), "segment")}, ` +
-    `${count(broker.process.threads, "thread")}${memory}, data in ${broker.data_dir}`;
+  const segments = store.absence("segments") === null ? ` in ${count(sum("segments"), "segment")}` : "";
+  const memory = process === null || process.resident_bytes === null ? null : `${size(process.resident_bytes)} of memory`;
+  return [
+    started === null ? null : `up ${duration(time - started)}`,
+    count(rows.length, "topic"),
+    count(sum("partitions"), "partition"),
+    `${size(sum("bytes"))}${segments}`,
+    process === null ? null : count(process.threads, "thread"),
+    memory,
+    directory === null ? null : `data in ${directory}`,
+  ].filter((text) => text !== null).join(", ");
 }
 
 // Return one row for each topic, with the sums of its partitions. One pass over the partitions is enough.

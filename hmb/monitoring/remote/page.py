@@ -1,0 +1,84 @@
+"""Serves the page of another broker on this computer, with what the broker's APIs report.
+
+`hmb ui -b ADDRESS` uses this module. The page has the same files, the same token and the same checks as the page that a
+broker of HMB serves itself. Only the parts that a user opens come from another source:
+    GET /fetched          the batches from an offset on, with Fetch
+    GET /fetched-batch    one batch with its records and bytes, with Fetch
+    GET /offset-of-time   the offset of a time, with ListOffsets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from hmb.client.connection import ConnectionFailed
+from hmb.defaults import DEFAULT_HOST
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
+from hmb.monitoring.page.feed import REMOTE_PACE
+from hmb.monitoring.page.routes import PAGE, STATE, PageRoutes, number_of
+from hmb.monitoring.remote.reader import RemoteBroker
+from hmb.monitoring.sampling import Sampler, sample_of_state
+from hmb.monitoring.state import BrokerState, as_json
+from hmb.protocol.errors import HmbError, KafkaError
+from hmb.protocol.topics import TopicPartition
+
+
+class RemotePage:
+    """A server on this computer, with the page of a broker that a `RemoteBroker` reads."""
+
+    def __init__(self, broker: RemoteBroker, port: int) -> None:
+        """Bind the port, and read the state once. Raises OSError, KafkaError and ConnectionFailed."""
+        self._server = HttpServer(DEFAULT_HOST, port)
+        try:
+            broker.state()
+        except BaseException:
+            self._server.stop()
+            raise
+        self._sampler = Sampler(lambda: sample_of_state(_current(broker)))
+        current = partial(_current, broker, self._sampler)
+        self._routes = _RemoteRoutes(self._server, broker, current)
+        self._server.add(STATE, lambda _: json_response(as_json(current())))
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._server.address}{PAGE}?token={self._server.token}"
+
+    def start(self) -> None:
+        self._sampler.start()
+        self._server.start()
+
+    def stop(self) -> None:
+        self._routes.stop()
+        self._server.stop()
+        self._sampler.stop()
+
+
+def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerState:
+    """Return the state. Raises RuntimeError if no broker answers, like the state of a broker that does not run."""
+    try:
+        return broker.state(sampler)
+    except HmbError as error:
+        raise RuntimeError(str(error)) from error
+
+
+class _RemoteRoutes(PageRoutes):
+    """The routes for the parts that a user opens."""
+
+    def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:
+        super().__init__(server, current, REMOTE_PACE)
+        server.add("/fetched", lambda request: _read(request, "offset", broker.batches))
+        server.add("/fetched-batch", lambda request: _read(request, "offset", broker.batch))
+        server.add("/offset-of-time", lambda request: _read(request, "timestamp", broker.offset_of_time))
+
+
+def _read(request: HttpRequest, name: str, read: Callable[[TopicPartition, int], Any]) -> HttpResponse:
+    partition = TopicPartition(request.query.get("topic", ""), number_of(request, "partition"))
+    try:
+        return json_response(read(partition, number_of(request, name)))
+    except KafkaError as error:
+        raise Refused(HTTPStatus.NOT_FOUND, error.message) from error
+    except ConnectionFailed as error:
+        raise Refused(HTTPStatus.BAD_GATEWAY, str(error)) from error
