@@ -43,6 +43,8 @@ COMMANDS = {
     "state": CommandEntry("monitoring.state", "Print what a running broker knows: segments, groups, requests."),
     "top": CommandEntry("monitoring.top", "Follow a running broker: rates, lag, requests."),
     "ui": CommandEntry("monitoring.ui", "Open the page that shows a running broker."),
+    "backup": CommandEntry("backup.command", "Copy topics and group offsets to files."),
+    "restore": CommandEntry("backup.restore", "Copy topics and group offsets from a backup to a broker."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
     "users": CommandEntry("security.users", "Create, list and delete users, and change their passwords."),
     "acls": CommandEntry("security.acls", "List, add and remove ACLs: who may do what."),

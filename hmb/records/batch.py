@@ -203,6 +203,13 @@ class RecordBatch(NamedTuple):
             self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
         )
 
+    def without_producer(self) -> bytes:
+        """Return a copy of the batch as a producer that is not idempotent sends it: without ids and transaction."""
+        after_crc = self._after_crc(
+            attributes=self.attributes & ~TRANSACTIONAL_BIT, producer_id=-1, producer_epoch=-1, base_sequence=-1
+        )
+        return _assemble(0, -1, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:]))
+
     def with_records(
         self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
     ) -> bytes:

@@ -163,6 +163,11 @@ class Admin:
         """The metadata of the cluster. Raises RuntimeError if the admin is closed."""
         return self._brokers.cluster
 
+    @property
+    def brokers(self) -> Brokers:
+        """The connections of this admin, for requests for which `Admin` has no method."""
+        return self._brokers
+
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
         self._brokers.close()

@@ -1,0 +1,32 @@
+"""Backups: `hmb backup` copies topics and group offsets of a broker to files, and `hmb restore` copies them back.
+
+A backup needs only the requests that every client of Kafka may send. The broker can therefore be HMB or Apache Kafka,
+and it need not stop. A backup is a directory, or one .tar file with the same contents:
+    backup.json                          topics, settings, offsets of partitions, committed offsets of groups
+    orders-0/00000000000000000000.log    the batches of a partition, as in the broker's own segment
+    SHA256SUMS                           the SHA-256 checksum of each other file
+
+`hmb backup` copies whole batches, and changes no byte in them. So offsets, timestamps, headers, producer ids and
+transaction markers in the backup are those of the broker. It copies each partition up to the last stable offset at the
+start of the backup. The backup therefore contains no record of an open transaction.
+
+`hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
+on. A record keeps its offset only if its partition began at offset 0 and had no gaps below this record. Deleted
+records, compaction and transaction markers cause gaps. For a partition with gaps, `hmb restore` translates the
+committed offsets of groups. For example, a partition has the records 100 to 149, and a group has committed offset 120.
+The restored partition has the records 0 to 49, and the group gets the offset 20.
+
+`hmb backup` first writes to a path that ends in `.incomplete`. It writes SHA256SUMS last, and then renames the path. A
+backup that was interrupted therefore never looks like a complete backup.
+
+Read in this order:
+- `contents`      the file backup.json
+- `writing`       a new backup: a directory or a .tar file
+- `fetching`      the batches of a partition, from its leader
+- `command`       `hmb backup`
+- `reading`       an existing backup, and the check of its checksums
+- `renumbering`   the batches that `hmb restore` sends, and the new offsets
+- `producing`     Produce requests to the leader of a partition
+- `restoring`     the steps of a restore
+- `restore`       `hmb restore`
+"""

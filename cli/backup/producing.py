@@ -1,0 +1,67 @@
+"""Sending whole batches to the leader of an empty partition.
+
+`hmb.Producer` encodes records to batches. A restore already has batches, so this module sends Produce requests itself.
+It sends several requests before it reads their responses, so the broker syncs the records of several requests together.
+
+A request that fails is not sent again, because the broker may have written its batch already. The restore then ends
+with an error, and no record is ever written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hmb.client.connection import Connection
+from hmb.client.errors import answered_error
+from hmb.client.producing.encoding import NEWEST_PRODUCE
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.topics import TopicPartition
+from hmb.records import RecordBatch
+from hmb.records.batch import MAGIC
+
+MOST_REQUESTS, MOST_BYTES = 32, 4 * 1024 * 1024  # in flight
+
+
+def send_batches(connection: Connection, partition: TopicPartition, batches: Iterable[bytes], timeout_ms: int) -> None:
+    """Append batches to an empty partition. Raises KafkaError and ConnectionFailed.
+
+    If another client writes to the partition meanwhile, the records do not get the expected offsets. This is an error.
+    """
+    version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
+    if ProduceRequest.magic_of(version) != MAGIC:
+        what = f"{connection.address} is older than Kafka 0.11, and cannot store the batches of a backup"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
+    expected = 0
+    for group in _groups(batches):
+        connection.post_all([_request(partition, batch, timeout_ms) for batch in group], version)
+        for batch in group:
+            response: ProduceResponse = connection.receive()
+            (data,) = response.responses[0].partition_responses
+            if data.error_code:
+                raise answered_error(partition, data.error_code, data.error_message)
+            if data.base_offset != expected:
+                what = f"{partition}: the batch has the offset {data.base_offset}, not {expected}"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what}, because another client writes to the topic")
+            expected += RecordBatch.parse(batch).records_count
+
+
+def _groups(batches: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Group batches into those that may be in flight together."""
+    group: list[bytes] = []
+    size = 0
+    for batch in batches:
+        if group and (len(group) == MOST_REQUESTS or size + len(batch) > MOST_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(batch)
+        size += len(batch)
+    if group:
+        yield group
+
+
+def _request(partition: TopicPartition, batch: bytes, timeout_ms: int) -> ProduceRequest:
+    topic = ProduceRequest.TopicProduceData
+    data = topic.PartitionProduceData(index=partition.partition, records=memoryview(batch))
+    topics = [topic(name=partition.topic, partition_data=[data])]
+    return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=timeout_ms, topic_data=topics)

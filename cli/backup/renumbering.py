@@ -1,0 +1,103 @@
+"""The batches that `hmb restore` sends to a broker, and the offsets that their records get.
+
+A client cannot send every batch that a log contains, so this module changes some batches:
+- Batches of aborted transactions and transaction markers are left out. All other records are committed.
+- The producer id and the transaction bit are removed. They belong to the old cluster's producers.
+- A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps. This also applies to a
+  batch with the log append time, because a client cannot send this bit. Each record gets its timestamp explicitly.
+
+All other batches keep their records byte for byte, also if these are compressed. For example, a partition has the
+records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and
+10 to 18. `NewOffsets` stores two runs for them: (0 -> 0) and (11 -> 10).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hmb.records import Batch, ControlType, RecordBatch, TimestampType, control_type, encode_batch
+from hmb.records.aborted import AbortedTransactions
+
+
+class OffsetRun(NamedTuple):
+    """Records with consecutive offsets, before and after the restore."""
+
+    old: int
+    new: int
+    length: int
+
+
+class NewOffsets:
+    """The old and the new offsets of the records in one partition."""
+
+    def __init__(self) -> None:
+        self._runs: list[OffsetRun] = []
+
+    @property
+    def end(self) -> int:
+        """The new offset of the next record."""
+        return self._runs[-1].new + self._runs[-1].length if self._runs else 0
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether each record keeps its offset."""
+        return all(run.old == run.new for run in self._runs)
+
+    def add(self, old: int, count: int) -> None:
+        """Add records with consecutive old offsets, after all records that were added before."""
+        last = self._runs[-1] if self._runs else None
+        if last is not None and last.old + last.length == old:
+            self._runs[-1] = last._replace(length=last.length + count)
+        else:
+            self._runs.append(OffsetRun(old, self.end, count))
+
+    def translate(self, offset: int) -> int:
+        """Return the new offset of the first record at or after the old offset `offset`."""
+        after = bisect_left(self._runs, offset + 1, key=lambda run: run.old)  # the first run that begins after `offset`
+        if after and (inside := offset - self._runs[after - 1].old) < self._runs[after - 1].length:
+            return self._runs[after - 1].new + inside
+        return self._runs[after].new if after < len(self._runs) else self.end
+
+
+def aborted_transactions(batches: Iterable[Batch]) -> AbortedTransactions:
+    """Return the aborted transactions of a partition. The ABORT markers among its batches show them."""
+    first_offsets: dict[int, int] = {}
+    aborted = []
+    for batch in batches:
+        if not isinstance(batch, RecordBatch) or not batch.is_transactional:
+            continue
+        first = first_offsets.setdefault(batch.producer_id, batch.base_offset)
+        if batch.is_control:
+            del first_offsets[batch.producer_id]
+            if any(control_type(record) is ControlType.ABORT for record in batch.records()):
+                aborted.append((batch.producer_id, first))
+    return AbortedTransactions(aborted)
+
+
+def restorable(
+    batches: Iterable[Batch], aborted: AbortedTransactions, start: int, offsets: NewOffsets
+) -> Iterator[bytes]:
+    """Yield the batches to send, and add their records to `offsets`. Leave out records at offsets below `start`."""
+    for batch in batches:
+        if aborted.covers(batch) or batch.is_control:
+            continue
+        if isinstance(batch, RecordBatch) and batch.base_offset >= start and _is_sendable(batch):
+            offsets.add(batch.base_offset, batch.records_count)
+            yield batch.without_producer()
+            continue
+        records = [record for record in batch.records() if record.offset >= start]
+        for record in records:
+            offsets.add(record.offset, 1)
+        if records:
+            yield encode_batch(records, codec=batch.codec)
+
+
+def _is_sendable(batch: RecordBatch) -> bool:
+    """Whether a broker accepts the records of this batch from a client as they are."""
+    return (
+        batch.has_all_records
+        and batch.timestamp_type is TimestampType.CREATE_TIME
+        and batch.delete_horizon is None
+    )

@@ -1,0 +1,63 @@
+"""`hmb restore`: copy topics and group offsets from a backup to a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..shared.client_options import ClientConfig, cluster_options
+from ..shared.errors import NOT_FOUND, CliError
+from ..shared.interruption import sigterm_as_ctrl_c
+from ..shared.output import print_rows
+from ..shared.parameters import NewPath
+from ..shared.subjects import optional_topics_argument
+
+if TYPE_CHECKING:
+    from .contents import BackupContents
+
+COLUMNS = ("topic", "partition", "log_end_offset", "offsets")
+
+
+@click.command()
+@click.argument("path", type=NewPath(path_type=Path))
+@optional_topics_argument
+@cluster_options
+def command(path: Path, topics: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
+    """Create the TOPICS of the backup PATH with their records, settings and committed offsets of groups.
+
+    Without TOPICS, restore all topics of the backup. The broker must not have these topics yet. The command first
+    checks all checksums of the backup, and changes nothing if a file is damaged.
+
+    The last column of the output shows whether the records keep their offsets. If a partition did not begin at offset
+    0, or had gaps, its records get new offsets. The committed offsets of groups are then translated.
+    """
+    from .reading import opened
+    from .restoring import check_target, restore_topics
+
+    with opened(path) as backup:
+        backup.verify()
+        contents = _selected(backup.contents(), topics, path)
+        with sigterm_as_ctrl_c(), client.unwatched_admin() as admin:
+            check_target(admin, contents)
+            rows = [
+                {"topic": it.partition.topic, "partition": it.partition.partition, "log_end_offset": it.offsets.end,
+                 "offsets": "kept" if it.offsets.is_identity else "translated"}
+                for it in restore_topics(admin, backup, contents)
+            ]  # fmt: skip
+    print_rows(COLUMNS, rows, as_json)
+
+
+def _selected(contents: BackupContents, topics: tuple[str, ...], path: Path) -> BackupContents:
+    """Return the contents of a backup with only these topics, or with all topics if `topics` is empty."""
+    if missing := [name for name in topics if name not in contents.topics]:
+        raise CliError(f"{path}: the backup has no topic {missing[0]!r}", NOT_FOUND)
+    if topics:
+        contents.topics = {name: contents.topics[name] for name in topics}
+        contents.groups = {
+            group: kept
+            for group, offsets in contents.groups.items()
+            if (kept := [offset for offset in offsets if offset.topic in topics])
+        }
+    return contents
