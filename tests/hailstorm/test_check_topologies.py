@@ -144,6 +144,14 @@ def test_records_that_are_all_left_out_are_a_problem() -> None:
     assert problem == "lines: nothing was checked: `convert` returned no tuple for any of the 1 records"
 
 
+def test_a_convert_that_sends_all_records_to_the_dead_letters_is_a_problem() -> None:
+    topology = Topology("numbers")
+    topology.spout("lines", Spout("words", lambda record: int(record.value), dead_letters="dead"))
+    topology.sink("out", Sink(print), after="lines")
+    (problem,) = check(topology, {"words": [[topologies.record("words", 0, 0, "one")]]})
+    assert "no tuple for any of the 1 records. It raised ValueError: invalid literal" in problem
+
+
 def test_a_bolt_that_no_tuple_reaches_is_a_problem() -> None:
     (problem,) = check(words(text), {"words": [[topologies.record("words", 0, 0, "nothing")]]})
     assert problem == "count: it was not checked, because split sent no tuple to it. Use more records"

@@ -30,10 +30,12 @@ class Observed:
 
     tuples   of a spout: the tuples that it made; of a bolt: the tuples that it received
     changed  problems of a `convert`, or of a stateless bolt's `transform`, whose second call returned another value
+    raised   of a spout: the exceptions that `convert` raised; a run sends these records to the dead-letter topic
     """
 
     tuples: list[Any] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    raised: list[Exception] = field(default_factory=list)
 
 
 Seen = dict[str, Observed]  # name of a node -> its observations
@@ -86,7 +88,9 @@ def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: S
             what = f"nothing was checked, because the topic {node.runs.topic} has no records"
             yield f"{what}. A run would wait for records, or end without a result"
         elif not tuples:
-            yield f"nothing was checked: `convert` returned no tuple for any of the {count} records"
+            raised = seen[node.name].raised
+            why = f". It raised {type(raised[0]).__name__}: {raised[0]}" if raised else ""
+            yield f"nothing was checked: `convert` returned no tuple for any of the {count} records{why}"
     elif isinstance(node.runs, Bolt):
         if not tuples and any(seen[before].tuples for before in node.after):
             yield f"it was not checked, because {', '.join(node.after)} sent no tuple to it. Use more records"
@@ -234,7 +238,11 @@ def _recording_bolt(bolt: Bolt, seen: Observed) -> Bolt:
 
 def _recording_spout(spout: Spout, seen: Observed) -> Spout:
     def convert(record: ConsumerRecord) -> Any:
-        item = spout.convert(record)
+        try:
+            item = spout.convert(record)
+        except Exception as error:
+            seen.raised.append(error)
+            raise
         seen.changed += changed_call("convert", item, lambda: spout.convert(record), record.value)
         if item is not None:
             seen.tuples.append(item)

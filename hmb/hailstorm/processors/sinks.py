@@ -1,7 +1,8 @@
 """The sink's state machine: writes each tuple at once, or holds outputs back until their snapshot is complete.
 
-A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back. A sink that writes at once
-saves an empty state. The topology then has a clock to start from, even if none of its bolts has a state.
+A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back, and of the clock up to
+which it has written its outputs. A sink that writes at once saves an empty state. The topology then has a clock to
+start from, even if none of its bolts has a state.
 
 When a sink starts from a snapshot at clock C, it writes the restored outputs at once. C is complete, because the
 negotiator chooses no other clock. The target of a transactional sink returns the clock K of its last transaction. The
@@ -9,6 +10,10 @@ target already contains the outputs at or below K, and three cases exist:
     K below C     the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
     K equal to C  nothing is missing
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
+
+The snapshot at C also contains a clock W. When the sink saved this snapshot, it had written all outputs below W. If K
+is below W, or if the target has no clock K, then the target has lost outputs. A user may have deleted its file, for
+example. No processor sends these outputs again, so the sink refuses to start.
 
 The sink compares clocks, not epochs. An epoch is a number of one snapshot store, so a new store begins with epoch 1
 again. With an empty store, a sink can therefore continue if its target contains no outputs.
@@ -18,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import HailstormError, SnapshotError, UserCodeError, can_pass
@@ -29,6 +34,25 @@ from hmb.hailstorm.processors.held_outputs import HeldOutputs
 from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.sink import HeldBackSink, IdempotentSink, Sink, Target, TransactionalSink
 from hmb.hailstorm.topology import Processor, Processors
+
+
+class SinkSnapshot(NamedTuple):
+    """The state of a sink: the outputs that it holds back, and the clock up to which it has written its outputs.
+
+    `written` is None if the sink has not written any outputs, or writes each output at once.
+    """
+
+    held: HeldOutputs
+    written: Clock | None
+
+    def to_value(self) -> Any:
+        """Return the state as a value that the codec can encode."""
+        return [*self.held.to_value(), None if self.written is None else self.written.to_value()]
+
+    @classmethod
+    def from_value(cls, value: Any) -> SinkSnapshot:
+        written = value[4] if len(value) > 4 else None  # Early development versions did not save this clock.
+        return cls(HeldOutputs.from_value(value[:4]), None if written is None else Clock.from_value(written))
 
 
 class SinkMachine:
@@ -55,18 +79,19 @@ class SinkMachine:
 
     def restore(self, value: Any) -> None:
         """Restore the outputs that the sink held back when it saved the snapshot."""
-        self.held = HeldOutputs.from_value(value)
+        self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
         """Open the target, and write the restored outputs. `snapshot` is the clock of the restored snapshot, or None.
 
-        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts. Raises
-        UserCodeError if the target raises an exception that is not temporary.
+        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts, or if it has
+        lost outputs. Raises UserCodeError if the target raises an exception that is not temporary.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):
                 self._target = self.sink.target()
                 reached = self._target.open(self._topology, self.name, self._start)
+            self._check_not_behind(reached)
             if reached is not None:
                 self._check_not_ahead(reached)
                 self.held = self.held.after(reached)
@@ -143,7 +168,7 @@ class SinkMachine:
             return
         self._desired = None
         if clock != self.report.stored:
-            self._is_saving, self.save = True, SaveRequest(clock, self.held.up_to(clock))
+            self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
         """Write the outputs that the sink has held back and whose origins are at or below a complete clock.
@@ -167,10 +192,26 @@ class SinkMachine:
         if ahead:
             raise SnapshotError(
                 f"{self.name}: the target has outputs up to {reached}, the snapshots only up to {self._start}: "
-                "the snapshot store was lost or exchanged. Restore it. To compute everything again, delete the outputs "
-                f"in the target and its clock: in a database the row {self._topology}/{self.name} of the table "
-                f"hailstorm_clock, for a topic the group hailstorm-{self._topology}-{self.name}"
+                f"the snapshot store was lost or exchanged. Restore it. {self._advice('delete')}"
             )
+
+    def _check_not_behind(self, reached: Clock | None) -> None:
+        """Raise SnapshotError if the target has lost outputs that the sink wrote before it saved its snapshot."""
+        written, found = self._completed or Clock(), reached or Clock()
+        if any(offset > found.get(p, 0) for p, offset in written.items()):
+            has = "no clock" if reached is None else f"outputs only up to {reached}"
+            raise SnapshotError(
+                f"{self.name}: the target has {has}, although this sink wrote outputs up to {written}: the target or "
+                "its clock was deleted or exchanged. Restore it. "
+                f"{self._advice('use an empty snapshot store, and delete')}"
+            )
+
+    def _advice(self, steps: str) -> str:
+        return (
+            f"To compute everything again, {steps} the outputs in the target and its clock: in a database the row "
+            f"{self._topology}/{self.name} of the table hailstorm_clock, for a topic the group "
+            f"hailstorm-{self._topology}-{self.name}"
+        )
 
     @contextmanager
     def _named_errors(self, function: str, origin: Callable[[], str]) -> Iterator[None]:

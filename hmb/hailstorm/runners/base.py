@@ -45,6 +45,7 @@ class Runner(ABC):
         topics = SourceTopics(settings.bootstrap_servers, topology)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
+        topics.warn_of_empty()
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)

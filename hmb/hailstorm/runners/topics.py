@@ -1,16 +1,18 @@
-"""The topics of a topology: their partitions, and a check that no topic was created again since the start."""
+"""The topics of a topology: their partitions, and a check that no topic has changed since the start."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
-from hmb.client import Admin, ConnectionFailed, KafkaError
+from hmb.client import Admin, ConnectionFailed, KafkaError, TopicPartition
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import SnapshotError, TopologyError
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
 
+LOGGER = logging.getLogger(__name__)
 NO_ID = "00000000-0000-0000-0000-000000000000"  # Brokers older than Kafka 2.8 return this id for every topic.
 
 
@@ -25,9 +27,19 @@ class SourceTopics:
         self.partitions = {name: numbers for name, (_, numbers) in found.items()}
         self.ids = {name: topic_id for name, (topic_id, _) in found.items()}
 
+    def warn_of_empty(self) -> None:
+        """Log a warning for each topic without records. The user may have written the name of another topic."""
+        partitions = [TopicPartition(name, number) for name, numbers in self.partitions.items() for number in numbers]
+        with Admin(self._servers) as admin:
+            ends = admin.list_offsets(dict.fromkeys(partitions, "latest"))
+        filled = {each.topic for each, end in ends.items() if isinstance(end, KafkaError) or end.offset > 0}
+        for name in self._names:
+            if name not in filled:
+                LOGGER.warning("the topic %s has no records yet, so its spout has nothing to read", name)
+
     def check(self) -> None:
-        """Raise TopologyError if a topic was created again, or if its partitions have changed since the start."""
-        for name, (topic_id, numbers) in self._describe().items():
+        """Raise TopologyError if a topic was deleted or created again, or if it has got partitions since the start."""
+        for name, (topic_id, numbers) in self._describe(" any more").items():
             if topic_id != self.ids[name]:
                 raise TopologyError(
                     f"the topic {name} was created again while the topology read it. "
@@ -49,13 +61,13 @@ class SourceTopics:
         topics = {f"topic {name}": {"id": topic_id} for name, topic_id in known.items()}
         return {**shape, "nodes": {**shape["nodes"], **topics}}
 
-    def _describe(self) -> dict[str, tuple[str, list[int]]]:
+    def _describe(self, since: str = "") -> dict[str, tuple[str, list[int]]]:
         with Admin(self._servers) as admin:
             described = admin.describe_topics(self._names)
         found = {}
         for name, topic in described.items():
             if isinstance(topic, KafkaError):
-                raise TopologyError(f"the topic {name} cannot be read: {topic.message}") from topic
+                raise TopologyError(f"the topic {name} cannot be read{since}: {topic.message}") from topic
             found[name] = str(topic.topic_id), sorted(_numbers(topic.partitions))
         return found
 

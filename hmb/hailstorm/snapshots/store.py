@@ -89,7 +89,8 @@ def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: st
     raise TopologyError(
         f"{where} holds snapshots of another topology ({'; '.join(differences)}). "
         "Use an empty store, which reads the topics from their beginning, or change the topology back. With an empty "
-        "store, also empty the target of each TransactionalSink: its outputs, and its row of the table hailstorm_clock"
+        "store, also delete the outputs in the target of each TransactionalSink, and the clock of the sink: in a "
+        "database its row of the table hailstorm_clock, for a topic its group"
     )
 
 

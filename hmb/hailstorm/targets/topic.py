@@ -10,6 +10,11 @@ When a sink starts, `init_transactions` fences an older producer with the same t
 last transaction of the older producer has committed or aborted. The offsets that the sink reads after this call are
 therefore final.
 
+A topic can be deleted, and created again with the same name. The committed offsets stay, so they would promise outputs
+that the new topic does not contain. Each committed offset therefore has the id of the topic as its metadata. The target
+compares this id with the present id when it starts, and in each transaction. Brokers older than Kafka 2.8 have no topic
+ids, so the target cannot compare them there.
+
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """
 
@@ -18,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hmb.client import Admin, KafkaError, Producer
+from hmb.client import Admin, KafkaError, OffsetAndMetadata, Producer
 from hmb.hailstorm.clock import Clock
-from hmb.hailstorm.errors import StaleEpochError
+from hmb.hailstorm.errors import StaleEpochError, TopologyError
 
 FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
 
@@ -38,14 +43,17 @@ class TopicTarget:
     def __init__(self, bootstrap_servers: str, topic: str, encode: Encode) -> None:
         self._servers, self._topic, self._encode = bootstrap_servers, topic, encode
         self._producer: Producer | None = None
-        self._group = ""
+        self._group = self._sink = ""
+        self._topic_id = ""  # the id of the topic at the last transaction; empty if it is not known
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
-        self._group = f"hailstorm-{topology}-{sink}"
+        self._group, self._sink = f"hailstorm-{topology}-{sink}", sink
         self._producer = Producer(self._servers, client_id="hailstorm", transactional_id=self._group)
         self._producer.init_transactions()
         with Admin(self._servers) as admin:
             committed = admin.list_group_offsets(self._group)
+        self._topic_id = max((noted.metadata for noted in committed.values()), default="")
+        self._checked_id()
         return Clock({partition: noted.offset for partition, noted in committed.items()}) if committed else None
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
@@ -55,7 +63,10 @@ class TopicTarget:
                 for item in tuples:
                     key, value = self._encode(item)
                     self._producer.send(self._topic, value, key)
-                self._producer.send_offsets_to_transaction(dict(clock), self._group)
+                topic_id = self._checked_id()
+                offsets = {partition: OffsetAndMetadata(offset, topic_id) for partition, offset in clock.items()}
+                self._producer.send_offsets_to_transaction(offsets, self._group)
+            self._topic_id = topic_id
         except KafkaError as error:
             if error.code.name in FENCED:
                 what = f"{self._group}: a newer start writes to {self._topic}"
@@ -65,3 +76,24 @@ class TopicTarget:
     def close(self) -> None:
         if self._producer is not None:
             self._producer.close()
+
+    def _checked_id(self) -> str:
+        """Return the present id of the topic, or "" if the topic does not exist or its broker has no topic ids.
+
+        Raises TopologyError if the topic was deleted or created again since the last transaction.
+        """
+        with Admin(self._servers) as admin:
+            found = admin.describe_topics([self._topic])[self._topic]
+        if not isinstance(found, KafkaError):
+            present, change = str(found.topic_id) if found.topic_id.int else "", "created again"
+        elif found.code.name == "UNKNOWN_TOPIC_OR_PARTITION":
+            present, change = "", "deleted"
+        else:
+            raise found
+        if self._topic_id not in ("", present):
+            raise TopologyError(
+                f"{self._sink}: the topic {self._topic} was {change} after the sink had written outputs to it, so it "
+                "lacks these outputs. To compute all outputs again, use an empty snapshot store, and delete the group "
+                f"{self._group} and the outputs in the topic"
+            )
+        return present

@@ -16,7 +16,7 @@ import hmb
 from hmb.client import NewTopic, TopicPartition
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
-from hmb.hailstorm.errors import HailstormError, StaleEpochError
+from hmb.hailstorm.errors import HailstormError, StaleEpochError, TopologyError
 from hmb.hailstorm.runners.threads import ThreadRunner
 from hmb.hailstorm.sink import Target, TransactionalSink
 from hmb.hailstorm.snapshots import MemorySnapshotStore
@@ -25,6 +25,7 @@ from hmb.hailstorm.targets import DatabaseTarget, SqliteTarget, TopicTarget
 from hmb.hailstorm.topology import Topology
 from tests.hailstorm.conftest import produce
 from tests.hailstorm.runners.test_threads import crashing, run, settings, trending, words
+from tests.hailstorm.topologies import word_pair
 
 P0 = TopicPartition("words", 0)
 C1, C2 = Clock({P0: 10}), Clock({P0: 20})
@@ -201,6 +202,62 @@ def test_a_target_ahead_of_the_snapshots_is_refused(
     run(trending(topic, TransactionalSink(reopen)), servers)
     with pytest.raises(HailstormError, match=r"sink0-0: the target has outputs up to .*the snapshot store was lost"):
         run(trending(topic, TransactionalSink(reopen)), servers)
+
+
+def test_a_database_that_lost_its_outputs_is_refused(
+    servers: str, make_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    """A user deletes the database, but keeps the snapshots. No processor would send the old outputs again."""
+    path, topic, store = tmp_path / "out.db", make_topic([[b"sun"]]), MemorySnapshotStore()
+    topology = trending(topic, TransactionalSink(lambda: SqliteTarget(path, INSERT, CREATE)))
+    run(topology, servers, store)
+    early = path.read_bytes()
+    for _ in range(2):  # The next snapshot still contains the outputs of the first run, the one after it does not.
+        produce(servers, topic, [[b"fog"]])
+        run(topology, servers, store)
+    path.write_bytes(early)
+    with pytest.raises(HailstormError, match=r"sink0-0: the target has outputs only up to .* empty snapshot store"):
+        run(topology, servers, store)
+    path.unlink()
+    with pytest.raises(HailstormError, match=r"sink0-0: the target has no clock, although this sink wrote outputs"):
+        run(topology, servers, store)
+    run(topology, servers, MemorySnapshotStore())
+    assert sorted(read_rows(path)) == [("fog", 1), ("fog", 2), ("sun", 1)]
+
+
+@pytest.mark.parametrize("change", ["deleted", "created again"])
+def test_a_target_topic_that_lost_its_outputs_is_refused(
+    servers: str, make_topic: Callable[..., str], change: str
+) -> None:
+    topic, out, store = make_topic([[b"sun"]]), f"targets-{next(NUMBERS)}", MemorySnapshotStore()
+    topology = Topology(out.replace("-", "_"))
+    topology.spout("words", Spout(topic, word_pair))
+    topology.sink("out", TransactionalSink(lambda: TopicTarget(servers, out, encode_pair)), after="words")
+    run(topology, servers, store)  # The broker creates the topic when the target sends the first record.
+    assert read_topic(servers, out) == [("sun", 1)]
+    produce(servers, topic, [[b"fog"]])
+    with hmb.Admin(servers) as admin:
+        admin.delete_topics([out])
+        if change == "created again":
+            admin.create_topics([out])
+    problem = f"out-0: the topic {out} was {change} after the sink had written outputs to it"
+    with pytest.raises(HailstormError, match=problem):
+        run(topology, servers, store)
+
+
+def test_a_target_topic_that_is_created_again_while_the_sink_runs_gets_no_more_outputs(servers: str) -> None:
+    out = f"targets-{next(NUMBERS)}"
+    with hmb.Admin(servers) as admin:
+        admin.create_topics([out, NewTopic("words", 1)])
+        target = TopicTarget(servers, out, encode_pair)
+        target.open("again", "out-0", C1)
+        target.write([("sun", 1)], C1)
+        admin.delete_topics([out])
+        admin.create_topics([out])
+        with pytest.raises(TopologyError, match=f"out-0: the topic {out} was created again"):
+            target.write([], C2)
+        target.close()
+    assert read_topic(servers, out) == []
 
 
 @pytest.mark.parametrize("seed", range(2))
