@@ -24,4 +24,4 @@ query = (
 )
 query.awaitTermination()
 counts = spark.read.parquet(f"{directory}/records").groupBy("key").count().orderBy("key")
-print({row["key"]: row["count"] for row in counts.collect()}, "on", spark.sparkContext.master)
+print({row["key"]: row["count"] for row in counts.collect()}, "on", spark.conf.get("spark.master"))

@@ -27,6 +27,8 @@ OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
 # package -> the oldest version that works
 PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
+# package -> the oldest version with which PySpark 4.3 talks to a Spark Connect server
+CONNECT_PACKAGES = {"grpcio": "1.76", "grpcio-status": "1.76", "googleapis-common-protos": "1.71", "zstandard": "0.25"}
 # With PySpark 4.3.0 and pandas 3.1.1, the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
 # applyInPandas work. An import of pyspark.pandas fails.
 PANDAS_3 = "all works except pyspark.pandas, which needs pip install 'pandas<3'"
@@ -72,6 +74,11 @@ class SparkUnavailableError(RuntimeError):
 def findings() -> list[Finding]:
     """Check every package that Spark needs, and Java. Return one result for each package, and one for Java."""
     return [*map(_package, PACKAGES), _java()]
+
+
+def connect_findings() -> list[Finding]:
+    """Check every package that a client of a Spark Connect server needs. The client needs no Java."""
+    return [*map(_package, PACKAGES), *map(_package, CONNECT_PACKAGES)]
 
 
 def find_java() -> Java | None:
@@ -145,7 +152,7 @@ def _java() -> Finding:
 
 
 def _package(name: str) -> Finding:
-    oldest = PACKAGES[name]
+    oldest = {**PACKAGES, **CONNECT_PACKAGES}[name]
     try:
         found = version(name)
     except PackageNotFoundError:

@@ -18,6 +18,9 @@ The session has these settings, which suit a laptop. The argument `config` can c
 If `master` names a cluster, such as spark://host:7077, the session does not change the cluster's settings for memory,
 network and partitions.
 
+If `master` is the address of a Spark Connect server, such as sc://host:15002, Spark runs in the server. The calling
+program then needs no Java. The server's Python needs HMB, because the server runs the data source.
+
 Limit: Spark waits 10 seconds for a Python worker to start, and no setting changes this time. On a very busy machine, a
 query can fail with "Python worker failed to connect back". In this case, start the query again.
 """
@@ -25,29 +28,53 @@ query can fail with "Python worker failed to connect back". In this case, start 
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from hmb.spark.local.environment import SparkUnavailableError, find_java, findings, java_home, quiet_logging
+from hmb.spark.local.environment import (
+    Finding,
+    SparkUnavailableError,
+    connect_findings,
+    find_java,
+    findings,
+    java_home,
+    quiet_logging,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GIB = 1024**3
+REMOTE = "sc://"  # the addresses of Spark Connect servers begin with this scheme
+CONNECT_PORT = 15002  # the port of a Spark Connect server, if its address contains none
 
 
-def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
+def session(app_name: str = "hmb", master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running SparkSession, or start one.
+
+    `master` is `local[N]` (Spark runs on this machine with N threads), the address of a cluster (spark://HOST:PORT), or
+    the address of a Spark Connect server (sc://HOST:PORT). Without `master`, the function uses the address of a Spark
+    Connect server in the variable SPARK_REMOTE, or else `local[*]`, one thread for each core.
 
     If a session is already running, only the settings in `config` change. Raises SparkUnavailableError, whose message
     names what is missing.
     """
+    remote = os.environ.get("SPARK_REMOTE", "")
+    master = master or (remote if remote.startswith(REMOTE) else "local[*]")
+    spark = _connect(master, config or {}) if master.startswith(REMOTE) else _start(app_name, master, config or {})
+    from hmb.spark.source import HmbDataSource
+
+    spark.dataSource.register(HmbDataSource)
+    return spark
+
+
+def _start(app_name: str, master: str, config: Mapping[str, str]) -> SparkSession:
     check()
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
-
-    from hmb.spark.source import HmbDataSource
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -59,9 +86,25 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})
-    spark = _with(builder, config or {}).getOrCreate()
-    spark.dataSource.register(HmbDataSource)
-    return spark
+    return _with(builder, config).getOrCreate()
+
+
+def _connect(address: str, config: Mapping[str, str]) -> SparkSession:
+    """Return a session of the Spark Connect server at `address`, for example sc://localhost:15002."""
+    _raise_first_problem(connect_findings())
+    from pyspark.sql import SparkSession
+
+    server = urlsplit(address)
+    host, port = server.hostname or "localhost", server.port or CONNECT_PORT
+    try:  # Without this test, PySpark repeats its first request for about ten minutes.
+        socket.create_connection((host, port), timeout=10).close()
+    except OSError as error:
+        raise SparkUnavailableError(
+            f"no Spark Connect server answers at {host}:{port} ({error}); start one with sbin/start-connect-server.sh "
+            "in Spark's folder, or correct the address"
+        ) from error
+    settings = {name: value for name, value in _quiet().items() if name.startswith("spark.sql.")}
+    return _with(SparkSession.builder.remote(address), {**settings, **config}).getOrCreate()
 
 
 def _with(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession.Builder:
@@ -72,12 +115,16 @@ def _with(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSe
 
 def check() -> None:
     """Set JAVA_HOME to the Java that Spark will use. Raises SparkUnavailableError if a package or Java is missing."""
-    for finding in findings():
-        if finding.problem:
-            raise SparkUnavailableError(f"{finding.problem}; to fix it: {finding.fix} (`hmb spark doctor` checks more)")
+    _raise_first_problem(findings())
     java = find_java()
     assert java is not None, "findings() reports a problem if no Java is found"
     os.environ["JAVA_HOME"] = str(java_home(java))
+
+
+def _raise_first_problem(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        if finding.problem:
+            raise SparkUnavailableError(f"{finding.problem}; to fix it: {finding.fix} (`hmb spark doctor` checks more)")
 
 
 def _quiet() -> dict[str, str]:
