@@ -38,6 +38,7 @@ COMMANDS = {
     "consume": CommandEntry("records.consume", "Print the records of topics."),
     "topics": CommandEntry("cluster.topics", "Create, list, describe, alter, trim and delete topics."),
     "groups": CommandEntry("cluster.groups", "Show groups and their lag, reset their offsets, and delete groups."),
+    "mirror": CommandEntry("mirror.command", "Copy topics from one cluster to another one."),
     "offsets": CommandEntry("cluster.offsets", "Show the first and last offsets of partitions."),
     "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
     "state": CommandEntry("monitoring.state", "Print what a running broker knows: segments, groups, requests."),

@@ -16,6 +16,7 @@ The folders, from the lowest layer to the highest:
 - `hmb.client`       connection, producer, consumer, admin client, exceptions; does not import the broker
 - `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
 - `hmb.spark`        topics as tables of Apache Spark; uses the client
+- `hmb.mirror`       copies topics from one cluster to another one; uses the client
 - `hmb.monitoring`   the state of a running broker, a page that draws it, and its metrics for Prometheus
 - `hmb.testing`      `Broker` and fixtures for tests; uses the broker and the client
 - `hmb.cli`          the commands (in the folder `cli/`)

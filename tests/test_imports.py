@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "client": {"protocol", "records", "security"},
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
+    "mirror": {"protocol", "records", "client"},
     "monitoring": {"protocol", "records", "security", "storage", "coordinator", "broker", "client"},
     "testing": {"protocol", "records", "security", "storage", "broker", "client", "monitoring"},
 }

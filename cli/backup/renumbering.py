@@ -85,7 +85,7 @@ def restorable(
             continue
         if isinstance(batch, RecordBatch) and batch.base_offset >= start and _is_sendable(batch):
             offsets.add(batch.base_offset, batch.records_count)
-            yield batch.without_producer()
+            yield batch.as_produced()
             continue
         records = [record for record in batch.records() if record.offset >= start]
         for record in records:

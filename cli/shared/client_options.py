@@ -154,15 +154,21 @@ def client_config(
 
 
 def client_keywords(
-    known: Mapping[str, Setting], config: str | None, given: tuple[tuple[str, str], ...]
+    known: Mapping[str, Setting],
+    config: str | None,
+    given: tuple[tuple[str, str], ...],
+    *,
+    with_profile: bool = True,
 ) -> dict[str, Any]:
     """Return the keyword arguments for a client, from the profile, the file `config` and the -X options `given`.
 
-    -X takes precedence over the file, and the file takes precedence over the profile.
+    -X takes precedence over the file, and the file takes precedence over the profile. A command with two clusters
+    leaves the profile out, because the profile describes only one cluster.
     """
     from hmb.client.settings import SettingError, keywords
 
-    properties = {name: text for name, text in profiles.current_properties().items() if name in known}
+    profile = profiles.current_properties() if with_profile else {}
+    properties = {name: text for name, text in profile.items() if name in known}
     properties.pop(profiles.SERVERS_SETTING, None)  # The option -b already has the profile's address as its default.
     origins = dict.fromkeys(properties, f"profile {profiles.current()!r}: ")
     for origin, more in ((f"{config}: ", read_settings(config)), ("-X ", dict(given))):

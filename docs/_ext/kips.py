@@ -50,6 +50,7 @@ TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the 
     354: ": Add a Maximum Log Compaction Lag",
     368: ": Allow SASL Connections to Periodically Re-Authenticate",
     371: ": Add a configuration to build custom SSL principal name",
+    382: ": MirrorMaker 2.0",
     392: ": Allow consumers to fetch from closest replica",
     394: ": Require member.id for initial join group request",
     405: ": Kafka Tiered Storage",

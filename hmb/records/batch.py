@@ -203,10 +203,20 @@ class RecordBatch(NamedTuple):
             self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
         )
 
-    def without_producer(self) -> bytes:
-        """Return a copy of the batch as a producer that is not idempotent sends it: without ids and transaction."""
+    def as_produced(
+        self, producer: tuple[int, int, int] = (-1, -1, -1), *, transactional: bool = False
+    ) -> bytes:
+        """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch.
+
+        `producer` contains the producer id, the producer epoch, and the sequence number of the first record. A producer
+        that is not idempotent has none of them.
+        """
+        producer_id, producer_epoch, base_sequence = producer
         after_crc = self._after_crc(
-            attributes=self.attributes & ~TRANSACTIONAL_BIT, producer_id=-1, producer_epoch=-1, base_sequence=-1
+            attributes=self.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
         )
         return _assemble(0, -1, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:]))
 

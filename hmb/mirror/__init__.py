@@ -1,0 +1,35 @@
+"""The mirror: copies topics from one cluster to another one.
+
+One Kafka cluster belongs to one data center. A company with several data centers, or one that changes its cluster,
+needs a copy of its topics there. Kafka 0.7 already had a simple idea for this problem: the mirror is a consumer of the
+source cluster, and a producer of the target cluster. Both clusters are unchanged, and can have different sizes.
+
+    source cluster                        mirror                              target cluster
+    orders-0  a b c d e f g  --Fetch-->   batches: (c d) (e f)  --Produce-->   orders-0  a b c d e f
+                                          position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6
+    group billing: 4         --------->   translation           --commit--->   group billing: 4
+
+The mirror copies whole batches. It replaces a few fields in the header of a batch, and does not decode the records. The
+*position* of a partition is the source offset of the next record to copy. The target stores the positions, because a
+transaction can contain both the records and their position there. After a crash, the mirror continues at the positions.
+
+The records of the copy can have other offsets than the records of the source. The committed offsets of consumer groups
+must then be *translated*, so that a group can continue at the target.
+
+Read in this order:
+1. `copying`      prepares a batch of the source for the target
+2. `source`       the consumer side: fetches batches
+3. `target`       the producer side: writes batches and commits positions
+4. `mirror`       the loop that connects both sides
+5. `translation`  source offsets and target offsets
+6. `resuming`     finds the positions when a mirror starts
+7. `groups`       translates and commits the offsets of consumer groups
+8. `topics`       creates the topics of the copy, with their settings
+9. `names`        decides which topics are copied, and the names of their copies
+10. `errors`      the errors with which a mirror ends
+
+Limits: a mirror copies every record in its own partition. It does not copy users, ACLs or share groups. Two mirrors
+with the same group must not run at the same time. With transactions, the target refuses the older one of them.
+
+Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
+"""

@@ -1,0 +1,92 @@
+"""Prepares a batch of the source for the target.
+
+The bytes of a batch are the same at every broker, so the mirror need not decode the records. The plain path copies the
+whole batch, and replaces only the producer id, the epoch and the sequence number in the header. The records stay
+compressed, and keep their keys, values, headers and timestamps.
+
+Some batches need the second path, which decodes the records and encodes a new batch:
+- Compaction has removed records. A producer may only send batches without gaps.
+- The source has set the timestamps (LogAppendTime). A producer may only send batches with its own timestamps.
+- Compaction has stored a delete horizon in place of the base timestamp.
+- The mirror has already copied the first records of the batch.
+- The batch has an old message format (v0 or v1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hmb.client.producing.batch import BatchNumber
+from hmb.mirror.translation import OffsetRun
+from hmb.records import Batch, Record, RecordBatch, TimestampType, encode_batch
+
+
+class SourceBatch(NamedTuple):
+    """A batch of the source. The mirror copies its records from the offset `first` on."""
+
+    batch: Batch
+    first: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the mirror can copy the batch without decoding its records."""
+        batch = self.batch
+        return (
+            isinstance(batch, RecordBatch)
+            and self.first <= batch.base_offset
+            and batch.has_all_records
+            and batch.timestamp_type is TimestampType.CREATE_TIME
+            and batch.delete_horizon is None
+        )
+
+    def records(self) -> list[Record]:
+        return [record for record in self.batch.records() if record.offset >= self.first]
+
+
+class CopiedBatch(NamedTuple):
+    """A batch for a Produce request. `source_runs` lists the source offsets of its records; each `target` is relative.
+
+    `target` is the position of the run's first record in the batch.
+    """
+
+    data: bytes
+    records: int
+    source_runs: list[OffsetRun]
+
+
+def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> CopiedBatch | None:
+    """Return the batch that the mirror sends to the target, or None if the source batch has no records to copy.
+
+    Raises CORRUPT_MESSAGE if the CRC of the source batch is wrong.
+    """
+    batch = source.batch
+    batch.check()
+    if source.is_whole and isinstance(batch, RecordBatch):
+        run = OffsetRun(batch.base_offset, 0, batch.records_count)
+        return CopiedBatch(batch.as_produced(number, transactional=transactional), batch.records_count, [run])
+    records = source.records()
+    if not records:
+        return None
+    data = encode_batch(
+        records,
+        codec=batch.codec,
+        producer_id=number.producer_id,
+        producer_epoch=number.producer_epoch,
+        base_sequence=number.base_sequence,
+        transactional=transactional,
+    )
+    return CopiedBatch(data, len(records), list(runs_of(record.offset for record in records)))
+
+
+def runs_of(offsets: Iterable[int]) -> Iterator[OffsetRun]:
+    """Yield the runs of consecutive offsets. `target` counts the records from 0 on."""
+    first, count, position = 0, 0, 0
+    for offset in offsets:
+        if count and offset != first + count:
+            yield OffsetRun(first, position, count)
+            position, count = position + count, 0
+        if not count:
+            first = offset
+        count += 1
+    yield OffsetRun(first, position, count)

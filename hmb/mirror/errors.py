@@ -1,0 +1,38 @@
+"""The error with which a mirror ends, and the errors after which it tries again."""
+
+from __future__ import annotations
+
+from hmb.client.connection import ConnectionFailed
+from hmb.mirror.source import is_missing
+from hmb.protocol.errors import ErrorCode, HmbError, KafkaError
+
+HINTS = {
+    ErrorCode.MESSAGE_TOO_LARGE: "raise max.message.bytes of the topic at the target",
+    ErrorCode.INVALID_TIMESTAMP: "raise message.timestamp.before.max.ms and message.timestamp.after.max.ms there",
+    ErrorCode.KAFKA_STORAGE_ERROR: "its disk may be full; the mirror continues when it is started again",
+    ErrorCode.PRODUCER_FENCED: "another mirror with the same group has taken over",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "another mirror with the same group has taken over",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "the user of the mirror needs more ACLs",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "the user of the mirror needs more ACLs",
+}
+FATAL_FOR_MIRROR = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR}
+SEQUENCES = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.TRANSACTION_ABORTABLE}
+
+
+class MirrorError(HmbError):
+    """A mirror cannot continue. The message is one line: what is wrong, where, and what to do."""
+
+
+def can_retry(error: KafkaError | ConnectionFailed) -> bool:
+    """Return whether a mirror can continue after this error, with new connections and the committed positions."""
+    if isinstance(error, ConnectionFailed):
+        return True
+    if error.code in FATAL_FOR_MIRROR or is_missing(error):
+        return False
+    return error.code.retriable or error.code in SEQUENCES
+
+
+def explained(side: str, error: KafkaError) -> MirrorError:
+    """Return the error as one line. `side` is "source" or "target"."""
+    hint = f"; {HINTS[error.code]}" if error.code in HINTS else ""
+    return MirrorError(f"{side}: {error.message} ({error.code.name}){hint}")

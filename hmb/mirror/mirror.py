@@ -1,0 +1,238 @@
+"""The mirror itself: it copies batches until it is stopped, or until the copy is complete.
+
+The loop of `_copy` is the whole mirror: fetch, write, note the positions, and commit them once a second. If a broker
+cannot be reached for a while, the mirror closes its connections, and begins again at the committed positions. This is
+also what happens after a crash, so both cases use the same code.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hmb.client.admin import Admin
+from hmb.client.connection import ConnectionFailed
+from hmb.mirror.errors import MirrorError, can_retry, explained
+from hmb.mirror.groups import TranslatedOffset, commit_translated, translated_offsets
+from hmb.mirror.names import TopicChoice
+from hmb.mirror.resuming import MirroredPartition, resume
+from hmb.mirror.source import Fetched, SourceReader, is_missing
+from hmb.mirror.target import TargetWriter
+from hmb.mirror.topics import chosen_topics, prepare_topics, refuse_own_source
+from hmb.mirror.translation import OffsetRun
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
+
+COMMIT_INTERVAL, GROUPS_INTERVAL, TOPICS_INTERVAL = 1.0, 5.0, 10.0  # seconds
+POLL_TIMEOUT, RETRY_PAUSE = 0.25, 0.5  # seconds
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    """The settings of a mirror: the chosen topics and groups, and how they are copied.
+
+    `group` is the group at the target that stores the positions. By default, its name contains the source's cluster id.
+    `retry_for` is the time (s) after which the mirror gives a broker up.
+    """
+
+    choice: TopicChoice
+    groups: re.Pattern[str]
+    group: str | None = None
+    is_once: bool = False
+    is_transactional: bool = False
+    retry_for: float = 60.0
+
+
+class Mirror:
+    """Copies topics of one cluster to another one. Only one thread may use a mirror, but any thread may call `stop`.
+
+    `say` is called with each line that a user should read. `observe` is called several times a second.
+    """
+
+    def __init__(
+        self,
+        source: Callable[[], Admin],
+        target: Callable[[], Admin],
+        settings: MirrorSettings,
+        say: Say = lambda line: None,
+        observe: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._open_source, self._open_target, self._settings = source, target, settings
+        self._say, self._observe = say, observe
+        self.partitions: dict[TopicPartition, MirroredPartition] = {}  # by the partition at the source
+        self._copies: dict[TopicPartition, MirroredPartition] = {}  # by the partition at the target
+        self.group_offsets: dict[tuple[str, TopicPartition], TranslatedOffset] = {}
+        self._ends: dict[TopicPartition, int] = {}  # with `is_once`: the offsets at which the copy is complete
+        self._missing: set[str] = set()  # topics of the source that were deleted meanwhile
+        self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
+        self._worked_at = time.monotonic()
+        self._stopped = False
+        self._group = ""
+        self._said = ""  # the last error, which is not repeated
+
+    def stop(self) -> None:
+        """Let `run` commit the positions and return."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Copy until `stop` is called, or with `is_once` until all records are copied that existed at the start.
+
+        Raises MirrorError if the mirror cannot continue.
+        """
+        self._worked_at = time.monotonic()
+        while True:
+            try:
+                with self._open_source() as source, self._open_target() as target:
+                    if self._run_session(source, target):
+                        return
+            except (ConnectionFailed, KafkaError) as error:
+                waited = time.monotonic() - self._worked_at
+                if not can_retry(error) or waited > self._settings.retry_for or not self.partitions:
+                    raise
+                if str(error) != self._said:
+                    self._say(f"{error}; the mirror tries again")
+                    self._said = str(error)
+            if self._stopped:
+                return
+            time.sleep(RETRY_PAUSE)
+
+    def _run_session(self, source: Admin, target: Admin) -> bool:
+        """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
+        refuse_own_source(source, target)
+        self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
+        described = [it for it in chosen_topics(source, self._settings.choice) if it.name not in self._missing]
+        topics = prepare_topics(source, target, described, self._settings.choice)
+        if not topics and self._settings.is_once:
+            raise MirrorError("source: no topic matches; `hmb topics list` shows the topics")
+        writer = TargetWriter(target, self._group, transactional=self._settings.is_transactional)
+        try:
+            partitions = {
+                TopicPartition(topic.name, number): TopicPartition(topic.target, number)
+                for topic in topics
+                for number in range(topic.partitions)
+            }
+            self._resume(source, target, partitions)
+            return self._copy(source, target, writer)
+        finally:
+            writer.close()
+
+    def _resume(self, source: Admin, target: Admin, partitions: Mapping[TopicPartition, TopicPartition]) -> None:
+        before = self.partitions
+        found = resume(source, target, self._group, partitions, transactional=self._settings.is_transactional)
+        self.partitions = {it.source: it for it in found}
+        self._copies = {it.target: it for it in found}
+        for it in found:
+            if it.source in before:
+                it.records, it.bytes = before[it.source].records, before[it.source].bytes
+            else:
+                self._ends[it.source] = it.end
+            if it.lost:
+                self._say(f"{it.source}: the source has deleted {it.lost} offsets before their copy")
+            if it.foreign:
+                self._say(f"{it.target}: {it.foreign} offsets of the copy come from another program")
+            self._report_translated(it, it.position)
+
+    def _copy(self, source: Admin, target: Admin, writer: TargetWriter) -> bool:
+        reader = SourceReader(source.cluster, {it.source: it.position for it in self.partitions.values()})
+        try:
+            if self.partitions:
+                self._commit(writer)  # From now on, the mirror knows which records of the target are its own.
+            committed_at = topics_at = groups_at = time.monotonic()
+            while not self._is_complete():
+                fetched = reader.poll(POLL_TIMEOUT) if self.partitions else self._pause()
+                self._write(fetched, writer)
+                now = self._worked_at = time.monotonic()
+                if now - committed_at > COMMIT_INTERVAL:
+                    self._commit(writer)
+                    committed_at = now
+                if now - groups_at > GROUPS_INTERVAL:
+                    self._copy_groups(source, target)
+                    groups_at = now
+                if now - topics_at > TOPICS_INTERVAL and not self._settings.is_once:
+                    if self._has_new_topics(source):
+                        self._commit(writer)
+                        return False
+                    topics_at = now
+                self._observe()
+            self._commit(writer)
+            self._copy_groups(source, target)
+            self._observe()
+            return True
+        finally:
+            reader.close()
+
+    def _pause(self) -> dict[TopicPartition, Any]:
+        time.sleep(POLL_TIMEOUT)
+        return {}
+
+    def _is_complete(self) -> bool:
+        if self._stopped:
+            return True
+        return self._settings.is_once and all(it.position >= self._ends[it.source] for it in self.partitions.values())
+
+    def _write(self, fetched: Mapping[TopicPartition, Fetched | KafkaError], writer: TargetWriter) -> None:
+        good: dict[TopicPartition, Fetched] = {}
+        for partition, answer in fetched.items():
+            if isinstance(answer, KafkaError):
+                self._handle(partition, answer)
+            else:
+                good[partition] = answer
+        batches = {self.partitions[it].target: answer.batches for it, answer in good.items() if answer.batches}
+        try:
+            if batches:
+                writer.write(batches, self._note)
+        except KafkaError as error:
+            raise error if can_retry(error) else explained("target", error) from error
+        for partition, answer in good.items():
+            it = self.partitions[partition]
+            it.position, it.end = answer.next_offset, answer.end
+
+    def _note(self, target: TopicPartition, run: OffsetRun, size: int) -> None:
+        """Record that the target has written a run of records."""
+        it = self._copies[target]
+        it.translation.add(*run)
+        it.records, it.bytes = it.records + run.length, it.bytes + size
+        self._report_translated(it, run.source)
+
+    def _report_translated(self, it: MirroredPartition, offset: int) -> None:
+        """Tell the user once that the copy of a partition does not keep its offsets. `offset` is the first such one."""
+        if not it.keeps_offsets and it.source not in self._translated:
+            self._translated.add(it.source)
+            self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")
+
+    def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
+        """Continue after an error of one partition, or raise the error."""
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message)  # A new session finds the first offset.
+        if not is_missing(error):
+            raise error if can_retry(error) else explained("source", error)
+        if partition.topic not in self._missing:
+            self._missing.add(partition.topic)
+            self._say(f"source: topic {partition.topic!r} was deleted; its copy stays at the target")
+        del self.partitions[partition]
+
+    def _commit(self, writer: TargetWriter) -> None:
+        if self.partitions:
+            try:
+                writer.commit({it.target: it.committed for it in self.partitions.values()})
+            except KafkaError as error:
+                raise error if can_retry(error) else explained("target", error) from error
+
+    def _copy_groups(self, source: Admin, target: Admin) -> None:
+        found = translated_offsets(source, self.partitions, self._settings.groups, self._group)
+        commit_translated(target, found)
+        self.group_offsets = {(it.group, it.partition): it for it in found}
+
+    def _has_new_topics(self, source: Admin) -> bool:
+        """Return whether the source has chosen topics or partitions that this session does not copy."""
+        for topic in chosen_topics(source, self._settings.choice):
+            if topic.name not in self._missing and any(
+                TopicPartition(topic.name, it.partition) not in self.partitions for it in topic.partitions
+            ):
+                return True
+        return False

@@ -1,0 +1,58 @@
+"""The names of topics in a copy, and the topics that a mirror never copies.
+
+Without MirrorMaker 2's names, a topic has the same name at the source and at the target. With these names, the topic
+`orders` of the cluster `east` becomes `east.orders`. A consumer at the target then sees from which cluster a topic
+comes, and two clusters can mirror each other: the mirror from `west` to `east` does not copy `east.orders` back.
+
+Source: KIP-382, "Remote Topics".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+HEARTBEATS = "heartbeats"
+INTERNAL = re.compile(r"__.*|.*\.checkpoints\.internal|mm2-.*\.internal|mirrormaker2-.*")
+
+
+class Aliases(NamedTuple):
+    """The names of both clusters, as MirrorMaker 2 uses them in the names of topics."""
+
+    source: str
+    target: str
+
+    @property
+    def checkpoints(self) -> str:
+        """The topic at the target that contains the translated offsets of groups."""
+        return f"{self.source}.checkpoints.internal"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """Decides which topics a mirror copies, and how their copies are named.
+
+    A topic is copied if its whole name matches `include` and does not match `exclude`.
+    """
+
+    include: re.Pattern[str]
+    exclude: re.Pattern[str] | None = None
+    aliases: Aliases | None = None
+
+    def copies(self, name: str) -> bool:
+        """Return whether the mirror copies this topic of the source."""
+        if self.aliases is not None:
+            if name == HEARTBEATS:
+                return True
+            if name.startswith(f"{self.aliases.target}."):
+                return False  # This topic is itself a copy from the target.
+        elif name == HEARTBEATS:
+            return False
+        if INTERNAL.fullmatch(name) or not self.include.fullmatch(name):
+            return False
+        return self.exclude is None or not self.exclude.fullmatch(name)
+
+    def target_name(self, name: str) -> str:
+        """Return the name of the copy of a topic."""
+        return name if self.aliases is None else f"{self.aliases.source}.{name}"

@@ -1,0 +1,126 @@
+"""Finds the position of each partition when a mirror starts.
+
+A partition that the mirror's group has no offset for is new: the mirror begins with its first record at the source. A
+partition with a committed offset continues there. The text that belongs to the committed offset contains the runs of
+the partition (see `translation`).
+
+Without transactions, a crash can happen after the target has written records and before the mirror has committed their
+position. These records follow the last run in the copy. The mirror reads them, and compares them with the next records
+of the source. Equal records are already copied, and the mirror skips them:
+    source          a  b  c  d  e  f  g        committed position: c
+    copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
+
+If another program has written into the copy, a record differs. The comparison ends there. The mirror then copies the
+records from there on, and the offsets of this partition are translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hmb.client.admin import Admin, raised
+from hmb.client.group.interface import OffsetAndMetadata
+from hmb.mirror.errors import MirrorError
+from hmb.mirror.source import read_records
+from hmb.mirror.translation import OffsetRun, Translation
+from hmb.protocol.topics import TopicPartition
+from hmb.records import Record
+
+
+@dataclass(slots=True)
+class MirroredPartition:
+    """A partition with its copy.
+
+    `position` is the source offset of the next record to copy. `end` is the offset after the last committed record of
+    the source. `has_markers` is true if the mirror writes markers of transactions into the copy. `foreign` counts the
+    offsets of the copy that another program has written after the last run. `lost` counts the offsets that the source
+    deleted before the mirror could copy them.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    position: int
+    end: int
+    translation: Translation
+    has_markers: bool
+    foreign: int = 0
+    lost: int = 0
+    records: int = 0
+    bytes: int = 0
+
+    @property
+    def keeps_offsets(self) -> bool:
+        """Whether each record of the copy has its offset of the source. A marker takes an offset of the copy."""
+        return self.translation.keeps_offsets and not self.has_markers
+
+    @property
+    def lag(self) -> int:
+        """The number of offsets between the position and the end of the source."""
+        return max(self.end - self.position, 0)
+
+    @property
+    def committed(self) -> OffsetAndMetadata:
+        return OffsetAndMetadata(self.position, str(self.translation))
+
+
+def resume(
+    source: Admin,
+    target: Admin,
+    group: str,
+    partitions: Mapping[TopicPartition, TopicPartition],
+    *,
+    transactional: bool,
+) -> list[MirroredPartition]:
+    """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
+
+    With transactions, the target contains no records after the committed positions, so the comparison is not necessary.
+    Raises MirrorError if the group's offsets were not committed by a mirror.
+    """
+    committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
+    first = source.list_offsets(dict.fromkeys(partitions, "earliest"))
+    last = source.list_offsets(dict.fromkeys(partitions, "latest"), isolation_level="read_committed")
+    ends = target.list_offsets(dict.fromkeys(partitions.values(), "latest"))
+    found = []
+    for partition, copy in partitions.items():
+        start, end, target_end = (raised(it).offset for it in (first[partition], last[partition], ends[copy]))
+        if copy in committed:
+            position, runs = committed[copy].offset, _parsed(group, copy, committed[copy])
+        else:
+            position, runs = start, Translation([OffsetRun(start, target_end, 0)])
+        lost = max(start - position, 0)
+        it = MirroredPartition(partition, copy, position + lost, end, runs, transactional, lost=lost)
+        if it.position > it.end:
+            raise MirrorError(
+                f"source: {partition} ends at offset {it.end}, but the mirror has copied offsets up to {it.position}; "
+                f"the topic was deleted and created again: delete its copy {copy.topic!r} at the target"
+            )
+        if not transactional and target_end > runs.target_end:
+            skip_copied(source, target, it, target_end)
+        found.append(it)
+    return found
+
+
+def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
+    """Move the position past the records that the target already has."""
+    theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
+    for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):
+        original = next(theirs, None)
+        if original is None or _content(original) != _content(copy):
+            partition.foreign = target_end - copy.offset
+            break
+        partition.translation.add(original.offset, copy.offset, 1)
+        partition.position = original.offset + 1
+
+
+def _content(record: Record) -> tuple[object, ...]:
+    return record.timestamp, record.key, record.value, record.headers
+
+
+def _parsed(group: str, copy: TopicPartition, committed: OffsetAndMetadata) -> Translation:
+    try:
+        return Translation.parse(committed.metadata)
+    except ValueError:
+        raise MirrorError(
+            f"target: the offset of group {group!r} for {copy} was not committed by a mirror; choose another --group"
+        ) from None

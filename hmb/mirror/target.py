@@ -1,0 +1,164 @@
+"""The producer side of a mirror: sends whole batches to the target, and commits the positions there.
+
+The *position* of a partition is the source offset of the next record to copy. The mirror commits positions as the
+offsets of a group on the target, the *mirror's group*. The mirror can commit in two ways:
+
+- Without transactions, the mirror commits its positions about once a second. After a crash, the copy may contain
+  records after the last committed position. The next start compares these records with the source (see `resuming`).
+- With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. A
+  crash therefore leaves no such records.
+
+Both ways use sequence numbers (KIP-98), so the target recognizes a batch that arrives twice. At most WINDOW batches of
+a partition are in flight, because a broker remembers the last five batches of a producer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import zip_longest
+
+from hmb.client.admin import Admin, raised
+from hmb.client.connection import Connection
+from hmb.client.errors import answered_error
+from hmb.client.group.interface import OffsetAndMetadata
+from hmb.client.metadata import Node
+from hmb.client.producing.batch import BatchNumber, ProducerIdentity
+from hmb.client.producing.encoding import NEWEST_PRODUCE
+from hmb.client.producing.idempotence import Idempotence
+from hmb.client.producing.transactions import TransactionManager
+from hmb.mirror.copying import CopiedBatch, SourceBatch, copied
+from hmb.mirror.translation import OffsetRun
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.topics import TopicPartition
+from hmb.records.batch import increment_sequence
+
+WINDOW = 5
+ALL_REPLICAS = -1
+TRANSACTION_TIMEOUT = RETRY_FOR = 60.0  # seconds
+
+OnWritten = Callable[[TopicPartition, OffsetRun, int], None]
+OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partition: the content of one request
+
+
+class TargetWriter:
+    """Writes batches, and commits positions. Partitions have their names at the target."""
+
+    def __init__(self, admin: Admin, group: str, *, transactional: bool) -> None:
+        self._admin, self._group = admin, group
+        self._connections: dict[Node, Connection] = {}
+        self._idempotence = Idempotence(required=True)
+        self._sequences: dict[TopicPartition, int] = {}
+        self._transactions: TransactionManager | None = None
+        if transactional:
+            times = (TRANSACTION_TIMEOUT, RETRY_FOR, 0.1)
+            self._transactions = TransactionManager(admin.cluster, group, *times)
+            self._transactions.initialize()
+        self._is_in_transaction = False
+
+    @property
+    def is_transactional(self) -> bool:
+        return self._transactions is not None
+
+    def write(self, batches: Mapping[TopicPartition, list[SourceBatch]], on_written: OnWritten) -> None:
+        """Write batches, and wait until all in-sync replicas of the target have them.
+
+        For each run of records, call `on_written` with the partition, the run, and the number of bytes. Raises
+        KafkaError or ConnectionFailed for the first batch that the target has not written.
+        """
+        if self._transactions is not None:
+            if not self._is_in_transaction:
+                self._transactions.begin()
+                self._is_in_transaction = True
+            self._transactions.add_partitions(batches)
+        numbered = [[(partition, it) for it in self._copied(partition, its)] for partition, its in batches.items()]
+        rounds = [dict(filter(None, each)) for each in zip_longest(*numbered)]
+        for first in range(0, len(rounds), WINDOW):
+            self._write_rounds(rounds[first : first + WINDOW], on_written)
+
+    def commit(self, positions: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit the positions, and with them the open transaction."""
+        if self._transactions is None:
+            for answer in self._admin.alter_group_offsets(self._group, positions).values():
+                raised(answer)
+            return
+        if not self._is_in_transaction:
+            self._transactions.begin()
+        self._transactions.send_offsets(positions, self._group)
+        self._transactions.commit(lambda: None)  # `write` has waited for all batches.
+        self._is_in_transaction = False
+
+    def close(self) -> None:
+        """Close all connections. If a transaction is open, the target aborts it when the next mirror starts."""
+        for connection in self._connections.values():
+            connection.close()
+        if self._transactions is not None:
+            self._transactions.close()
+
+    def _copied(self, partition: TopicPartition, batches: list[SourceBatch]) -> list[CopiedBatch]:
+        """Prepare the batches of a partition, with the next sequence numbers."""
+        producer_id, epoch = self._identity(partition)
+        found = []
+        for batch in batches:
+            sequence = self._sequences.get(partition, 0)
+            it = copied(batch, BatchNumber(producer_id, epoch, sequence), transactional=self.is_transactional)
+            if it is not None:
+                found.append(it)
+                self._sequences[partition] = increment_sequence(sequence, it.records)
+        return found
+
+    def _identity(self, partition: TopicPartition) -> ProducerIdentity:
+        guarantee = self._transactions or self._idempotence
+        identity = guarantee.identity(self._connection(partition))
+        assert identity is not None
+        return identity
+
+    def _connection(self, partition: TopicPartition) -> Connection:
+        node = self._admin.cluster.leader(partition)
+        if node not in self._connections:
+            self._connections[node] = self._admin.cluster.connect(node)
+        return self._connections[node]
+
+    def _write_rounds(self, rounds: list[OneRound], on_written: OnWritten) -> None:
+        """Send some requests to each leader, and then wait for the responses."""
+        sent: dict[Connection, list[OneRound]] = {}
+        for each in rounds:
+            by_leader: dict[Connection, OneRound] = {}
+            for partition, batch in each.items():
+                by_leader.setdefault(self._connection(partition), {})[partition] = batch
+            for connection, batches in by_leader.items():
+                sent.setdefault(connection, []).append(batches)
+        for connection, requests in sent.items():
+            version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
+            connection.post_all([self._request(batches) for batches in requests], version)
+        for connection, requests in sent.items():
+            responses: list[ProduceResponse] = [connection.receive() for _ in requests]
+            for batches, response in zip(requests, responses, strict=True):
+                _handle(batches, response, on_written)
+
+    def _request(self, batches: OneRound) -> ProduceRequest:
+        topics: dict[str, ProduceRequest.TopicProduceData] = {}
+        for (name, number), batch in batches.items():
+            topic = topics.setdefault(name, ProduceRequest.TopicProduceData(name=name))
+            topic.partition_data.append(topic.PartitionProduceData(index=number, records=memoryview(batch.data)))
+        return ProduceRequest(
+            transactional_id=self._group if self.is_transactional else None,
+            acks=ALL_REPLICAS,
+            timeout_ms=int(RETRY_FOR * 1000),
+            topic_data=list(topics.values()),
+        )
+
+
+def _handle(batches: OneRound, response: ProduceResponse, on_written: OnWritten) -> None:
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            partition = TopicPartition(topic.name, answer.index)
+            if answer.error_code:
+                raise answered_error(partition, answer.error_code, answer.error_message)
+            if answer.base_offset < 0:
+                what = f"{partition}: the target did not return the offset of a batch"
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, what)
+            batch = batches[partition]
+            for run in batch.source_runs:
+                size = len(batch.data) * run.length // batch.records
+                on_written(partition, run._replace(target=answer.base_offset + run.target), size)

@@ -1,0 +1,83 @@
+"""Translates offsets of a source partition to offsets of its copy.
+
+A copy does not always have the offsets of its source. Retention may have deleted the first records of the source, a
+transaction of the source leaves markers out of the copy, and a transaction of the mirror adds markers to the copy. The
+mirror therefore remembers *runs*. A run is a series of records whose source offsets and target offsets both grow by one
+from record to record. For example, the source has a marker at offset 3, and the copy has none:
+    source offsets   0  1  2  marker  4  5          runs: (source 0, target 0, 3 records)
+    target offsets   0  1  2          3  4                (source 4, target 3, 2 records)
+
+A consumer group that committed offset 5 continues at target offset 4.
+
+A partition whose only run has equal offsets *keeps* its offsets. Each transaction of the mirror begins a new run, so
+the number of runs is limited: after MOST_RUNS, the mirror drops every second one of the older runs. The translation of
+an offset in a dropped run is the end of the run before it. The group then reads some records again, but it misses none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+MOST_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 bytes (offset.metadata.max.bytes).
+
+
+class OffsetRun(NamedTuple):
+    """A series of `length` records: the offset of the first record at the source and at the target."""
+
+    source: int
+    target: int
+    length: int
+
+
+class Translation:
+    """The runs of one partition, in the order of their offsets."""
+
+    def __init__(self, runs: Iterable[OffsetRun]) -> None:
+        """Create a translation. `runs` contains at least one run. The first run may have no records."""
+        self._runs = list(runs)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the translation that `str` has written. Raises ValueError if the text has another format."""
+        numbers = [[int(number) for number in run.split(":")] for run in text.split(",")]
+        return cls([OffsetRun(source, target, length) for source, target, length in numbers])
+
+    def __str__(self) -> str:
+        return ",".join(f"{run.source}:{run.target}:{run.length}" for run in self._runs)
+
+    @property
+    def keeps_offsets(self) -> bool:
+        """Whether each record of the copy has the offset that it has at the source."""
+        first = self._runs[0]
+        return len(self._runs) == 1 and first.source == first.target
+
+    @property
+    def target_end(self) -> int:
+        """The offset after the last copied record, at the target."""
+        last = self._runs[-1]
+        return last.target + last.length
+
+    def add(self, source: int, target: int, length: int) -> None:
+        """Record that `length` records were copied. `source` and `target` are the offsets of the first record."""
+        last = self._runs[-1]
+        if not last.length and len(self._runs) == 1:
+            self._runs = [OffsetRun(source, target, length)]
+        elif (source, target) == (last.source + last.length, last.target + last.length):
+            self._runs[-1] = OffsetRun(last.source, last.target, last.length + length)
+        else:
+            self._runs.append(OffsetRun(source, target, length))
+        if len(self._runs) > MOST_RUNS:
+            del self._runs[1 : MOST_RUNS // 2 : 2]
+
+    def translate(self, source: int) -> int:
+        """Return the offset at the target from which a consumer must read to continue at the offset `source`.
+
+        An offset after the last copied record becomes the end of the copy.
+        """
+        at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
+        if at < 0:  # The source had deleted the record before the mirror started.
+            return self._runs[0].target
+        run = self._runs[at]
+        return run.target + min(source - run.source, run.length)
