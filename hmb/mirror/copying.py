@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hmb.client.producing.batch import BatchNumber
-from hmb.mirror.translation import OffsetRun
+from hmb.mirror.translation import CopiedRun
 from hmb.records import Batch, Record, RecordBatch, TimestampType, encode_batch
 
 
@@ -52,7 +52,7 @@ class CopiedBatch(NamedTuple):
 
     data: bytes
     records: int
-    source_runs: list[OffsetRun]
+    source_runs: list[CopiedRun]
 
 
 def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> CopiedBatch | None:
@@ -63,7 +63,7 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
     batch = source.batch
     batch.check()
     if source.is_whole and isinstance(batch, RecordBatch):
-        run = OffsetRun(batch.base_offset, 0, batch.records_count)
+        run = CopiedRun(batch.base_offset, 0, batch.records_count)
         return CopiedBatch(batch.as_produced(number, transactional=transactional), batch.records_count, [run])
     records = source.records()
     if not records:
@@ -79,14 +79,14 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
     return CopiedBatch(data, len(records), list(runs_of(record.offset for record in records)))
 
 
-def runs_of(offsets: Iterable[int]) -> Iterator[OffsetRun]:
+def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
     """Yield the runs of consecutive offsets. `target` counts the records from 0 on."""
     first, count, position = 0, 0, 0
     for offset in offsets:
         if count and offset != first + count:
-            yield OffsetRun(first, position, count)
+            yield CopiedRun(first, position, count)
             position, count = position + count, 0
         if not count:
             first = offset
         count += 1
-    yield OffsetRun(first, position, count)
+    yield CopiedRun(first, position, count)

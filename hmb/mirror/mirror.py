@@ -22,7 +22,7 @@ from hmb.mirror.resuming import MirroredPartition, resume
 from hmb.mirror.source import Fetched, SourceReader, is_missing
 from hmb.mirror.target import TargetWriter
 from hmb.mirror.topics import chosen_topics, prepare_topics, refuse_own_source
-from hmb.mirror.translation import OffsetRun
+from hmb.mirror.translation import CopiedRun
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -192,7 +192,7 @@ class Mirror:
             it = self.partitions[partition]
             it.position, it.end = answer.next_offset, answer.end
 
-    def _note(self, target: TopicPartition, run: OffsetRun, size: int) -> None:
+    def _note(self, target: TopicPartition, run: CopiedRun, size: int) -> None:
         """Record that the target has written a run of records."""
         it = self._copies[target]
         it.translation.add(*run)

@@ -23,7 +23,7 @@ from hmb.client.admin import Admin, raised
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.mirror.errors import MirrorError
 from hmb.mirror.source import read_records
-from hmb.mirror.translation import OffsetRun, Translation
+from hmb.mirror.translation import CopiedRun, Translation
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record
 
@@ -87,7 +87,7 @@ def resume(
         if copy in committed:
             position, runs = committed[copy].offset, _parsed(group, copy, committed[copy])
         else:
-            position, runs = start, Translation([OffsetRun(start, target_end, 0)])
+            position, runs = start, Translation([CopiedRun(start, target_end, 0)])
         lost = max(start - position, 0)
         it = MirroredPartition(partition, copy, position + lost, end, runs, transactional, lost=lost)
         if it.position > it.end:

@@ -27,7 +27,7 @@ from hmb.client.producing.encoding import NEWEST_PRODUCE
 from hmb.client.producing.idempotence import Idempotence
 from hmb.client.producing.transactions import TransactionManager
 from hmb.mirror.copying import CopiedBatch, SourceBatch, copied
-from hmb.mirror.translation import OffsetRun
+from hmb.mirror.translation import CopiedRun
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
@@ -37,7 +37,7 @@ WINDOW = 5
 ALL_REPLICAS = -1
 TRANSACTION_TIMEOUT = RETRY_FOR = 60.0  # seconds
 
-OnWritten = Callable[[TopicPartition, OffsetRun, int], None]
+OnWritten = Callable[[TopicPartition, CopiedRun, int], None]
 OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partition: the content of one request
 
 

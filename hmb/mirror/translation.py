@@ -23,7 +23,7 @@ from typing import NamedTuple, Self
 MOST_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 bytes (offset.metadata.max.bytes).
 
 
-class OffsetRun(NamedTuple):
+class CopiedRun(NamedTuple):
     """A series of `length` records: the offset of the first record at the source and at the target."""
 
     source: int
@@ -34,7 +34,7 @@ class OffsetRun(NamedTuple):
 class Translation:
     """The runs of one partition, in the order of their offsets."""
 
-    def __init__(self, runs: Iterable[OffsetRun]) -> None:
+    def __init__(self, runs: Iterable[CopiedRun]) -> None:
         """Create a translation. `runs` contains at least one run. The first run may have no records."""
         self._runs = list(runs)
 
@@ -42,7 +42,7 @@ class Translation:
     def parse(cls, text: str) -> Self:
         """Return the translation that `str` has written. Raises ValueError if the text has another format."""
         numbers = [[int(number) for number in run.split(":")] for run in text.split(",")]
-        return cls([OffsetRun(source, target, length) for source, target, length in numbers])
+        return cls([CopiedRun(source, target, length) for source, target, length in numbers])
 
     def __str__(self) -> str:
         return ",".join(f"{run.source}:{run.target}:{run.length}" for run in self._runs)
@@ -63,11 +63,11 @@ class Translation:
         """Record that `length` records were copied. `source` and `target` are the offsets of the first record."""
         last = self._runs[-1]
         if not last.length and len(self._runs) == 1:
-            self._runs = [OffsetRun(source, target, length)]
+            self._runs = [CopiedRun(source, target, length)]
         elif (source, target) == (last.source + last.length, last.target + last.length):
-            self._runs[-1] = OffsetRun(last.source, last.target, last.length + length)
+            self._runs[-1] = CopiedRun(last.source, last.target, last.length + length)
         else:
-            self._runs.append(OffsetRun(source, target, length))
+            self._runs.append(CopiedRun(source, target, length))
         if len(self._runs) > MOST_RUNS:
             del self._runs[1 : MOST_RUNS // 2 : 2]
 

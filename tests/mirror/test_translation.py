@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.mirror.translation import MOST_RUNS, OffsetRun, Translation
+from hmb.mirror.translation import MOST_RUNS, CopiedRun, Translation
 
 
 def translation(*runs: tuple[int, int, int]) -> Translation:
     """Return the translation of a partition whose copy begins empty at offset 0."""
-    made = Translation([OffsetRun(0, 0, 0)])
+    made = Translation([CopiedRun(0, 0, 0)])
     for run in runs:
         made.add(*run)
     return made
@@ -31,7 +31,7 @@ def test_an_offset_after_a_marker_of_the_source_is_translated_exactly() -> None:
 
 
 def test_an_offset_that_the_source_deleted_before_the_start_becomes_the_first_offset() -> None:
-    copy = Translation([OffsetRun(100, 7, 0)])
+    copy = Translation([CopiedRun(100, 7, 0)])
     copy.add(100, 7, 5)
     assert [copy.translate(offset) for offset in (3, 100, 104)] == [7, 7, 11]
 
