@@ -12,6 +12,7 @@ Read in this order:
 5. `users.py`            the credentials of users, and decoys for unknown ones
 6. `store.py`            the file of users and ACLs
 7. `acls/`               what a user may do
+8. `tokens/`             logins with a token instead of a password
 
 A first reading can skip the rest:
 - `plain.py`             the mechanism PLAIN
