@@ -25,12 +25,16 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.handlers import HANDLERS
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.network import descriptors
+from hmb.broker.network.connection_limits import connection_limits
 from hmb.broker.network.listeners import Listener, parse_listeners
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.acls.guards import guarded
 from hmb.broker.security.addresses import security_of
+from hmb.broker.security.quotas.measuring import ClientQuotas
+from hmb.broker.security.quotas.throttling import throttled
+from hmb.broker.security.quotas.window import WindowSize
 from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
@@ -93,15 +97,14 @@ class BrokerServer:
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
         self._authorizer = authorizer_of(properties)
-        self._handlers = counted(guarded(handlers, self._authorizer), self._requests)
         self._config = BrokerConfig.from_properties(properties)
+        self._quotas = ClientQuotas(*_window_sizes(self._config), clock.monotonic_ms)
+        counting = counted(guarded(handlers, self._authorizer), self._requests)
+        self._handlers, self._load_quotas = throttled(counting, self._quotas)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
+        self._limits = connection_limits(self._listeners, properties, self._quotas.size)
         self._security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
-        if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
-            data_dir = _only_directory(self._config.log_dirs)
-        if data_dir == "":  # Path("") would be the current directory.
-            raise ConfigError("data_dir is empty; name a directory")
-        self._data_dir = Path(data_dir) if data_dir is not None else None
+        self._data_dir = _data_dir_of(data_dir, properties, self._config)
         self._temporary: Path | None = None
         self._stop = Stop()
         self._is_stopped = False
@@ -174,7 +177,7 @@ class BrokerServer:
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
         most = descriptors.for_connections(limit)
-        self._server = Server(self._listeners, memory, most, self._handlers, self._security)
+        self._server = Server(self._listeners, memory, most, self._handlers, self._security, self._limits)
         try:
             self._open(self._server)
         except BaseException:
@@ -200,15 +203,13 @@ class BrokerServer:
         store = SecurityStore(directory, manifest)
         if self._authorizer is not None:
             store.listen(self._authorizer.load)
+        store.listen(self._load_quotas)
         return store
 
     def _open(self, server: Server) -> None:
         self._logs = self._open_data_dir()
         directory, manifest = self._logs.directory, self._logs.manifest
-        advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in server.listeners)
-        directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
-        properties = {"advertised.listeners": advertised, **self._properties, **directories}
-        configs = DynamicConfig(properties, ConfigStore(directory, manifest))
+        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
@@ -232,6 +233,7 @@ class BrokerServer:
             requests=self._requests,
             events=self._logs.events,
             security=self._open_security(directory, manifest),
+            quotas=self._quotas,
             has_authorizer=self._authorizer is not None,
         )
         for coordinator in (groups, transactions, share.coordinator):
@@ -366,6 +368,23 @@ def _transactions(
     return TransactionCoordinator(
         journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout, clock=clock.now_ms
     )
+
+
+def _window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
+    """Return the size of the windows of most quotas, and the size for the quota controller_mutation_rate."""
+    return (
+        WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
+        WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),
+    )
+
+
+def _data_dir_of(data_dir: str | Path | None, properties: Mapping[str, str], config: BrokerConfig) -> Path | None:
+    """Return the data directory: the argument of the broker, or the setting log.dirs, or None. Raises ConfigError."""
+    if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
+        data_dir = _only_directory(config.log_dirs)
+    if data_dir == "":  # Path("") would be the current directory.
+        raise ConfigError("data_dir is empty; name a directory")
+    return Path(data_dir) if data_dir is not None else None
 
 
 def _only_directory(log_dirs: str) -> str:

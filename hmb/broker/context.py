@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,6 +18,7 @@ from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.login import Login
 from hmb.broker.security.principals import ANONYMOUS
+from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.topics.registry import Topics
@@ -67,6 +70,7 @@ class BrokerContext:
     requests: RequestCounters = field(default_factory=RequestCounters)
     events: EventLog = field(default_factory=EventLog)
     security: SecurityStore = field(default_factory=SecurityStore)
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 
     def check_has_authorizer(self) -> None:
@@ -101,6 +105,16 @@ class ConnectedClient:
     login: Login | None = None  # the login of a connection to a listener with SASL; None for other listeners
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
+    muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
+
+    def mute(self, milliseconds: int) -> None:
+        """Let the connection read no request for this time, because the client has exceeded a quota. 0 does nothing."""
+        if milliseconds:
+            self.muted_until = max(self.muted_until, time.monotonic() + milliseconds / 1000)
+
+    def throttle_ms(self) -> int:
+        """Return the time in ms for which the connection stays muted, or 0."""
+        return max(0, math.ceil((self.muted_until - time.monotonic()) * 1000)) if self.muted_until else 0
 
 
 class RequestContext(NamedTuple):

@@ -221,3 +221,36 @@ class AclPermission(IntEnum):
 
 CLUSTER_NAME = "kafka-cluster"
 """The name of the only resource of the type CLUSTER."""
+
+
+class QuotaEntityType(StrEnum):
+    """The types of entities to which a quota can apply (KIP-546)."""
+
+    USER = "user"
+    CLIENT_ID = "client-id"
+    IP = "ip"
+
+
+class QuotaKey(StrEnum):
+    """The names of quotas. `QUOTA_KEYS` contains the names for each entity type."""
+
+    PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes of Produce requests in one second
+    CONSUMER_BYTE_RATE = "consumer_byte_rate"  # bytes of Fetch responses in one second
+    REQUEST_PERCENTAGE = "request_percentage"  # time of the broker's threads; 100 means one thread that always works
+    CONTROLLER_MUTATION_RATE = "controller_mutation_rate"  # partitions that a client creates or deletes in one second
+    CONNECTION_CREATION_RATE = "connection_creation_rate"  # new connections in one second
+
+
+QUOTA_KEYS = {
+    QuotaEntityType.USER: tuple(key for key in QuotaKey if key is not QuotaKey.CONNECTION_CREATION_RATE),
+    QuotaEntityType.CLIENT_ID: tuple(key for key in QuotaKey if key is not QuotaKey.CONNECTION_CREATION_RATE),
+    QuotaEntityType.IP: (QuotaKey.CONNECTION_CREATION_RATE,),
+}
+
+
+class QuotaMatch(IntEnum):
+    """How a component of a filter for quotas matches the name of an entity (KIP-546)."""
+
+    EXACT = 0  # this name
+    DEFAULT = 1  # the default of the entity type
+    SPECIFIED = 2  # each name, and the default

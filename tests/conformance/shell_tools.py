@@ -50,10 +50,9 @@ class Result(NamedTuple):
 class ShellTools:
     """A JVM that runs Kafka's tools, one after the other."""
 
-    def __init__(self, bootstrap: str, *options: str) -> None:
-        """Start the JVM with more options, for example `-Dname=value`."""
+    def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=[*QUICK_START, *options])
+        command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=QUICK_START)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -39,7 +39,7 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages import api_name
 from tests.conformance.java_clients import run
-from tests.golden.cluster_clients import hmb_login, kafka_43_cluster_tools
+from tests.golden.cluster_clients import hmb_login, kafka_43_cluster_tools, kafka_43_quotas
 from tests.golden.files import write
 from tests.golden.group_and_admin_clients import (
     kafka_43_consumer_protocol,
@@ -344,6 +344,11 @@ WITH_KAFKA_43 = [
                 ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
             ]
         ),
+    ),
+    Scenario(
+        "kafka-4.3.0-quotas",
+        kafka_43_quotas,
+        dict.fromkeys([ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS]),
     ),
     Scenario(
         "hmb",

@@ -1,4 +1,4 @@
-"""Clients whose requests concern the whole cluster, its users and its ACLs, for the golden files (capture.py)."""
+"""Clients whose requests concern the whole cluster, its users, ACLs and quotas, for the golden files (capture.py)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ def kafka_43_cluster_tools(bootstrap: str, topic: str) -> None:
     user = ["--entity-type", "users", "--entity-name", "alice"]
     tool("kafka.admin.ConfigCommand", "--alter", *user, "--add-config", "SCRAM-SHA-256=[password=secret]")
     tool("kafka.admin.ConfigCommand", "--describe", *user)
+
+
+def kafka_43_quotas(bootstrap: str, topic: str) -> None:
+    """Set and list a quota with kafka-configs of Kafka 4.3.0."""
+
+    def configs(*arguments: str) -> None:
+        run(peers.kafka_43_jars(), "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap, *arguments)
+
+    entity = ["--entity-type", "users", "--entity-name", "alice", "--entity-type", "clients", "--entity-default"]
+    configs("--alter", *entity, "--add-config", "producer_byte_rate=1048576,request_percentage=12.5")
+    configs("--describe", *entity)
 
 
 def hmb_login(bootstrap: str, topic: str) -> None:

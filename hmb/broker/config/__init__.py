@@ -16,6 +16,8 @@ A first reading can skip the rest:
 - `group_configs.py`     settings of consumer groups
 - `loggers.py`           log levels as settings
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
+- `share_config.py`      settings for share groups
+- `limits_config.py`     limits of connections, and the windows of quotas
 - `security_keys.py`     settings of TLS, SASL and authorization
 - `store.py`             the file of dynamic settings
 """

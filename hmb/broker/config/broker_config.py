@@ -19,8 +19,8 @@ from typing import Any
 from hmb.broker.config import no_effect as config_no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.broker.config.keys import setting as _key
+from hmb.broker.config.limits_config import LimitsConfig
 from hmb.broker.config.security_keys import SECURITY
-from hmb.broker.config.share_config import ShareConfig
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
@@ -71,7 +71,6 @@ TIMES = {
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
-KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
 OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
@@ -80,20 +79,19 @@ _dynamic = partial(_key, dynamic=True)  # a setting that clients may alter while
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig(ShareConfig):
+class BrokerConfig(LimitsConfig):
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
     broker_id: int = _key(
-        "broker.id", 0, "The id of this broker, which clients see.", 0, INT32_MAX, kafka_default=-1
+        "broker.id", 0, "The id of this broker, which clients see.", 0, INT32_MAX
     )
     listeners: str = _key(
         "listeners", f"PLAINTEXT://{DEFAULT_SERVER}",
-        "The addresses on which the broker accepts connections.", is_list=True, kafka_default="PLAINTEXT://:9092"
+        "The addresses on which the broker accepts connections.", is_list=True
     )
     advertised_listeners: str = _key(
         "advertised.listeners", "",
-        "The addresses to which clients connect. If it is empty, they connect to the listeners.", is_list=True,
-        kafka_default=None
+        "The addresses to which clients connect. If it is empty, they connect to the listeners.", is_list=True
     )
     listener_protocols: str = _key(
         "listener.security.protocol.map", PROTOCOL_MAP, "The security protocol of each listener name."
@@ -102,8 +100,7 @@ class BrokerConfig(ShareConfig):
         "allow.unauthenticated", False, "Whether other computers may use the broker without a login."
     )
     log_dirs: str = _key(
-        "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True,
-        kafka_default=None
+        "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True
     )
     num_partitions: int = _key(
         "num.partitions", 1,
@@ -125,22 +122,10 @@ class BrokerConfig(ShareConfig):
         "With threading=staged, the number of requests that may wait for a thread.", 1, INT32_MAX
     )
     queued_max_bytes: int = _key(
-        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1,
-        kafka_default=-1
+        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1
     )
     request_max_bytes: int = _key(
         "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT32_MAX
-    )
-    max_connections: int = _dynamic(
-        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX,
-        kafka_default=INT32_MAX
-    )
-    connections_max_idle: int = _key(
-        "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
-    )
-    connections_max_reauth: int = _key(
-        "connections.max.reauth.ms", 0,
-        "A client that authenticated with SASL must authenticate again within this time. 0 means no limit.", 0
     )
     fetch_max_bytes: int = _key(
         "fetch.max.bytes", 55 * MIB, "The largest size of the records in the response to one fetch.", 1024, INT32_MAX
@@ -376,7 +361,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
         type = ConfigType.INT if unit > 1 else key.type
         yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc} ({finest} overrides it)")
     for name, other in ALIASES.items():
-        yield dataclasses.replace(BROKER_KEYS[other], name=name, kafka_default=KAFKA_DEFAULTS_OF_ALIASES[name])
+        yield dataclasses.replace(BROKER_KEYS[other], name=name)
 
 
 BROKER_CONFIGS = {key.name: key for key in _broker_configs()}

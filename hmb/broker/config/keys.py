@@ -36,9 +36,6 @@ class ConfigError(HmbError):
         return f"{self.name}={self.value}: {self.problem}" if self.name else self.problem
 
 
-AS_IN_KAFKA = object()  # the value of `ConfigKey.kafka_default` for settings with the same default as in Kafka
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """The declaration of one setting: its name, its type, its default and its allowed values."""
@@ -50,10 +47,9 @@ class ConfigKey:
     minimum: float = -math.inf
     maximum: float = math.inf
     choices: tuple[str, ...] = ()  # the allowed values, or the allowed items of a list
-    pattern: str = ""  # for a list: a regular expression for its items
+    pattern: str = ""  # a regular expression for a text, or for the items of a list
     dynamic: bool = False  # whether clients may alter the setting while the broker runs
     field: str = ""  # the field of LogConfig or BrokerConfig; empty if the setting has no effect
-    kafka_default: Any = AS_IN_KAFKA  # Kafka's default, if HMB has chosen another default
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
@@ -79,6 +75,8 @@ class ConfigKey:
             value = text.strip().lower() == "true"
         elif self.type is not ConfigType.STRING:
             value = self._parse_number(text, name)
+        if self.type is ConfigType.STRING and self.pattern and not re.fullmatch(self.pattern, text.strip()):
+            raise ConfigError("does not have the form of this setting", name, text)
         if self.choices and self.text(value) not in self.choices:
             raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
         return value
@@ -121,15 +119,6 @@ class ConfigKey:
     @property
     def default_text(self) -> str | None:
         return self.text(self.default)
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether HMB has chosen a default that differs from Kafka's default."""
-        return self.kafka_default is not AS_IN_KAFKA
-
-    @property
-    def kafka_default_text(self) -> str | None:
-        return self.text(self.kafka_default) if self.is_chosen else self.default_text
 
 
 def setting(

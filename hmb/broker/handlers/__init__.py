@@ -8,7 +8,8 @@ records are on disk. None means that the client wants no response (acks=0).
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
 to list all APIs in the response to ApiVersions. The documentation also uses this table. Before a broker calls a handler
 of this table, it calls two functions. `counted` (counting.py) measures the request. `guarded`
-(security/acls/guards.py) checks the ACLs, if the broker has an authorizer.
+(security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function throttles
+clients (security/quotas/throttling.py).
 
 Two modules contain functions that several handlers use: shared_responses.py, and share_state_results.py for the states
 of share-partitions.
@@ -16,8 +17,7 @@ of share-partitions.
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
 docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
-HMB does not have, and the effect on clients. Quotas are missing in every API, so the docstrings do not repeat this. A
-fast client can therefore slow down the others.
+HMB does not have, and the effect on clients.
 
 The module of a message declares in which versions the message changes. If a version adds a field, handlers get the
 number of this version from the declaration of the field (`first_version`). If a change concerns only the behavior, the
@@ -30,6 +30,7 @@ from typing import Any
 from hmb.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
@@ -48,6 +49,7 @@ from hmb.broker.handlers import (
     delete_share_group_state,
     delete_topics,
     describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -138,6 +140,8 @@ HANDLERS: Mapping[ApiKey, Callable[[Any, Any], Any]] = {
     ApiKey.OFFSET_DELETE: offset_delete.handle,
     ApiKey.DESCRIBE_QUORUM: describe_quorum.handle,
     ApiKey.UPDATE_FEATURES: update_features.handle,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas.handle,
+    ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas.handle,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials.handle,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials.handle,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,

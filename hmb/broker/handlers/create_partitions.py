@@ -16,10 +16,15 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
+from hmb.broker.security.quotas.partitions import charge_partitions
 from hmb.broker.topics.replicas import check_replicas
 from hmb.broker.topics.topic import NewPartitions
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from hmb.protocol.messages.create_partitions import (
+    FIRST_STRICT_VERSION,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
 from hmb.protocol.topics import NO_TOPIC_ID
 
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
@@ -36,7 +41,10 @@ def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreateP
         with error_code_in(topic_response):
             if times[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
-            grown.append((topic_response, _checked(wanted, context)))
+            checked = _checked(wanted, context)
+            if not request.validate_only:
+                charge_partitions(context, checked.total - len(checked.topic.partitions), FIRST_STRICT_VERSION)
+            grown.append((topic_response, checked))
     if not request.validate_only:
         outcomes = context.broker.topics.add_partitions([partitions for _, partitions in grown])
         for (topic_response, _), outcome in zip(grown, outcomes, strict=True):

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from hmb.broker.config.entries import topic_entries
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
+from hmb.broker.security.quotas.partitions import charge_partitions
 from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from hmb.protocol.messages.create_topics import FIRST_STRICT_VERSION, CreateTopicsRequest, CreateTopicsResponse
 
 Wanted = CreateTopicsRequest.CreatableTopic
 TopicResponse = CreateTopicsResponse.CreatableTopicResult
@@ -38,7 +39,10 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
         with error_code_in(topic_response):
             if times[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
-            new.append((topic_response, _checked(wanted, context)))
+            checked = _checked(wanted, context)
+            if not request.validate_only:
+                charge_partitions(context, checked.total, FIRST_STRICT_VERSION)
+            new.append((topic_response, checked))
     outcomes = _create([topic for _, topic in new], request, context)
     # New topics with the same settings share one list of settings in the response. With one list for each topic, the
     # handler would need more time for the lists than for all its other work.

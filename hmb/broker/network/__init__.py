@@ -13,6 +13,7 @@ A first reading can skip the rest:
 - `requests.py`          reads requests before they are handled, with limits for memory and time
 - `gathering.py`         sends several responses together
 - `request_memory.py`    a limit for the memory of all requests together
+- `connection_limits.py`  how many clients may connect, and how fast
 - `descriptors.py`       limits for the file descriptors of logs and of connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
 - `request_log.py`       one log line for each request (`hmb broker -vv`)

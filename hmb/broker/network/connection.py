@@ -116,6 +116,11 @@ class AcceptedConnection:
         descriptor = self._socket.fileno()  # -1 if the connection's thread has closed the socket
         return descriptor >= 0 and not has_left(descriptor)
 
+    def _stay_muted(self) -> None:
+        """Read no request until the throttle time of the client is over, or until the connection ends."""
+        has_left(self._socket, self.client.throttle_ms())
+        self.client.muted_until = 0.0
+
     def stop(self) -> None:
         """Ask the thread to answer its current request and then to end.
 
@@ -157,21 +162,25 @@ class AcceptedConnection:
                         break
                     responses.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
-                    if not (requests.is_another_here() and responses.may_wait(requests.api_key)):
+                    is_muted = self.client.muted_until > 0
+                    if is_muted or not (requests.is_another_here() and responses.may_wait(requests.api_key)):
                         responses.send()
+                    if is_muted:
+                        self._stay_muted()
         finally:  # If a request fails, the client still gets the responses to all earlier requests.
             responses.send()
 
 
-def has_left(client: socket.socket | int) -> bool:
+def has_left(client: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return whether the client has closed the connection, or whether the connection is broken.
 
+    If the connection is open, first wait for `wait_ms`, and return earlier if the connection ends.
     POLLRDHUP (only on Linux) detects a closed connection even if the broker has not yet read all requests. poll()
     always detects a broken connection (POLLHUP, POLLERR).
     """
     poll = select.poll()
     poll.register(client, getattr(select, "POLLRDHUP", 0))
-    return bool(poll.poll(0))
+    return bool(poll.poll(wait_ms))
 
 
 def _timeval(seconds: float) -> bytes:

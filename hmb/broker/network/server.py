@@ -12,18 +12,22 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
+from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.dispatch import Dispatcher, Handler
 from hmb.broker.handlers import HANDLERS
 from hmb.broker.network import request_log
 from hmb.broker.network.connection import AcceptedConnection, has_left
+from hmb.broker.network.connection_limits import ConnectionLimits
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
@@ -33,6 +37,7 @@ from hmb.broker.security.tls import encrypted
 from hmb.protocol.api_keys import ApiKey
 
 LOGGER = logging.getLogger(__name__)
+MOST_THROTTLED = 100  # limit for the refused connections that stay open for a while
 ACCEPT_PAUSE = 0.1  # seconds until the next attempt after no descriptor or no thread was available
 DEADLINES_CHECKED = 1.0  # seconds between two checks of the deadlines of all connections
 
@@ -47,6 +52,7 @@ class Server:
         most_connections: int,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
         security: Mapping[str, ListenerSecurity] = MappingProxyType({}),
+        limits: ConnectionLimits | None = None,
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
@@ -59,8 +65,10 @@ class Server:
         self._api_handlers = handlers
         self._security = security
         self._most_connections = most_connections
-        self._connections: dict[AcceptedConnection, None] = {}  # The oldest connection comes first.
-        self._lock = threading.Lock()  # guards `_connections`
+        self._limits = limits or ConnectionLimits()
+        self._throttled: deque[tuple[float, socket.socket]] = deque()  # refused connections, and when to close them
+        self._connections: dict[AcceptedConnection, str] = {}  # and their listeners; the oldest comes first
+        self._lock = threading.Lock()  # guards `_connections`, `_limits` and `_throttled`
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
         try:
@@ -111,6 +119,7 @@ class Server:
                 thread.join(max(0.0, deadline - time.monotonic()))
         for connection in connections:
             connection.close()
+        self._close_throttled(math.inf)
         self._resize(0)
 
     def _resize(self, threads: int) -> None:
@@ -127,6 +136,9 @@ class Server:
                     time.sleep(ACCEPT_PAUSE)
                 continue
             peer = f"{address[0]}:{address[1]}"
+            while wait := self._limits.delay_ms(listener.name, broker.config):
+                if self._stopping.wait(wait / 1000):
+                    break
             try:
                 self._admit(client, peer, listener, broker)
             except (OSError, RuntimeError, MemoryError) as error:  # The client has left, or no thread could start.
@@ -136,17 +148,21 @@ class Server:
 
     def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
         security = self._security.get(listener.name, PLAIN)
+        host = peer.rpartition(":")[0]
+        if wait := broker.quotas.record_connection(host):
+            self._throttle(client, peer, wait)
+            return
         if security.tls is not None:
             client = encrypted(client, security.tls.context())
         with self._lock:
-            if (reason := self._reason_to_refuse(broker.config.max_connections)) is not None:
+            if (reason := self._reason_to_refuse(host, listener, broker.config)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
-            connected = ConnectedClient(peer.rpartition(":")[0], partial(has_left, client))
+            connected = ConnectedClient(host, partial(has_left, client))
             connection = make(
                 client,
                 peer,
@@ -167,7 +183,22 @@ class Server:
                 session = broker.config.connections_max_reauth / 1000
                 connection.require_login(mechanisms_of(security, broker.security), session)
             connection.thread.start()  # If no thread can start, do not put the connection into the table.
-            self._connections[connection] = None
+            self._connections[connection] = listener.name
+            self._limits.add(host, listener.name)
+
+    def _throttle(self, client: socket.socket, peer: str, wait: int) -> None:
+        """Keep a connection that is refused open for a while, so that its client does not try again at once."""
+        LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
+        with self._lock:
+            self._throttled.append((time.monotonic() + wait / 1000, client))
+        if len(self._throttled) > MOST_THROTTLED:
+            self._close_throttled(self._throttled[0][0])
+
+    def _close_throttled(self, now: float) -> None:
+        """Close the refused connections whose throttle time is over at the time `now`."""
+        with self._lock:
+            while self._throttled and self._throttled[0][0] <= now:
+                self._throttled.popleft()[1].close()
 
     def _make_room(self, most: int) -> bool:
         """Make room for one more connection. Return False if this is impossible. The caller holds the lock.
@@ -181,7 +212,7 @@ class Server:
         if silent is None:
             return False
         LOGGER.info("closing %s to make room for a new connection, because it has sent no request", silent)
-        del self._connections[silent]
+        self._remove(silent)
         silent.close()
         return True
 
@@ -194,20 +225,28 @@ class Server:
             for connection in late:
                 LOGGER.info("closing %s: its request did not arrive in time", connection)
                 connection.close()
+            self._close_throttled(now)
 
-    def _reason_to_refuse(self, max_connections: int) -> str | None:
+    def _reason_to_refuse(self, host: str, listener: Listener, config: BrokerConfig) -> str | None:
         """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock."""
         if self._stopping.is_set():
             return "the broker is stopping"
-        if self._make_room(min(max_connections, self._most_connections)):
+        if (reason := self._limits.reason_to_refuse(host, listener.name, config)) is not None:
+            return reason
+        if self._make_room(min(config.max_connections, self._most_connections)):
             return None
-        if len(self._connections) >= max_connections:
+        if len(self._connections) >= config.max_connections:
             return "max.connections reached"
         return f"the limit of file descriptors (ulimit -n) allows only {self._most_connections} connections"
 
     def _forget(self, connection: AcceptedConnection) -> None:
         with self._lock:
-            self._connections.pop(connection, None)
+            if connection in self._connections:
+                self._remove(connection)
+
+    def _remove(self, connection: AcceptedConnection) -> None:
+        """Remove a connection from the table. The caller holds the lock."""
+        self._limits.remove(connection.client.host, self._connections.pop(connection))
 
     def _close_listeners(self) -> None:
         for bound, _ in self._bound:

@@ -134,6 +134,8 @@ class StagedConnection(AcceptedConnection):
                     if self._stopping:
                         break
                     self._take(frame, requests.account)
+                    if self.client.muted_until:
+                        self._stay_muted()
         finally:
             self._wait_below(1)
             self._responses.put(None)

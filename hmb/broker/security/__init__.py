@@ -10,9 +10,9 @@ Read in this order:
 3. `login.py`            the login of a connection, from SaslHandshake to the principal
 4. `scram.py`            the broker's side of SCRAM, a state machine
 5. `users.py`            the credentials of users, and decoys for unknown ones
-6. `store.py`            the file of users and ACLs
+6. `store.py`            the file of users, ACLs and quotas
 7. `acls/`               what a user may do
-8. `tokens/`             logins with a token instead of a password
+8. `quotas/`             how much a user may use
 
 A first reading can skip the rest:
 - `plain.py`             the mechanism PLAIN

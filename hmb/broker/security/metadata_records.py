@@ -1,12 +1,13 @@
-"""The records that store users and ACLs, in the format of Kafka's topic `__cluster_metadata`.
+"""The records that store users, ACLs and quotas, in the format of Kafka's topic `__cluster_metadata`.
 
 The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
     frame version (1)   record type   version   the fields of one of the classes below
 
-The record types 22 and 19 remove a credential or an ACL. HMB's file contains the present state only, so it needs no
-such records.
+In Kafka, the record types 22 and 19 remove a credential or an ACL, and the field `remove` removes a quota. HMB's file
+contains the present state only, so it needs no such records.
 
-Source: KIP-631, KIP-801, KIP-900; the JSON definitions in the jar of kafka-metadata 4.3.0, which define the names.
+Source: KIP-546, KIP-631, KIP-801, KIP-900; the JSON definitions in the jar of kafka-metadata 4.3.0, which define the
+names.
 """
 
 from __future__ import annotations
@@ -59,8 +60,23 @@ class AccessControlEntryRecord(MetadataRecord, record_type=18):
     permission_type: int  = t.int8()
 
 
+class ClientQuotaRecord(MetadataRecord, record_type=14):
+    """One quota of an entity, for example `producer_byte_rate` of the user alice."""
+
+    class EntityData(Struct):
+        """One part of the entity. A name of null means the default of the entity type."""
+
+        entity_type: str        = t.string()
+        entity_name: str | None = t.string(nullable="0+")
+
+    entity: list[EntityData] = t.array(EntityData)
+    key:    str              = t.string()
+    value:  float            = t.float64()
+    remove: bool             = t.boolean()
+
+
 RECORDS: dict[int, type[MetadataRecord]] = {
-    each.record_type: each for each in (UserScramCredentialRecord, AccessControlEntryRecord)
+    each.record_type: each for each in (UserScramCredentialRecord, AccessControlEntryRecord, ClientQuotaRecord)
 }
 
 

@@ -5,8 +5,6 @@ lower case. This value has precedence over the value without the prefix:
     ssl.client.auth=none
     listener.name.internal.ssl.client.auth=required
 
-The name of a mechanism can be a second prefix: `listener.name.internal.oauthbearer.sasl.jaas.config`.
-
 A setting that restricts access must not be ignored, because its user relies on it. If the broker finds such a setting
 and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
 """
@@ -18,22 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
+from hmb.broker.config.limits_config import LIMIT_NAMES, LISTENER_LIMITS
 from hmb.broker.config.security_keys import AUTHORIZATION, SECURITY
 from hmb.broker.security.acls.authorizer import Authorizer
-from hmb.broker.security.jaas import (
-    MODULES,
-    OAUTH_MECHANISM,
-    PLAIN_MECHANISM,
-    JaasError,
-    check_oauth,
-    parse_jaas,
-    parse_users,
-    plain_users,
-)
+from hmb.broker.security.jaas import MODULES, JaasError, parse_jaas, parse_users, plain_users
 from hmb.broker.security.mapping_rules import MappingRule, parse_rules
 from hmb.broker.security.tls import TlsListener
-from hmb.broker.security.tokens.oauth_settings import HANDLER, token_check
-from hmb.broker.security.tokens.oauthbearer import Check
 from hmb.protocol.enums import ConfigType
 from hmb.security.protocols import HIDDEN, SecurityProtocol
 from hmb.security.stores import TlsSettingError, TlsSettings
@@ -41,10 +29,11 @@ from hmb.security.stores import TlsSettingError, TlsSettings
 KEYS = {key.name: key for key in SECURITY}
 RESTRICTING = re.compile(
     r"listener\.name\..*|ssl\..*|sasl\..*|.*\.sasl\..*|security\..*|authorizer\..*|principal\..*|super\.users"
-    r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|quota\..*"
+    r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|max\.connection\..*"
+    r"|quota\..*|controller\.quota\..*|client\.quota\..*"
 )
-JAAS = "sasl.jaas.config"
-MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
+JAAS_NAME = re.compile(rf"({'|'.join(MODULES).lower()})\.sasl\.jaas\.config")
+PLAIN_MECHANISM = "PLAIN"
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
 PRINCIPAL = re.compile(r"\w+:.+")
 PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
@@ -59,7 +48,6 @@ class ListenerSecurity:
     rules: Sequence[MappingRule] = (MappingRule(),)
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
-    check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
 
 
 PLAIN = ListenerSecurity()
@@ -99,24 +87,14 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
     for name in properties:
         if not RESTRICTING.fullmatch(name):
             continue
-        base = name
+        base, limits = name, LIMIT_NAMES
         if (prefixed := PREFIX.fullmatch(name)) is not None:
             if prefixed[1].upper() not in listeners:
                 raise ConfigError(f"the broker has no listener {prefixed[1].upper()}", name, HIDDEN)
-            base = prefixed[2]
-        if base not in KEYS and not _is_of_mechanism(base):
+            base, limits = prefixed[2], set(LISTENER_LIMITS)
+        if base not in KEYS and base not in limits and not JAAS_NAME.fullmatch(base):
             problem = "HMB does not have this setting, and it may restrict access, so the broker does not start; "
             raise ConfigError(f"{problem}remove the setting{nearest(base, KEYS)}", name, HIDDEN)
-
-
-def _is_of_mechanism(name: str) -> bool:
-    """Return whether a name consists of a mechanism and a setting that HMB has for this mechanism."""
-    match = MECHANISM_NAME.fullmatch(name)
-    if match is None:
-        return False
-    base = match["base"]
-    is_of_oauth = base == HANDLER or (base.startswith("sasl.oauthbearer.") and base in KEYS)
-    return base == JAAS or (is_of_oauth and match["mechanism"] == OAUTH_MECHANISM.lower())
 
 
 def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -141,26 +119,7 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
     except ValueError as error:
         raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
     mechanisms = _mechanisms_of(name, values) if protocol.has_sasl else []
-    users = _users_of(name, mechanisms, values, properties)
-    check = token_check(name, _oauth_values(name, values, properties)) if OAUTH_MECHANISM in mechanisms else None
-    return ListenerSecurity(protocol, tls, mapping, mechanisms, users, check)
-
-
-def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of OAUTHBEARER. The prefix of the mechanism has precedence over the listener's alone."""
-    found = dict(values)
-    for prefix in _mechanism_prefixes(listener, OAUTH_MECHANISM):
-        found |= {
-            base: properties[name] if base == HANDLER else _checked(KEYS[base], properties[name], name)
-            for name in properties
-            if (base := name.removeprefix(prefix)) != name and (base == HANDLER or base in KEYS)
-        }
-    return found
-
-
-def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
-    """Return the prefixes of settings for one mechanism. The last prefix has precedence."""
-    return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
+    return ListenerSecurity(protocol, tls, mapping, mechanisms, _users_of(name, mechanisms, values, properties))
 
 
 def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
@@ -185,10 +144,11 @@ def _users_of(
         if PLAIN_MECHANISM in mechanisms:
             users = parse_users(values.get(name, ""))
         for mechanism in mechanisms:
-            given = [prefix + JAAS for prefix in _mechanism_prefixes(listener, mechanism)]
-            if given := [each for each in given if each in properties]:
-                name = given[-1]
-                users |= _jaas_users(properties[name], mechanism)
+            base = f"{mechanism.lower()}.sasl.jaas.config"
+            name = next((each for each in (f"listener.name.{listener.lower()}.{base}", base) if each in properties), "")
+            if name:
+                options = parse_jaas(properties[name], mechanism)
+                users |= plain_users(options) if mechanism == PLAIN_MECHANISM else {}
     except JaasError as error:
         raise ConfigError(str(error), name, HIDDEN) from error
     if PLAIN_MECHANISM in mechanisms and not users:
@@ -196,14 +156,6 @@ def _users_of(
         problem = f"listener {listener}: PLAIN has no users; set {example} or this setting"
         raise ConfigError(problem, "sasl.plain.users", "")
     return users
-
-
-def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
-    """Return the users of PLAIN in a JAAS line. A line of another mechanism is only checked. Raises JaasError."""
-    options = parse_jaas(line, mechanism)
-    if mechanism == OAUTH_MECHANISM:
-        check_oauth(options)
-    return plain_users(options) if mechanism == PLAIN_MECHANISM else {}
 
 
 def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:

@@ -1,6 +1,7 @@
-"""The file `security.checkpoint`: the credentials of users and the ACLs, in the format of Kafka's metadata records.
+"""The file `security.checkpoint`: users' credentials, ACLs and quotas, in the format of Kafka's metadata records.
 
-The file contains record batches, like a segment of a log. Each record is a credential or an ACL (metadata_records.py).
+The file contains record batches, like a segment of a log. Each record is a credential, an ACL or a quota
+(metadata_records.py).
 The broker replaces the whole file in one step. Only the owner can read the file (mode 0600). After a crash, the
 directory contains either the old file or the complete new file.
 
@@ -20,6 +21,7 @@ from uuid import UUID
 
 from hmb.broker.security.metadata_records import (
     AccessControlEntryRecord,
+    ClientQuotaRecord,
     MetadataRecord,
     UserScramCredentialRecord,
     decode_record,
@@ -34,22 +36,37 @@ CHECKPOINT, DECOYS = "security.checkpoint", "security.decoys"
 RECORDS_OF_BATCH = 1000
 Credentials: TypeAlias = Mapping[tuple[int, str], UserScramCredentialRecord]  # by mechanism and user
 Acls: TypeAlias = Mapping[UUID, AccessControlEntryRecord]
+QuotaEntity: TypeAlias = frozenset[tuple[str, str | None]]
+"""The types and names of an entity, for example `{("user", "alice")}`. The name None means the default of its type."""
+Quotas: TypeAlias = Mapping[QuotaEntity, Mapping[str, float]]  # by entity, then by key
 
 
 @dataclass(frozen=True)
 class SecurityState:
-    """All credentials and ACLs at one point in time. A change makes a new state."""
+    """All credentials, ACLs and quotas at one point in time. A change makes a new state."""
 
     credentials: Credentials = field(default_factory=dict)
     acls: Acls = field(default_factory=dict)
+    quotas: Quotas = field(default_factory=dict)
 
     def records(self) -> Iterator[MetadataRecord]:
         yield from self.credentials.values()
         yield from self.acls.values()
+        for entity, values in self.quotas.items():
+            parts = [
+                ClientQuotaRecord.EntityData(entity_type=type, entity_name=name) for type, name in sorted_parts(entity)
+            ]
+            for key, value in values.items():
+                yield ClientQuotaRecord(entity=parts, key=key, value=value)
+
+
+def sorted_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
+    """Return the types and names of an entity in the order of the types."""
+    return sorted(entity, key=lambda part: part[0])
 
 
 class SecurityStore:
-    """The credentials and ACLs of a broker, in memory and in a file. Thread-safe.
+    """The credentials, ACLs and quotas of a broker, in memory and in a file. Thread-safe.
 
     `state` is the present state. Readers take no lock, because a state never changes.
     """
@@ -96,8 +113,8 @@ class SecurityStore:
                 manifest.replace_file(decoys, self.decoy_key)
         except (DamagedStateFile, OSError, ProtocolError, KafkaError, ValueError) as error:
             raise DataDirectoryError(
-                f"cannot use the users and ACLs in {path}: {error}; restore the file from a copy, or move {path}, "
-                f"{directory / DECOYS} and {manifest.path} away to start without users and ACLs"
+                f"cannot use the users, ACLs and quotas in {path}: {error}; restore the file from a copy, or move "
+                f"{path}, {directory / DECOYS} and {manifest.path} away to start without users, ACLs and quotas"
             ) from error
 
 
@@ -112,6 +129,7 @@ def _encoded(state: SecurityState) -> bytes:
 def _decoded(content: bytes) -> SecurityState:
     credentials: dict[tuple[int, str], UserScramCredentialRecord] = {}
     acls: dict[UUID, AccessControlEntryRecord] = {}
+    quotas: dict[QuotaEntity, dict[str, float]] = {}
     for batch in iter_batches(content):
         batch.check()
         for record in batch.records():
@@ -120,4 +138,7 @@ def _decoded(content: bytes) -> SecurityState:
                 credentials[stored.mechanism, stored.name] = stored
             elif isinstance(stored, AccessControlEntryRecord):
                 acls[stored.id] = stored
-    return SecurityState(credentials, acls)
+            elif isinstance(stored, ClientQuotaRecord):
+                entity = frozenset((part.entity_type, part.entity_name) for part in stored.entity)
+                quotas.setdefault(entity, {})[stored.key] = stored.value
+    return SecurityState(credentials, acls, quotas)

@@ -28,14 +28,27 @@ You can skip these modules when you read this folder for the first time:
 - `records`: finds the offset for a timestamp, and deletes records.
 - `users`: lists users, sets their passwords, and removes users.
 - `acls`: creates, lists and deletes ACLs.
+- `quotas`: sets, lists and removes quotas.
 - `share_groups`: the start offsets of share groups.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Self
 
-from hmb.client.admin import acls, cluster, configs, group_offsets, groups, lag, records, share_groups, topics, users
+from hmb.client.admin import (
+    acls,
+    cluster,
+    configs,
+    group_offsets,
+    groups,
+    lag,
+    quotas,
+    records,
+    share_groups,
+    topics,
+    users,
+)
 from hmb.client.admin.acls import AclBinding, AclBindingFilter
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.cluster import (
@@ -48,13 +61,14 @@ from hmb.client.admin.cluster import (
 from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
 from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
 from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShareResetTo, ShiftBy
+from hmb.client.admin.quotas import ClientQuotaEntity
 from hmb.client.admin.records import HIGH_WATERMARK, OffsetSpec, PartitionProducer
 from hmb.client.admin.share_groups import ShareOffset
 from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription
 from hmb.client.delegation import delegated
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import ListedOffset
-from hmb.client.security.settings import ClientSecurity, SecuritySettings
+from hmb.client.security.settings import ClientSecurity
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
@@ -65,6 +79,7 @@ __all__ = [
     "Admin",
     "BrokerDescription",
     "BrokerVersions",
+    "ClientQuotaEntity",
     "ClusterDescription",
     "ConfigEntry",
     "ConfigResource",
@@ -111,7 +126,7 @@ class Admin:
         bootstrap_servers: str | Iterable[str],
         client_id: str = "hmb",
         request_timeout: float = 30.0,
-        security: SecuritySettings | ClientSecurity | None = None,
+        security: Mapping[str, str] | ClientSecurity | None = None,
     ) -> None:
         """Prepare an admin. `security` contains the settings of TLS and SASL, by Kafka's names."""
         self._brokers = Brokers(bootstrap_servers, client_id, request_timeout, security)
@@ -157,6 +172,9 @@ class Admin:
     create_acls = delegated("_brokers", acls.create_acls)
     describe_acls = delegated("_brokers", acls.describe_acls)
     delete_acls = delegated("_brokers", acls.delete_acls)
+
+    describe_quotas = delegated("_brokers", quotas.describe_quotas)
+    alter_quotas = delegated("_brokers", quotas.alter_quotas)
 
     @property
     def cluster(self) -> Cluster:

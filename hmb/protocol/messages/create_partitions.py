@@ -39,3 +39,7 @@ class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versi
 
     throttle_time_ms: int                               = t.int32()
     results:          list[CreatePartitionsTopicResult] = t.array(CreatePartitionsTopicResult)
+
+
+FIRST_STRICT_VERSION = 3
+"""From this version on, a client that has used up its quota gets the error THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

@@ -27,8 +27,9 @@ class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6
     """An error code for each topic.
 
     Version 1 adds the throttle time. From version 3 on, the response can contain the error TOPIC_DELETION_DISABLED.
-    Version 4 uses the flexible encoding (KIP-482). Version 5 adds error messages. Version 6 adds topic ids. If the
-    broker does not know a requested id, the topic's name is null. Version 2 has the same layout as version 1.
+    Version 4 uses the flexible encoding (KIP-482). Version 5 adds error messages. From version 5 on, the response can
+    contain the error THROTTLING_QUOTA_EXCEEDED (KIP-599). Version 6 adds topic ids. If the broker does not know a
+    requested id, the topic's name is null. Version 2 has the same layout as version 1.
     """
 
     class DeletableTopicResult(Struct):
@@ -39,3 +40,7 @@ class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6
 
     throttle_time_ms: int                        = t.int32("1+", ignorable=True)
     responses:        list[DeletableTopicResult] = t.array(DeletableTopicResult)
+
+
+FIRST_STRICT_VERSION = 5
+"""From this version on, a client that has used up its quota gets the error THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

@@ -78,7 +78,7 @@ def test_a_damaged_file_of_users_stops_the_start(run: Hmb, tmp_path: Path) -> No
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
-    with pytest.raises(hmb.DataDirectoryError, match="cannot use the users and ACLs"):
+    with pytest.raises(hmb.DataDirectoryError, match="cannot use the users, ACLs and quotas"):
         hmb.Broker(data).start()
 
 

@@ -43,6 +43,8 @@ IDENTITY = (
     "broker_id",
     "batch_index",
     "transactional_id",
+    "entity_type",
+    "entity",
 )
 TEXTS = ("error_message", "documentation", "batch_index_error_message")
 A_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -117,7 +119,8 @@ def _by_identity(items: list[dict[str, Any]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for number, item in enumerate(items):
         found = (item[name] for name in IDENTITY if item.get(name) not in (None, "", UUID(int=0)))
-        key = str(next(found, number))
+        identity = next(found, number)
+        key = str(sorted(identity.items()) if isinstance(identity, dict) else identity)
         again = 2
         while key in tree:
             key, again = f"{key.partition('~')[0]}~{again}", again + 1

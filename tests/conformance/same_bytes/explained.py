@@ -51,7 +51,7 @@ OFFERS = [
         ("*/*, which Kafka has dropped/*", "", ANY, CLOSED),
     ),
     *because(
-        "HMB does not yet have security, quotas, share groups, streams groups, quorums and telemetry",
+        "HMB does not have delegation tokens, streams groups, changes of a quorum and telemetry",
         ("ApiVersions/what is offered/*", "api_keys.*", ABSENT, ANY),
     ),
     *because(
@@ -192,6 +192,13 @@ CONTROLLERS = [
         ("DescribeQuorum/quorum: metadata/*", "nodes.0.listeners.*", ANY, ANY),
     ),
 ]
+QUOTAS = [
+    *because(
+        "HMB refuses a quota that is not a number; Kafka stores it, and it then limits nothing",
+        ("AlterClientQuotas/values: not a number/*", "1.entries.*.error_code", "INVALID_REQUEST", "NONE"),
+        ("AlterClientQuotas/values: not a number/*", "2.entries*", ANY, ANY),
+    ),
+]
 GROUPS = [
     *because(
         "HMB finds the topics of a regular expression immediately; Kafka finds them one heartbeat later",
@@ -222,11 +229,16 @@ BROKER = [
             for name in (
                 "*listener*",
                 "controller.*",
+                "node.id",
+                "process.roles",
                 "log.dir*",
                 "max.connections",
                 "num.partitions",
+                "*.replication.factor",
+                "*.min.isr",
             )
         ),
+        ("DescribeConfigs/*", "*.configs.broker.id.*", ANY, ANY),
         ("DescribeConfigs/all brokers/*", "*.configs", "[[]]", "*min.insync.replicas*"),
     ),
     *because(
@@ -240,8 +252,7 @@ BROKER = [
     ),
     *because(
         "HMB limits the memory of all requests by default, because each connection is a thread; Kafka does not",
-        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.value", "16777216", "-1"),
-        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.config_source", "4", "5"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "16777216", "-1"),
     ),
     *because(
         "HMB reads its settings of security only at the start, and recognizes the type of a store from the file",
@@ -268,6 +279,7 @@ EXPLAINED: list[Explanation] = [
     *RECORDS,
     *REPLICAS,
     *CONTROLLERS,
+    *QUOTAS,
     *GROUPS,
     *WORDS,
     *BROKER,

@@ -1,0 +1,61 @@
+"""The broker's settings that limit clients: connections, and the windows of quotas."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+
+from hmb.broker.config.keys import setting
+from hmb.broker.config.share_config import ShareConfig
+from hmb.protocol.enums import INT32_MAX
+
+_dynamic = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig(ShareConfig):
+    """The settings of a broker that limit its clients. Times are in ms, or in the unit in the name of the setting."""
+
+    max_connections: int = _dynamic(
+        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX
+    )
+    max_connections_per_ip: int = _dynamic(
+        "max.connections.per.ip", INT32_MAX,
+        "The largest number of clients of one IP address that may be connected at the same time.", 0, INT32_MAX
+    )
+    max_connections_overrides: str = _dynamic(
+        "max.connections.per.ip.overrides", "",
+        "Other limits for single IP addresses or hosts: HOST:NUMBER, separated by commas.",
+        pattern=r"([^,]+:\d{1,9}(,|$))*"
+    )
+    max_connection_rate: int = _dynamic(
+        "max.connection.creation.rate", INT32_MAX,
+        "The largest number of new connections in one second. The broker delays further connections.", 1, INT32_MAX
+    )
+    connections_max_idle: int = setting(
+        "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
+    )
+    connections_max_reauth: int = setting(
+        "connections.max.reauth.ms", 0,
+        "A client that authenticated with SASL must authenticate again within this time. 0 means no limit.", 0
+    )
+    quota_samples: int = setting(
+        "quota.window.num", 11, "The number of samples in the window of a quota.", 1, INT32_MAX
+    )
+    quota_sample_seconds: int = setting(
+        "quota.window.size.seconds", 1, "The length of a sample in the window of a quota.", 1, INT32_MAX
+    )
+    mutation_samples: int = setting(
+        "controller.quota.window.num", 11,
+        "The number of samples in the window of the quota controller_mutation_rate.", 1, INT32_MAX
+    )
+    mutation_sample_seconds: int = setting(
+        "controller.quota.window.size.seconds", 1,
+        "The length of a sample in the window of the quota controller_mutation_rate.", 1, INT32_MAX
+    )
+
+
+LIMIT_NAMES = {field.metadata["name"] for field in dataclasses.fields(LimitsConfig)}
+LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate")
+"""The settings that can have a value for one listener, under a name with the prefix `listener.name.`."""

@@ -1,0 +1,117 @@
+"""The limits of connections: how many clients may be connected, and how fast new ones may connect (KIP-402, KIP-612).
+
+A server has one thread for each connection, so it must limit their number:
+    setting                                        limit                          a connection above the limit
+    max.connections                                all connections                is closed (server.py: _make_room)
+    listener.name.NAME.max.connections             the connections of a listener  is closed
+    max.connections.per.ip (and .overrides)        the connections of an address  is closed
+    max.connection.creation.rate                   new connections in a second    waits
+    listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
+    the quota connection_creation_rate             ... of an address              is closed after the throttle time
+
+The two rates use the windows of quotas (security/quotas/window.py). A connection that waits is connected, but the
+server does not read from it, and accepts no further connection of this listener.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from hmb.broker.config.keys import ConfigError, split_list
+from hmb.broker.config.limits_config import LISTENER_LIMITS, LimitsConfig
+from hmb.broker.network.listeners import Listener
+from hmb.broker.security.quotas.alterations import addresses_of
+from hmb.broker.security.quotas.measuring import record_or_refuse
+from hmb.broker.security.quotas.window import DEFAULT_SIZE, RateWindow, WindowSize
+from hmb.protocol.enums import INT32_MAX
+from hmb.storage.clock import monotonic_ms
+
+
+@dataclass(frozen=True)
+class ListenerLimits:
+    """The limits of one listener: its number of connections, and its rate of new connections."""
+
+    connections: int = INT32_MAX
+    rate: int = INT32_MAX
+
+
+NO_LIMITS = ListenerLimits()
+
+
+class ConnectionLimits:
+    """Counts the connections of each address and of each listener, and decides about new ones.
+
+    The methods `reason_to_refuse`, `add` and `remove` need no lock, because the server calls them with its own lock.
+    """
+
+    def __init__(
+        self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
+    ) -> None:
+        """`listeners` contains the listeners with limits of their own. `size` is the size of the windows."""
+        self._listeners = listeners
+        self._by_address: Counter[str] = Counter()
+        self._by_listener: Counter[str] = Counter()
+        self._lock = threading.Lock()  # guards the windows; a thread that holds it takes no other lock
+        self._all = RateWindow(size)
+        self._windows: defaultdict[str, RateWindow] = defaultdict(lambda: RateWindow(size))  # by listener
+        self._overrides: tuple[str, Mapping[str, int]] = ("", {})  # the text of the setting, and the limits in it
+
+    def add(self, address: str, listener: str) -> None:
+        self._by_address[address] += 1
+        self._by_listener[listener] += 1
+
+    def remove(self, address: str, listener: str) -> None:
+        for counter, name in ((self._by_address, address), (self._by_listener, listener)):
+            counter[name] -= 1
+            if not counter[name]:
+                del counter[name]
+
+    def reason_to_refuse(self, address: str, listener: str, config: LimitsConfig) -> str | None:
+        """Return the reason to refuse a new connection, or None."""
+        if self._by_listener[listener] >= self._limits_of(listener).connections:
+            return f"listener.name.{listener.lower()}.max.connections reached"
+        limit = self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
+        return "max.connections.per.ip reached" if self._by_address[address] >= limit else None
+
+    def delay_ms(self, listener: str, config: LimitsConfig) -> int:
+        """Count a new connection. If too many connections are new, return the time in ms until the next attempt."""
+        rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
+        limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]
+        if not limited:
+            return 0
+        with self._lock:
+            return record_or_refuse(limited, monotonic_ms())
+
+    def _limits_of(self, listener: str) -> ListenerLimits:
+        return self._listeners.get(listener, NO_LIMITS)
+
+    def _overrides_in(self, text: str) -> Mapping[str, int]:
+        """Return the limits in `max.connections.per.ip.overrides`, by address. Host names are resolved once."""
+        if self._overrides[0] != text:
+            pairs = (item.rpartition(":") for item in split_list(text))
+            limits = {address: int(number) for host, _, number in pairs for address in addresses_of(host.strip("[]"))}
+            self._overrides = (text, limits)
+        return self._overrides[1]
+
+
+def connection_limits(
+    listeners: Iterable[Listener], properties: Mapping[str, str], size: WindowSize
+) -> ConnectionLimits:
+    """Return the limits of a broker with these settings and listeners. Raises ConfigError."""
+    return ConnectionLimits({each.name: _listener_limits(each.name, properties) for each in listeners}, size)
+
+
+def _listener_limits(listener: str, properties: Mapping[str, str]) -> ListenerLimits:
+    """Return the limits of a listener from the settings with the prefix `listener.name.`. Raises ConfigError."""
+    values = []
+    for base in LISTENER_LIMITS:
+        name = f"listener.name.{listener.lower()}.{base}"
+        text = properties.get(name, str(INT32_MAX)).strip()
+        if not text.isdecimal() or not 0 < int(text) <= INT32_MAX:
+            raise ConfigError(f"must be a whole number from 1 to {INT32_MAX}", name, text)
+        values.append(int(text))
+    return ListenerLimits(*values)

@@ -1,0 +1,27 @@
+"""Quotas: the broker limits what a client may use, so that one fast client does not stop the others.
+
+An administrator sets a quota for an *entity*: a user, a client id, a user with a client id, or an IP address. There are
+five quotas:
+    producer_byte_rate         bytes of records in Produce requests, in one second
+    consumer_byte_rate         bytes of records in Fetch responses, in one second
+    request_percentage         time of the broker's threads; 100 means one thread that always works
+    controller_mutation_rate   partitions that a client creates or deletes, in one second
+    connection_creation_rate   new connections of an IP address, in one second
+
+The broker measures each client with a window of the last seconds (window.py). If a client exceeds its quota, the broker
+sends the response with a throttle time, and reads no further request from this connection until the time is over:
+    Produce, 15,000 bytes in 10.5 s, quota 1,000 bytes/s  ->  response with throttle_time_ms = 4500
+    next request of the same connection                   ->  the broker reads it 4.5 s later
+
+Read in this order:
+1. `window.py`         the two state machines: a sliding window, and a bucket of tokens
+2. `limits.py`         which of several quotas applies to a client
+3. `measuring.py`      the windows of all clients
+4. `throttling.py`     the wrappers around the handlers
+5. `partitions.py`     the quota for created and deleted partitions
+6. `alterations.py`    sets and finds quotas, with Kafka's checks
+
+The network layer enforces the quota connection_creation_rate (network/connection_limits.py).
+
+Source: KIP-13, KIP-55, KIP-124, KIP-219, KIP-546, KIP-599, KIP-612.
+"""

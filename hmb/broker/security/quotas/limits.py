@@ -1,0 +1,74 @@
+"""Finds the quota that applies to a client.
+
+Several quotas can match one client. The most specific quota applies, and the others do not (KIP-55). The order is:
+    1. the user with the client id       4. the default user with the client id         7. the client id
+    2. the user, any client id           5. the default user with any client id         8. any client id
+    3. the user                          6. the default user
+"Any client id" is the default of client ids: each client id gets this quota for itself.
+
+For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A client
+of alice with the client id `web` gets 1,000 bytes/s, together with all other clients of alice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from hmb.broker.security.quotas.alterations import addresses_of
+from hmb.broker.security.store import Quotas
+from hmb.protocol.enums import QuotaEntityType
+
+USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEntityType.IP
+
+
+class QuotaClient(NamedTuple):
+    """The names by which the broker finds the quotas of a client."""
+
+    user: str
+    client_id: str
+
+    @classmethod
+    def of(cls, principal: str, client_id: str | None) -> Self:
+        """Make the names from a principal, such as "User:alice", and the client id of a request."""
+        return cls(principal.partition(":")[2], client_id or "")
+
+
+class Limit(NamedTuple):
+    """A quota in units per second, and the names of the clients that share it.
+
+    If `user` or `client_id` is None, all users or all client ids share the quota.
+    """
+
+    quota: float
+    user: str | None = None
+    client_id: str | None = None
+
+
+class Limits:
+    """The quotas of the broker at one point in time, prepared for look-ups."""
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+        self.keys = {key for values in quotas.values() for key in values}
+        self._by_address = {
+            address: values
+            for entity, values in quotas.items()
+            if (host := dict(entity).get(IP)) is not None
+            for address in addresses_of(host)
+        }
+
+    def of(self, key: str, client: QuotaClient) -> Limit | None:
+        """Return the most specific quota of a client for a key, or None."""
+        client_ids = ((CLIENT_ID, client.client_id), (CLIENT_ID, None), None)
+        for user_part in ((USER, client.user), (USER, None), None):
+            for client_part in client_ids:
+                entity = frozenset(part for part in (user_part, client_part) if part is not None)
+                quota = self._quotas.get(entity, {}).get(key)
+                if quota is not None:
+                    return Limit(quota, user_part and client.user, client_part and client.client_id)
+        return None
+
+    def of_address(self, key: str, address: str) -> Limit | None:
+        """Return the quota of an IP address, or the default of all IP addresses, or None."""
+        values = self._by_address.get(address) or self._quotas.get(frozenset({(IP, None)}), {})
+        return Limit(values[key]) if key in values else None

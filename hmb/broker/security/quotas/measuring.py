@@ -1,0 +1,122 @@
+"""Measures what clients use, and computes how long they have to wait.
+
+A `Meter` is the window or the bucket of tokens for one quota and the clients that share it. The broker creates a meter
+when a client with a quota uses it for the first time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
+from hmb.broker.security.quotas.window import DEFAULT_SIZE, RateWindow, TokenBucket, WindowSize
+from hmb.broker.security.store import SecurityState
+from hmb.protocol.enums import QuotaKey
+from hmb.storage.clock import SYSTEM_CLOCK
+
+MOST_METERS = 10_000  # Above this number, the broker forgets the longest unused meter. Clients choose their client ids.
+Meter = TypeVar("Meter", RateWindow, TokenBucket)
+MeterKey: TypeAlias = tuple[str, str | None, str | None]  # the key of the quota, and two names of the clients
+LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
+"""The quotas whose throttle time can be longer than one sample of the window."""
+
+
+class ClientQuotas:
+    """The quotas of all clients, and the meters. Thread-safe.
+
+    - The last meter in `_windows` and in `_buckets` is the one that was used last.
+    """
+
+    def __init__(
+        self,
+        size: WindowSize = DEFAULT_SIZE,
+        mutations_size: WindowSize = DEFAULT_SIZE,
+        clock_ms: Callable[[], int] = SYSTEM_CLOCK.monotonic_ms,
+    ) -> None:
+        """`mutations_size` is the size for CONTROLLER_MUTATION_RATE, and `size` is the size for all other quotas."""
+        self.size, self._mutations_size = size, mutations_size
+        self._clock_ms = clock_ms
+        self._lock = threading.Lock()  # guards the meters; a thread that holds it takes no other lock
+        self._windows: dict[MeterKey, RateWindow] = {}
+        self._buckets: dict[MeterKey, TokenBucket] = {}
+        self.limits = Limits({})
+
+    def load(self, state: SecurityState) -> None:
+        """Apply the quotas of `state` from now on. The meters keep their values."""
+        self.limits = Limits(state.quotas)
+
+    def record(self, key: QuotaKey, client: QuotaClient, value: float) -> int:
+        """Count what a client has used. Return the time in ms that it has to wait, or 0."""
+        limit = self.limits.of(key, client)
+        if limit is None or not value:
+            return 0
+        with self._lock:
+            window = _meter(self._windows, (key, limit.user, limit.client_id), lambda: RateWindow(self.size))
+            now = self._clock_ms()
+            window.record(value, now)
+            wait = window.throttle_ms(limit.quota, now)
+        return wait if key in LONG_THROTTLE else min(wait, self.size.sample_ms)
+
+    def record_connection(self, address: str) -> int:
+        """Count a new connection from an IP address. Return the time in ms after which to close it, or 0.
+
+        0 means that the broker accepts the connection. A connection that the broker closes does not count.
+        """
+        key = QuotaKey.CONNECTION_CREATION_RATE
+        limit = self.limits.of_address(key, address)
+        if limit is None:
+            return 0
+        with self._lock:
+            window = _meter(self._windows, (key, address, None), lambda: RateWindow(self.size))
+            return record_or_refuse([(window, limit.quota)], self._clock_ms())
+
+    def take_tokens(self, client: QuotaClient, partitions: int) -> None:
+        """Take a token for each partition that a client creates or deletes."""
+        limit = self.limits.of(QuotaKey.CONTROLLER_MUTATION_RATE, client)
+        if limit is not None:
+            with self._lock:
+                self._bucket(limit).take(partitions, limit.quota, self._clock_ms())
+
+    def wait_for_tokens(self, client: QuotaClient) -> int:
+        """Return the time in ms until a client may take tokens again, or 0."""
+        limit = self.limits.of(QuotaKey.CONTROLLER_MUTATION_RATE, client)
+        if limit is None:
+            return 0
+        with self._lock:
+            return self._bucket(limit).throttle_ms(limit.quota, self._clock_ms())
+
+    def most_bytes(self, client: QuotaClient) -> float | None:
+        """Return the number of bytes that a client may fetch in a whole window, or None if it has no quota."""
+        limit = self.limits.of(QuotaKey.CONSUMER_BYTE_RATE, client)
+        return None if limit is None else limit.quota * (self.size.samples - 1) * self.size.sample_ms / 1000
+
+    def _bucket(self, limit: Limit) -> TokenBucket:
+        key = (QuotaKey.CONTROLLER_MUTATION_RATE, limit.user, limit.client_id)
+        return _meter(self._buckets, key, lambda: TokenBucket(self._mutations_size))
+
+
+def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -> int:
+    """Count one event in each window. If it exceeds a quota, do not count it, and return the time in ms to wait.
+
+    Each window has a quota. The time is at most the length of a sample.
+    """
+    for window, _ in windows:
+        window.record(1, now_ms)
+    wait = max(min(window.size.sample_ms, window.throttle_ms(quota, now_ms)) for window, quota in windows)
+    if wait:
+        for window, _ in windows:
+            window.record(-1, now_ms)
+    return wait
+
+
+def _meter(meters: dict[MeterKey, Meter], key: MeterKey, new: Callable[[], Meter]) -> Meter:
+    """Return the meter with this key, and make it the last one. If no such meter exists, create it."""
+    meter = meters.pop(key, None)
+    if meter is None:
+        meter = new()
+        if len(meters) >= MOST_METERS:
+            del meters[next(iter(meters))]
+    meters[key] = meter
+    return meter

@@ -1,0 +1,90 @@
+"""Throttles clients that exceed their quotas, with wrappers around the handlers.
+
+A wrapper calls the handler, and then counts what the request has used. If the client has exceeded a quota, the response
+contains the time that the client should wait (`throttle_time_ms`). The broker does not trust the client, so it *mutes*
+the connection. It sends the response at once, and then reads no request from this connection until the time is over:
+    request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
+
+A broker without quotas does no additional work. The table of handlers contains a wrapper only while a quota exists that
+concerns its API. When an administrator changes a quota, `Throttling.load` replaces the entries of the table.
+
+Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains them, because a consumer
+with a small quota could otherwise never read a large batch. The average rate is the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from hmb.broker.context import RequestContext
+from hmb.broker.counting import MEASURES
+from hmb.broker.deferred import Deferred
+from hmb.broker.dispatch import Handler
+from hmb.broker.security.quotas.limits import QuotaClient
+from hmb.broker.security.quotas.measuring import ClientQuotas
+from hmb.broker.security.store import SecurityState
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import QuotaKey
+from hmb.protocol.schema import Response
+
+KEYS = {
+    ApiKey.PRODUCE: QuotaKey.PRODUCER_BYTE_RATE,
+    ApiKey.FETCH: QuotaKey.CONSUMER_BYTE_RATE,
+    ApiKey.SHARE_FETCH: QuotaKey.CONSUMER_BYTE_RATE,
+    ApiKey.CREATE_TOPICS: QuotaKey.CONTROLLER_MUTATION_RATE,
+    ApiKey.DELETE_TOPICS: QuotaKey.CONTROLLER_MUTATION_RATE,
+    ApiKey.CREATE_PARTITIONS: QuotaKey.CONTROLLER_MUTATION_RATE,
+}
+"""The quota that concerns one API. REQUEST_PERCENTAGE concerns all APIs."""
+
+
+def throttled(
+    handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
+) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
+    """Return a table of handlers, and a function that changes the table according to the quotas of a new state."""
+    table = dict(handlers)
+    wrappers = {api: _throttling(api, handlers, quotas) for api in handlers}
+
+    def load(state: SecurityState) -> None:
+        quotas.load(state)
+        keys = quotas.limits.keys
+        for api, handler in handlers.items():
+            is_limited = QuotaKey.REQUEST_PERCENTAGE in keys or KEYS.get(api) in keys
+            table[api] = wrappers[api] if is_limited else handler
+
+    return table, load
+
+
+def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas) -> Handler:
+    def handle(request: Any, context: RequestContext) -> Response | Deferred[Response] | None:
+        client = QuotaClient.of(context.client.principal, context.header.client_id)
+        if api == ApiKey.FETCH and (most := quotas.most_bytes(client)) is not None:
+            request.max_bytes = min(request.max_bytes, int(most))
+        started = time.thread_time()
+        response = handlers[api](request, context)
+        seconds = time.thread_time() - started
+        wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
+        if api in (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH):
+            _, size = MEASURES[api](request, response)
+            wait = max(wait, quotas.record(KEYS[api], client, size))
+        context.client.mute(wait)
+        return _with_throttle_time(context.client.throttle_ms(), response)
+
+    return handle
+
+
+def _with_throttle_time(
+    wait: int, response: Response | Deferred[Response] | None
+) -> Response | Deferred[Response] | None:
+    """Write the throttle time into a response: now, or when the response is ready."""
+    if isinstance(response, Deferred):
+        return Deferred(lambda: _written(wait, response.result()))
+    return None if response is None else _written(wait, response)
+
+
+def _written(wait: int, response: Any) -> Response:
+    if "throttle_time_ms" in response.fields:
+        response.throttle_time_ms = wait
+    return cast(Response, response)

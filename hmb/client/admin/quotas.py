@@ -1,0 +1,96 @@
+"""The methods of `Admin` for quotas: set, list and remove quotas (KIP-546).
+
+A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP address. The
+empty name "" means the default of a type: the quota of all users, client ids or addresses that have none of their own.
+For example, this entity is the user alice with any client id:
+    ClientQuotaEntity(user="alice", client_id="")
+
+The enum `QuotaKey` contains the keys, such as `producer_byte_rate`. The methods need Kafka 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hmb.client.admin.brokers import Brokers
+from hmb.client.errors import answered_error
+from hmb.protocol.enums import QuotaEntityType, QuotaMatch
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
+from hmb.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
+
+Alteration = AlterClientQuotasRequest.EntryData
+Component = DescribeClientQuotasRequest.ComponentData
+
+
+class ClientQuotaEntity(NamedTuple):
+    """The clients to which a quota applies. The empty name "" means the default of a type. None: the type is absent."""
+
+    user: str | None = None
+    client_id: str | None = None
+    ip: str | None = None
+
+    @classmethod
+    def of(cls, parts: Iterable[Any]) -> ClientQuotaEntity:
+        """Make an entity from the parts in a response. A name of null becomes the empty name."""
+        names = {part.entity_type: part.entity_name or "" for part in parts}
+        return cls(*(names.get(type) for type in QuotaEntityType))
+
+    @property
+    def names(self) -> dict[QuotaEntityType, str]:
+        """The names by type, for example `{QuotaEntityType.USER: "alice"}`."""
+        return {type: name for type, name in zip(QuotaEntityType, self, strict=True) if name is not None}
+
+
+ALL_QUOTAS = ClientQuotaEntity()  # as a filter: matches every entity
+
+
+def describe_quotas(
+    brokers: Brokers, wanted: ClientQuotaEntity = ALL_QUOTAS
+) -> dict[ClientQuotaEntity, dict[str, float]]:
+    """Return the quotas of all entities that have the names in `wanted`, by entity and by key. Needs Kafka 2.6."""
+    components = [
+        Component(
+            entity_type=type, match_type=QuotaMatch.EXACT if name else QuotaMatch.DEFAULT, match=name or None
+        )
+        for type, name in wanted.names.items()
+    ]
+    response = brokers.cluster.send(DescribeClientQuotasRequest(components=components))
+    if response.error_code:
+        raise answered_error("quotas", response.error_code, response.error_message)
+    found = {
+        ClientQuotaEntity.of(entry.entity): {it.key: it.value for it in sorted(entry.values, key=lambda it: it.key)}
+        for entry in response.entries or ()
+    }
+    return dict(sorted(found.items(), key=lambda item: [(name is None, name or "") for name in item[0]]))
+
+
+def alter_quotas(
+    brokers: Brokers, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+) -> dict[ClientQuotaEntity, KafkaError | None]:
+    """Set and remove quotas, by entity and by key. The value None removes a quota.
+
+    The result of an entity is None, or a KafkaError if the broker refuses all changes of this entity. If
+    `validate_only` is true, the broker checks the changes, but does not make them. Needs Kafka 2.6.
+    """
+    entries = [
+        Alteration(
+            entity=[
+                Alteration.EntityData(entity_type=type, entity_name=name or None)
+                for type, name in entity.names.items()
+            ],
+            ops=[
+                Alteration.OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                for key, value in values.items()
+            ],
+        )
+        for entity, values in changes.items()
+    ]
+    response = brokers.cluster.send(AlterClientQuotasRequest(entries=entries, validate_only=validate_only))
+    errors = {
+        ClientQuotaEntity.of(entry.entity): answered_error("quotas", entry.error_code, entry.error_message)
+        for entry in response.entries
+        if entry.error_code
+    }
+    return {entity: errors.get(entity) for entity in changes}

@@ -1,0 +1,45 @@
+"""DescribeClientQuotas (48): list the quotas that match a filter (KIP-546)."""
+
+from hmb.protocol import fields as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class DescribeClientQuotasRequest(Request, api_key=ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", flexible="1+"):
+    """A filter for quotas. It has a component for each entity type: user, client-id or ip.
+
+    Version 1 uses the flexible encoding (KIP-482).
+    """
+
+    class ComponentData(Struct):
+        """A condition for the name of an entity. The enum `QuotaMatch` contains the match types."""
+
+        entity_type: str        = t.string()
+        match_type:  int        = t.int8()
+        match:       str | None = t.string(nullable="0+")
+
+    components: list[ComponentData] = t.array(ComponentData)
+    strict:     bool                = t.boolean()
+
+
+class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", flexible="1+"):
+    """The quotas of each entity that the filter matches. Version 1 uses the flexible encoding (KIP-482)."""
+
+    class EntryData(Struct):
+        class EntityData(Struct):
+            """One part of an entity. A name of null means the default of the entity type."""
+
+            entity_type: str        = t.string()
+            entity_name: str | None = t.string(nullable="0+")
+
+        class ValueData(Struct):
+            key:   str   = t.string()
+            value: float = t.float64()
+
+        entity: list[EntityData] = t.array(EntityData)
+        values: list[ValueData]  = t.array(ValueData)
+
+    throttle_time_ms: int                    = t.int32()
+    error_code:       int                    = t.int16()
+    error_message:    str | None             = t.string(nullable="0+")
+    entries:          list[EntryData] | None = t.array(EntryData, nullable="0+")

@@ -1,0 +1,397 @@
+"""Tests of quotas: the windows, the quota that applies to a client, and what the broker does with a fast client."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.broker import BrokerServer
+from hmb.broker.handlers import HANDLERS
+from hmb.broker.security.metadata_records import ClientQuotaRecord, decode_record, encode_record
+from hmb.broker.security.quotas import measuring
+from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
+from hmb.broker.security.quotas.measuring import ClientQuotas
+from hmb.broker.security.quotas.throttling import throttled
+from hmb.broker.security.quotas.window import RateWindow, TokenBucket, WindowSize
+from hmb.broker.security.store import QuotaEntity, SecurityState
+from hmb.client.admin import ClientQuotaEntity
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.enums import QuotaKey
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.records import Record, encode_batch, encode_message_set
+from hmb.storage.clock import BrokerClock
+from tests.broker.calls import fetch, produce
+from tests.broker.conftest import Asker, Wire, as_bytes
+from tests.waiting import until
+
+SIZE = WindowSize()
+ALICE_WEB = QuotaClient("alice", "web")
+
+
+def entity(**names: str | None) -> QuotaEntity:
+    """Return an entity. In a name of a type, `_` stands for `-`."""
+    return frozenset((type.replace("_", "-"), name) for type, name in names.items())
+
+
+# -- the windows
+
+
+def test_the_example_of_the_sliding_window() -> None:
+    window, found = RateWindow(SIZE), []
+    for now, size in ((0, 8000), (500, 7000), (12_000, 1000)):
+        window.record(size, now)
+        found.append((sum(sample.total for sample in window.samples), window.throttle_ms(1000, now)))
+    assert found == [(8000, 0), (15_000, 4500), (1000, 0)]
+
+
+def test_the_example_of_the_tokens() -> None:
+    bucket = TokenBucket(SIZE)
+    bucket.take(20, 2, 0)
+    assert (bucket.tokens, bucket.throttle_ms(2, 0)) == (2, 0)
+    bucket.take(10, 2, 0)
+    assert (bucket.tokens, bucket.throttle_ms(2, 0)) == (-8, 4000)
+    assert bucket.throttle_ms(2, 1000) == 3000
+    bucket.take(1, 2, 5000)
+    assert (bucket.tokens, bucket.throttle_ms(2, 5000)) == (1, 0)
+    bucket.take(1, 2, 60_000)
+    assert bucket.tokens == 21
+
+
+def test_a_client_that_waits_as_told_keeps_its_rate() -> None:
+    window, now, sent = RateWindow(SIZE), 0, 0
+    while now < 600_000:
+        window.record(500, now)
+        sent += 500
+        now += 10 + window.throttle_ms(1000, now)
+    assert 0.85 < sent / 600 / 1000 < 1.02
+
+
+def test_a_window_has_a_bounded_number_of_samples() -> None:
+    window = RateWindow(SIZE)
+    for now in range(0, 100_000, 7):
+        window.record(1, now)
+    assert len(window.samples) <= SIZE.samples + 1
+    assert window.throttle_ms(1, 200_000) == 0 and not window.samples
+
+
+# -- the quota that applies
+
+
+def test_the_most_specific_quota_applies() -> None:
+    """The order is Kafka's. Each step removes the quota that applied until then."""
+    order: list[tuple[QuotaEntity, tuple[str | None, str | None]]] = [
+        (entity(user="alice", client_id="web"), ("alice", "web")),
+        (entity(user="alice", client_id=None), ("alice", "web")),
+        (entity(user="alice"), ("alice", None)),
+        (entity(user=None, client_id="web"), ("alice", "web")),
+        (entity(user=None, client_id=None), ("alice", "web")),
+        (entity(user=None), ("alice", None)),
+        (entity(client_id="web"), (None, "web")),
+        (entity(client_id=None), (None, "web")),
+    ]
+    others = {entity(user="bob"): {"producer_byte_rate": 99.0}, entity(user="alice"): {"request_percentage": 1.0}}
+    for start in range(len(order) + 1):
+        rest = {each: {"producer_byte_rate": float(rank)} for rank, (each, _) in enumerate(order[start:], start)}
+        found = Limits(others | rest).of(QuotaKey.PRODUCER_BYTE_RATE, ALICE_WEB)
+        assert found == (Limit(float(start), *order[start][1]) if start < len(order) else None)
+
+
+def test_the_quota_of_an_address() -> None:
+    key = QuotaKey.CONNECTION_CREATION_RATE
+    hosts = {"192.0.2.1": 5.0, None: 7.0, "localhost": 9.0}
+    limits = Limits({entity(ip=host): {key: quota} for host, quota in hosts.items()})
+    quotas = [limits.of_address(key, address) for address in ("192.0.2.1", "192.0.2.2", "127.0.0.1")]
+    assert [each and each.quota for each in quotas] == [5.0, 7.0, 9.0]
+
+
+def quotas_with(changes: dict[QuotaEntity, dict[str, float]], clock: Callable[[], int] = lambda: 0) -> ClientQuotas:
+    quotas = ClientQuotas(clock_ms=clock)
+    quotas.load(SecurityState(quotas=changes))
+    return quotas
+
+
+def test_clients_of_one_user_share_its_quota() -> None:
+    key = QuotaKey.PRODUCER_BYTE_RATE
+    quotas = quotas_with({entity(user="alice"): {key: 100.0}, entity(client_id=None): {key: 100.0}})
+    assert quotas.record(key, ALICE_WEB, 900) == 0
+    assert quotas.record(key, QuotaClient("alice", "other"), 300) == 2000
+    assert quotas.record(key, QuotaClient("bob", "web"), 900) == 0
+    assert quotas.record(key, QuotaClient("bob", "other"), 900) == 0
+    assert quotas.record(key, QuotaClient("carol", "other"), 300) == 2000
+
+
+def test_a_client_that_changes_its_client_id_uses_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "MOST_METERS", 100)
+    key = QuotaKey.PRODUCER_BYTE_RATE
+    quotas = quotas_with({entity(client_id=None): {key: 1.0}})
+    for number in range(200):
+        quotas.record(key, QuotaClient("alice", str(number)), 1)
+        assert quotas.record(key, QuotaClient("alice", "busy"), 1000) > 0
+    assert len(quotas._windows) == 100
+
+
+# -- storage
+
+
+def test_quotas_survive_a_restart(tmp_path: Path) -> None:
+    alice = {ClientQuotaEntity("alice", ""): {"producer_byte_rate": 5.0, "request_percentage": 0.5}}
+    address = ClientQuotaEntity(ip="192.0.2.1")
+    with hmb.Broker(tmp_path / "data") as broker:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            assert set(admin.alter_quotas({**alice, address: {"connection_creation_rate": 3.0}}).values()) == {None}
+            assert admin.alter_quotas({address: {"connection_creation_rate": None}}) == {address: None}
+        broker.restart()
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            assert admin.describe_quotas() == alice
+
+
+def test_the_record_of_a_quota_has_the_bytes_of_kafka() -> None:
+    part = ClientQuotaRecord.EntityData(entity_type="user", entity_name=None)
+    record = ClientQuotaRecord(entity=[part], key="request_percentage", value=1.0)
+    encoded = bytes.fromhex("01 0e 00 02 05") + b"user" + bytes.fromhex("00 00 13") + b"request_percentage"
+    encoded += bytes.fromhex("3ff0000000000000 00 00")
+    assert encode_record(record) == encoded and decode_record(encoded) == record
+
+
+# -- the handlers
+
+
+def test_the_table_has_wrappers_only_while_quotas_need_them() -> None:
+    table, load = throttled(HANDLERS, ClientQuotas())
+
+    def wrapped(*keys: str) -> set[ApiKey]:
+        load(SecurityState(quotas={entity(user="alice"): dict.fromkeys(keys, 1.0)} if keys else {}))
+        return {api for api in HANDLERS if table[api] is not HANDLERS[api]}
+
+    assert wrapped() == set()
+    assert wrapped("producer_byte_rate") == {ApiKey.PRODUCE}
+    assert wrapped("consumer_byte_rate") == {ApiKey.FETCH, ApiKey.SHARE_FETCH}
+    assert wrapped("controller_mutation_rate", "connection_creation_rate") == {
+        ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS
+    }  # fmt: skip
+    assert wrapped("request_percentage") == set(HANDLERS)
+    assert wrapped() == set()
+
+
+class Clock:
+    """The time of the windows. It stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def broker(clock: Clock) -> Iterator[BrokerServer]:
+    """Yield a broker whose windows have two samples of 1 s, and whose topic t contains 3,000 bytes in two batches."""
+    config = {"quota.window.num": "2", "controller.quota.window.num": "2", "log.flush.acks.all": "false"}
+    with BrokerServer(config=config, clock=BrokerClock(monotonic_ms=clock)) as broker:
+        wire = connect(broker)
+        assert wire.ask(create("t", partitions=1), 7).topics[0].error_code == 0  # type: ignore[attr-defined]
+        for _ in range(2):
+            wire.ask(produce(BATCH), 9)
+        yield broker
+
+
+def set_quota(broker: BrokerServer, key: QuotaKey, value: float | None, **names: str) -> None:
+    with hmb.Admin(broker.bootstrap_servers, "another client") as admin:
+        quota_entity = ClientQuotaEntity(**names)
+        assert admin.alter_quotas({quota_entity: {key: value}}) == {quota_entity: None}
+
+
+def connect(broker: BrokerServer) -> Wire:
+    bound = broker.listeners[0]
+    return Wire(socket.create_connection((bound.host, bound.port), timeout=30))
+
+
+BATCH = encode_batch([Record(0, 0, None, bytes(1500), ())])
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_producer_that_ignores_the_throttle_time_is_held_by_the_broker(broker: BrokerServer, acks: int) -> None:
+    set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, 1000, client_id="test")
+    wire = connect(broker)
+    started = time.monotonic()
+    answer: Any = wire.ask(produce(BATCH, acks=acks), 9)
+    assert answer.throttle_time_ms == len(BATCH) - 1000  # 1,500 bytes need 1.5 s, and the window is 1 s long
+    wire.ask(MetadataRequest(topics=[]), 9)
+    assert (time.monotonic() - started) * 1000 >= answer.throttle_time_ms
+    set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, None, client_id="test")
+    assert wire.ask(produce(BATCH), 9).throttle_time_ms == 0  # type: ignore[attr-defined]
+
+
+def test_a_throttled_producer_with_requests_in_flight_gets_its_response_at_once(broker: BrokerServer) -> None:
+    """The throttle time is a minute, so the second request is not handled before the first response arrives."""
+    set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, 25, user="ANONYMOUS")
+    wire = connect(broker)
+    client = ClientConnection("test")
+    requests = [client.request(produce(BATCH), 9) for _ in range(2)]
+    wire.send(b"".join(as_bytes(part) for parts in requests for part in parts))
+    answer: Any = client.receive(memoryview(wire.frame() or b""))[1]
+    assert answer.throttle_time_ms > 60_000
+    _, port = wire.socket.getsockname()
+    assert dict(broker.clients())[f"127.0.0.1:{port}"].requests == 1
+
+
+def test_a_consumer_is_throttled_and_still_reads(broker: BrokerServer) -> None:
+    """A window of 1 s has room for 1,000 bytes. The first batch is larger, and the broker sends it alone."""
+    set_quota(broker, QuotaKey.CONSUMER_BYTE_RATE, 1000, client_id="")
+    answer: Any = connect(broker).ask(fetch(), 11)
+    size = len(answer.responses[0].partitions[0].records)
+    assert (answer.throttle_time_ms, size) == (size - 1000, len(BATCH))
+
+
+def test_the_time_of_requests_is_limited(broker: BrokerServer) -> None:
+    set_quota(broker, QuotaKey.REQUEST_PERCENTAGE, 0.0001, user="")
+    answer: Any = connect(broker).ask(MetadataRequest(topics=[]), 9)
+    assert answer.throttle_time_ms == 1000  # at most the length of a sample
+
+
+def create(*names: str, partitions: int = 10) -> CreateTopicsRequest:
+    topics = [
+        CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names
+    ]
+    return CreateTopicsRequest(topics=topics, timeout_ms=1000)
+
+
+def test_partitions_take_tokens(broker: BrokerServer, clock: Clock) -> None:
+    """The bucket has 2 * 0.5 = 1 token. The first topic takes two tokens, so the second one has to wait."""
+    set_quota(broker, QuotaKey.CONTROLLER_MUTATION_RATE, 0.5, user="ANONYMOUS")
+    wire = connect(broker)
+    answer: Any = wire.ask(create("a", "b", partitions=2), 7)
+    codes = {topic.name: ErrorCode(topic.error_code) for topic in answer.topics}
+    assert codes == {"a": ErrorCode.NONE, "b": ErrorCode.THROTTLING_QUOTA_EXCEEDED}
+    assert "b" not in broker.context.topics
+    old: Any = connect(broker).ask(DeleteTopicsRequest(topic_names=["a"], timeout_ms=1000), 4)
+    assert old.responses[0].error_code == 0
+    assert answer.throttle_time_ms <= 2000 < old.throttle_time_ms <= 6000
+    clock.ms += 100_000
+    assert connect(broker).ask(create("b"), 7).topics[0].error_code == 0  # type: ignore[attr-defined]
+
+
+def test_validation_takes_no_tokens(broker: BrokerServer) -> None:
+    set_quota(broker, QuotaKey.CONTROLLER_MUTATION_RATE, 0.1, user="ANONYMOUS")
+    request = create("a")
+    request.validate_only = True
+    wire = connect(broker)
+    for _ in range(3):
+        answer: Any = wire.ask(request, 7)
+        assert (answer.topics[0].error_code, answer.throttle_time_ms) == (0, 0)
+
+
+def test_the_broker_stops_while_a_client_is_muted(broker: BrokerServer) -> None:
+    set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, 1, client_id="test")
+    wire = connect(broker)
+    answer: Any = wire.ask(produce(BATCH), 9)
+    assert answer.throttle_time_ms > 100_000
+    started = time.monotonic()
+    broker.stop()
+    assert time.monotonic() - started < 60
+
+
+def test_a_client_whose_version_has_no_throttle_time(ask: Asker) -> None:
+    """Version 0 of Produce has no throttle time. The broker mutes the connection anyway."""
+    table, load = throttled(HANDLERS, ask.broker.quotas)
+    load(SecurityState(quotas={entity(client_id="test"): {"producer_byte_rate": 1.0}}))
+    ask.dispatcher._handlers = table
+    assert ask(create("t", partitions=1), 0).topics[0].error_code == 0
+    ask(produce(encode_message_set([Record(0, -1, None, bytes(100), ())], 0)), 0)
+    assert ask.dispatcher._client.throttle_ms() > 1000
+
+
+# -- connections
+
+
+def refused(wire: Wire) -> bool:
+    """Return whether the broker has closed a connection, instead of answering a request."""
+    try:
+        wire.send(b"".join(as_bytes(part) for part in ClientConnection("test").request(MetadataRequest(topics=[]), 9)))
+        return wire.frame() is None
+    except OSError:
+        return True
+
+
+def test_the_connections_of_an_address_are_limited() -> None:
+    with hmb.Broker(config={"max.connections.per.ip": 2}) as broker:
+        wires = [connect(broker) for _ in range(2)]
+        assert not any(refused(wire) for wire in wires)
+        assert refused(connect(broker))
+        wires.pop().socket.close()
+        until(lambda: len(broker.connected_clients) == 1)
+        until(lambda: not refused(connect(broker)))
+
+
+def test_single_addresses_have_other_limits() -> None:
+    overrides = {"max.connections.per.ip": 0, "max.connections.per.ip.overrides": "192.0.2.1:5,localhost:1"}
+    with hmb.Broker(config=overrides) as broker:
+        wire = connect(broker)
+        assert not refused(wire)
+        assert refused(connect(broker))
+
+
+def test_a_listener_has_a_limit_of_its_own() -> None:
+    listeners = "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0"
+    config = {
+        "listeners": listeners,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+        "listener.name.plaintext.max.connections": 1,
+    }
+    with hmb.Broker(config=config) as broker:
+        wire = connect(broker)
+        assert not refused(wire)
+        assert refused(connect(broker))
+        bound = broker.listeners[1]
+        assert not refused(Wire(socket.create_connection((bound.host, bound.port), timeout=30)))
+
+
+def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, clock: Clock) -> None:
+    """The window is 1 s long. With 2 connections in a second, the broker refuses the third one and closes it later."""
+    with hmb.Admin(broker.bootstrap_servers) as admin:
+        address = ClientQuotaEntity(ip="127.0.0.1")
+        admin.alter_quotas({address: {QuotaKey.CONNECTION_CREATION_RATE: 2}})
+        wires = [connect(broker) for _ in range(3)]
+        assert [refused(wire) for wire in wires] == [False, False, True]
+        clock.ms += 2000
+        assert not refused(connect(broker))
+
+
+def test_the_rate_of_all_connections_is_limited() -> None:
+    """The window is 1 s long. The broker accepts 5 connections at once, and makes the sixth one wait."""
+    with hmb.Broker(config={"quota.window.num": 2, "max.connection.creation.rate": 5}) as broker:
+        started = time.monotonic()
+        wires = [connect(broker) for _ in range(11)]
+        assert not any(refused(wire) for wire in wires)
+        assert time.monotonic() - started > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max.connections.per.ip.overrides", "127.0.0.1"),
+        ("max.connections.per.ip.overrides", "127.0.0.1:x"),
+        ("listener.name.plaintext.max.connections", "-1"),
+        ("listener.name.plaintext.max.connections.per.ip", "1"),
+        ("quota.window.num", "0"),
+        ("client.quota.callback.class", "com.example.Quotas"),
+    ],
+)
+def test_a_limit_that_the_broker_cannot_obey_stops_the_start(name: str, value: str) -> None:
+    with pytest.raises(hmb.ConfigError, match=name):
+        BrokerServer(config={name: value})
