@@ -29,5 +29,6 @@ Read in this order:
 7. `thesis`        the benchmarks of the thesis on which HMB is based, repeated today
 8. `streams`       benchmarks of Hailstorm and other stream processors
 9. `testing`       a benchmark of the embedded broker for tests, which runs in the process of the benchmark
-10. `results`      the published samples
+10. `ui`           a benchmark of the page and of the metrics of a broker
+11. `results`      the published samples
 """

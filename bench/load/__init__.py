@@ -17,4 +17,5 @@ Read in this order:
 5. `repeated_requests`  the same request on many connections
 6. `committers`         offset commits on many connections
 7. `group_members`      members of consumer groups
+8. `chromium`           a browser that shows the page of a broker
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -75,8 +75,11 @@ class Hmb(Peer):
         port: int | None = None,
         config: Mapping[str, str] | None = None,
         installation: Installation | None = None,
+        options: Sequence[str] = (),
     ) -> None:
+        """Create a broker that is not running. `options` are further options of `hmb broker`, for example `--ui 0`."""
         super().__init__(directory, port=port, config=config)
+        self.options = options
         self.installation = installation or Installation.own()
         if installation is not None:
             self.name = installation.name
@@ -88,4 +91,4 @@ class Hmb(Peer):
         config = {**COMPARABLE_SETTINGS, **self.config}
         overrides = [part for name, value in config.items() for part in ("-X", f"{name}={value}")]
         address = ["--host", HOST, "--port", str(self.port), "--data-dir", str(self.data_dir)]
-        return [str(self.installation.command), "broker", *address, *overrides]
+        return [str(self.installation.command), "broker", *address, *overrides, *self.options]

@@ -25,7 +25,7 @@ from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
-from hmb.monitoring.sampling import Sampler
+from hmb.monitoring.sampling import Sampler, SampleRates
 from hmb.monitoring.state import (
     ApiInfo,
     BrokerState,
@@ -62,6 +62,7 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
     The state contains rates only if a `sampler` takes samples of the broker.
     """
     broker = server.context
+    rates = SampleRates() if sampler is None else sampler.rates()
     return BrokerState(
         time=broker.clock.now_ms(),
         version=hmb.__version__,
@@ -72,11 +73,11 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
         started=server.started_ms,
         process=_process(),
         missing={},
-        topics=[_topic(topic, server.cleaner, sampler) for topic in broker.topics.all()],
+        topics=[_topic(topic, server.cleaner, rates) for topic in broker.topics.all()],
         groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms(), sampler)),
         transactions=_transactions(broker.transactions),
         connections=[_connection(address, client) for address, client in server.clients()],
-        requests=[_api(api, count, sampler) for api, count in sorted(broker.requests.copy().items())],
+        requests=[_api(api, count, rates) for api, count in sorted(broker.requests.copy().items())],
         events=[EventInfo(*event) for event in broker.events.all()],
     )
 
@@ -84,15 +85,15 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
 # -- topics
 
 
-def _topic(topic: Topic, cleaner: Cleaner, sampler: Sampler | None) -> TopicInfo:
+def _topic(topic: Topic, cleaner: Cleaner, rates: SampleRates) -> TopicInfo:
     partitions = [
-        _partition(TopicPartition(topic.name, number), log, cleaner, sampler)
+        _partition(TopicPartition(topic.name, number), log, cleaner, rates)
         for number, log in sorted(topic.partitions.items())
     ]
     return TopicInfo(topic.name, str(topic.id), topic.is_internal, dict(topic.configs), partitions)
 
 
-def _partition(name: TopicPartition, log: Log, cleaner: Cleaner, sampler: Sampler | None) -> PartitionInfo:
+def _partition(name: TopicPartition, log: Log, cleaner: Cleaner, rates: SampleRates) -> PartitionInfo:
     segments, stable, end = log.segments, log.last_stable_offset, log.log_end_offset
     return PartitionInfo(
         partition=name.partition,
@@ -104,7 +105,7 @@ def _partition(name: TopicPartition, log: Log, cleaner: Cleaner, sampler: Sample
         recovery_point=log.recovery_point,
         syncs=log.commit.syncs,
         dirty_ratio=cleaner.dirty_ratio(name, log),
-        records_per_s=None if sampler is None else sampler.records_per_s(name, end),
+        records_per_s=rates.records_per_s(name, end),
         bytes=sum(segment.size for segment in segments),
         segments=[_segment(segment, is_active=segment is segments[-1]) for segment in segments],
         producers=_producers(log),
@@ -282,11 +283,11 @@ def _connection(address: str, client: ConnectedClient) -> ConnectionInfo:
     )
 
 
-def _api(api: ApiKey, count: RequestCount, sampler: Sampler | None) -> ApiInfo:
+def _api(api: ApiKey, count: RequestCount, rates: SampleRates) -> ApiInfo:
     return ApiInfo(
         api=api_name(api),
         count=count.count,
-        requests_per_s=None if sampler is None else sampler.requests_per_s(api, count.count),
+        requests_per_s=rates.requests_per_s(api, count.count),
         errors=count.errors,
         record_bytes=count.record_bytes,
         total_ms=count.seconds * MS,

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hmb.broker.broker import BrokerServer
@@ -28,6 +29,7 @@ INTERVAL = 10.0  # seconds between two samples
 MINUTE = 60.0
 KEPT = 31  # samples: five minutes
 SHORTEST = 0.5  # seconds; over a shorter time, a rate would be a matter of chance
+EXACT = 10.0  # seconds; a longer time is rounded to whole seconds
 
 
 class StateSample(NamedTuple):
@@ -40,8 +42,26 @@ class StateSample(NamedTuple):
     lags: dict[str, int]  # the sum of the lags of a group's partitions
 
 
+@dataclass(frozen=True, slots=True)
+class SampleRates:
+    """Computes rates from the counters of a sample. All rates are None if `sample` is None."""
+
+    sample: StateSample | None = None
+    seconds: float = 0.0  # since the sample
+
+    def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
+        """Return the rate of a partition whose log end offset is `end`, or None if the topic was created again."""
+        return None if self.sample is None else self._growth(self.sample.ends.get(partition, 0), end)
+
+    def requests_per_s(self, api: ApiKey, count: int) -> float | None:
+        return None if self.sample is None else self._growth(self.sample.requests.get(api, 0), count)
+
+    def _growth(self, before: int, now: int) -> float | None:
+        return None if now < before else round((now - before) / self.seconds, 2)
+
+
 class Sampler:
-    """Takes samples of a broker in a thread, and computes rates from them."""
+    """Takes samples of a broker in a thread, for rates and for the lags of groups."""
 
     def __init__(self, sample: Callable[[], StateSample]) -> None:
         """Take the first sample by a call of `sample`. `start` begins to take further samples.
@@ -61,27 +81,22 @@ class Sampler:
         if self._thread.is_alive():
             self._thread.join()  # The thread ends after its current sample, because `_stop` is set.
 
-    def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
-        """Return the rate of a partition whose log end offset is `end`.
+    def rates(self) -> SampleRates:
+        """Return the rates since the oldest sample of the last minute. If this sample is too new, all rates are None.
 
-        The rate is None if no sample is old enough, or if the topic was created again meanwhile.
+        The time since the sample is rounded to whole seconds. Otherwise the rate of each partition would change with
+        each state, even without new records, and the feed of the page would send all partitions again.
         """
-        sample = self._minute_ago()
-        return None if sample is None else _growth(sample, sample.ends.get(partition, 0), end)
-
-    def requests_per_s(self, api: ApiKey, count: int) -> float | None:
-        sample = self._minute_ago()
-        return None if sample is None else _growth(sample, sample.requests.get(api, 0), count)
+        now = time.monotonic()
+        sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)
+        if sample is None or now - sample.at < SHORTEST:
+            return SampleRates()
+        seconds = now - sample.at
+        return SampleRates(sample, seconds if seconds < EXACT else round(seconds))
 
     def lags(self, group: str) -> list[list[int]]:
         """Return `[time, lag]` of a group for each sample that contains the group, oldest first."""
         return [[sample.time, sample.lags[group]] for sample in self._samples.copy() if group in sample.lags]
-
-    def _minute_ago(self) -> StateSample | None:
-        """Return the oldest sample of the last minute, or None if even this sample is too new for a rate."""
-        now = time.monotonic()
-        sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)
-        return sample if sample is not None and now - sample.at >= SHORTEST else None
 
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL):
@@ -129,7 +144,3 @@ def sample_of_state(state: BrokerState) -> StateSample:
         requests={},
         lags={group.group_id: sum(each.lag or 0 for each in group.positions) for group in state.groups},
     )
-
-
-def _growth(sample: StateSample, before: int, now: int) -> float | None:
-    return None if now < before else round((now - before) / (time.monotonic() - sample.at), 2)

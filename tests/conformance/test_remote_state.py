@@ -8,7 +8,7 @@ import pytest
 
 import hmb
 from hmb.bench import peers
-from tests.monitoring.chromium import CHROMIUM
+from hmb.bench.load.chromium import CHROMIUM
 from tests.monitoring.test_remote import check_page, check_state, check_views, use
 
 pytestmark = pytest.mark.external

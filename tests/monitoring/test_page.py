@@ -21,9 +21,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 import hmb
+from hmb.bench.load.chromium import CHROMIUM, ChromiumTab, browser
 from hmb.broker import BrokerServer
 from hmb.monitoring.ports import HttpAddress, MonitoringPorts
-from tests.monitoring.chromium import CHROMIUM, ChromiumTab, browser
 from tests.waiting import until
 
 pytestmark = [
@@ -269,7 +269,7 @@ def test_a_group_shows_its_members_lag_and_state(tab: ChromiumTab, load: Load, n
     state = next(it for it in load.state()["groups"] if it["group_id"] == name)
     assert each(tab, ".machine text.present", "it.textContent") == [state["state"]]
     (member,) = tab.rows("Members")
-    assert (member[0], member[4]) == (SCRIPT, "orders-0, orders-1")
+    assert (member[0], member[1]) == (SCRIPT, "orders-0, orders-1")
     assert f"{state['state']}, {protocol} protocol, 1 member" in tab.text("main")
     assert tab.run("document.querySelector('.chart').getAttribute('aria-label')").startswith("The lag was at most")
     if protocol == "classic":
@@ -405,6 +405,31 @@ def test_a_phone_shows_times_without_their_date(tab: ChromiumTab, load: Load) ->
         assert all(shown == title.partition("T")[2].removesuffix("Z") for shown, title in times)
     finally:
         tab.look()
+
+
+def test_a_phone_shows_the_whole_time_line_and_a_low_header(tab: ChromiumTab, load: Load) -> None:
+    try:
+        tab.look(phone=True)
+        tab.go("events")
+        assert tab.run("document.querySelector('header').getBoundingClientRect().height") < 100  # of 844 px
+        right = "it.getBoundingClientRect().right"
+        tab.until(f"[...document.querySelectorAll('.timeline *')].every((it) => {right} <= 390)", "the whole time line")
+        newest = max(each(tab, ".timeline circle", right))
+        assert 300 < newest <= 390
+    finally:
+        tab.look()
+
+
+def test_a_row_that_has_not_changed_is_not_drawn_again(tab: ChromiumTab, quiet: None) -> None:
+    tab.go("topic/many")
+    tab.until("document.body.innerText.includes('records in the last minute: 0.0/s')", "a rate")
+    changes = """new Promise((done) => {
+        const changes = [], all = { attributes: true, characterData: true, childList: true, subtree: true };
+        const observer = new MutationObserver((found) => changes.push(...found.map((it) => it.target.outerHTML)));
+        observer.observe(document.querySelector('.row'), all);
+        setTimeout(() => done(changes), 1000);
+    })"""
+    assert tab.run(changes) == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -234,7 +234,7 @@ def test_the_feed_sends_all_parts_and_then_the_changed_ones() -> None:
 
 def test_a_page_that_has_missed_changes_gets_all_parts_again() -> None:
     with hmb.Broker() as broker:
-        source = Feed(broker.state, feed.OWN_PACE._replace(shortest=0.01))
+        source = Feed(broker.state, feed.OWN_PACE._replace(period=0.01))
         slow, quick = source.listen(), source.listen()
         assert events_of(next(slow))[0][0] == events_of(next(quick))[0][0] == "state"
         seen = 0

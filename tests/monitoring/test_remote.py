@@ -11,11 +11,11 @@ from urllib.request import urlopen
 import pytest
 
 import hmb
+from hmb.bench.load.chromium import CHROMIUM, browser
 from hmb.monitoring.remote.page import RemotePage
 from hmb.monitoring.remote.reader import MISSING, RemoteBroker
 from hmb.monitoring.state import as_json
 from tests.cli.conftest import Hmb, run, start
-from tests.monitoring.chromium import CHROMIUM, browser
 
 __all__ = ["run"]
 

@@ -20,7 +20,7 @@ from hmb.client.offsets import IsolationLevelName, ListedOffset
 from hmb.client.security.settings import ClientSecurity
 from hmb.monitoring.remote.fetched import fetched_batch, fetched_batches
 from hmb.monitoring.remote.groups import read_groups, read_transactions
-from hmb.monitoring.sampling import Sampler
+from hmb.monitoring.sampling import Sampler, SampleRates
 from hmb.monitoring.state import BrokerState, PartitionInfo, ProducerInfo, TopicInfo
 from hmb.protocol.enums import NO_OFFSET, ConfigSource, ResourceType
 from hmb.protocol.errors import KafkaError
@@ -65,7 +65,8 @@ class RemoteBroker:
         with self._lock:
             missing = dict(MISSING)
             found = cluster.describe_cluster(self._brokers)
-            all_topics = _Topics(self._brokers, missing).read(sampler)
+            rates = SampleRates() if sampler is None else sampler.rates()
+            all_topics = _Topics(self._brokers, missing).read(rates)
             ends = {
                 TopicPartition(topic.name, each.partition): each.high_watermark
                 for topic in all_topics
@@ -126,7 +127,7 @@ class _Topics:
         self._brokers = brokers
         self._missing = missing
 
-    def read(self, sampler: Sampler | None) -> list[TopicInfo]:
+    def read(self, rates: SampleRates) -> list[TopicInfo]:
         described = [it for it in topics.describe_topics(self._brokers).values() if not isinstance(it, KafkaError)]
         led = [
             TopicPartition(it.name, each.partition) for it in described for each in it.partitions if each.leader >= 0
@@ -142,7 +143,7 @@ class _Topics:
                 topic_id=str(topic.topic_id),
                 is_internal=topic.is_internal,
                 configs=configs.get(topic.name, {}),
-                partitions=_partitions(topic, offsets, sizes, producers, sampler),
+                partitions=_partitions(topic, offsets, sizes, producers, rates),
             )
             for topic in sorted(described)
         ]
@@ -207,7 +208,7 @@ def _partitions(
     offsets: list[Offsets],
     sizes: Mapping[TopicPartition, int],
     producers: Mapping[TopicPartition, list[ProducerInfo]],
-    sampler: Sampler | None,
+    rates: SampleRates,
 ) -> list[PartitionInfo]:
     partitions = []
     for each in topic.partitions:
@@ -225,7 +226,7 @@ def _partitions(
                 recovery_point=None,
                 syncs=None,
                 dirty_ratio=None,
-                records_per_s=None if sampler is None else sampler.records_per_s(name, high),
+                records_per_s=rates.records_per_s(name, high),
                 bytes=sizes.get(name),
                 segments=[],
                 producers=producers.get(name, []),

@@ -332,7 +332,7 @@ class Cleaner:
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
         """Return the share of dirty bytes in the segments that can be compacted. None if the log is not compacted."""
-        first_dirty = self._first_dirty.get(name, 0) if self._seen.get(name) is log else 0
+        first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
     def run(self, select: Select = cleanable) -> None:

@@ -17,12 +17,13 @@ export function clients(main, store) {
     { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },
     { name: "epoch", cell: (row) => String(row.epoch), isNumber: true },
     { name: "state", cell: (row) => row.state },
-    { name: "open since", cell: (row) => (row.started === null ? "–" : duration(store.get("broker").time - row.started)), isNumber: true },
+    { name: "open since", cell: (row) => (row.started === null ? "–" : duration(row.now - row.started)), isNumber: true },
     { name: "partitions", cell: (row) => row.partitions.join(", "), isLong: true },
   ], (row) => row.transactional_id, { empty: "No producer uses transactions." });
   main.append(el("h1", {}, "Clients"), connections.node, transactions.node);
   return () => {
     connections.show(store.all("connection").map((it) => it.part).sort((a, b) => a.client.localeCompare(b.client)));
-    transactions.show(store.all("transaction").map((it) => it.part));
+    const now = store.get("broker").time;
+    transactions.show(store.all("transaction").map((it) => ({ ...it.part, now })));
   };
 }

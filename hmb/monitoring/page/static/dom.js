@@ -55,6 +55,12 @@ export function stack(node, n, layers) {
   if (node.style.height !== high) node.style.height = high;
 }
 
+// Return whether two lists, or two objects, have equal items. The function does not look into items that are objects.
+export function isSame(one, other) {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
+}
+
 // Make the children of `parent` match `items`. `key` identifies an item, `create` makes its element, and `update`
 // writes the current numbers into the element. Elements of items that stay are kept, so focus and scrolling stay too.
 export function reconcile(parent, items, key, create, update = () => {}) {
@@ -81,7 +87,7 @@ export function reconcile(parent, items, key, create, update = () => {}) {
 
 // Make a table whose rows can change. `columns` is a list of {name, cell, isNumber, isLong}; `cell(row)` returns a text
 // or an element. A long cell has several lines, all others have one line. `table` returns the element, and a function
-// that shows rows.
+// that shows rows. A row that has not changed since the last call is not drawn again, so `cell` uses nothing but the row.
 export function table(caption, columns, key, { empty = "none" } = {}) {
   const body = el("tbody");
   const note = el("p", { class: "empty", hidden: true }, empty);
@@ -92,7 +98,11 @@ export function table(caption, columns, key, { empty = "none" } = {}) {
     note.hidden = rows.length > 0;
     reconcile(body, rows, key,
       () => el("tr", {}, columns.map((it) => el("td", { class: it.isNumber ? "number" : it.isLong ? "long" : null }))),
-      (tr, row) => columns.forEach((column, n) => setCell(tr.children[n], column.cell(row))));
+      (tr, row) => {
+        if (tr.shown !== undefined && isSame(tr.shown, row)) return;
+        tr.shown = row;
+        columns.forEach((column, n) => setCell(tr.children[n], column.cell(row)));
+      });
   };
   return { node, show };
 }

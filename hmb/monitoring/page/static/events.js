@@ -4,7 +4,7 @@ import { el, moment, reconcile, setAttribute, setText, svg, table } from "./dom.
 import { clock, count, number, time } from "./texts.js";
 
 const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic"];
-const WIDTH = 800, ROW = 26, LEFT = 96;
+const ROW = 26, LEFT = 96, RIGHT = 8; // px
 const MOST_ROWS = 200;
 
 export function events(main, store) {
@@ -13,7 +13,7 @@ export function events(main, store) {
   const line = timeLine();
   const list = eventList("Events, newest first", store.absence("events"));
   main.append(el("h1", {}, "Events"), period,
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, line.node),
+    el("figure", {}, line.node),
     el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
 
   function update() {
@@ -43,25 +43,28 @@ export function eventList(caption, absence) {
   return { node: list.node, show: (rows) => list.show(rows.toSorted((a, b) => b.number - a.number).slice(0, MOST_ROWS)) };
 }
 
+// The time line is as wide as the page, and its texts have the same size on a phone and on a large screen.
 function timeLine() {
   const marks = svg("g");
   const first = svg("text", { x: LEFT, y: KINDS.length * ROW + 18 });
-  const last = svg("text", { x: WIDTH - 4, y: KINDS.length * ROW + 18, "text-anchor": "end" });
+  const last = svg("text", { x: "100%", dx: -RIGHT, y: KINDS.length * ROW + 18, "text-anchor": "end" });
   const rows = KINDS.flatMap((kind, n) => [
     svg("text", { x: 4, y: n * ROW + 18 }, kind),
-    svg("line", { x1: LEFT, x2: WIDTH - 4, y1: n * ROW + 14, y2: n * ROW + 14, class: "base" }),
+    svg("line", { x1: LEFT, x2: "100%", y1: n * ROW + 14, y2: n * ROW + 14, class: "base" }),
   ]);
-  const node = svg("svg", { viewBox: `0 0 ${WIDTH} ${KINDS.length * ROW + 24}`, role: "img", class: "timeline" }, rows, marks, first, last);
+  const node = svg("svg", { height: KINDS.length * ROW + 28, role: "img", class: "timeline" }, rows, marks, first, last);
+  let shown = [], now = 0;
+  new ResizeObserver(() => draw()).observe(node);
 
-  function update(all, now) {
-    const start = Math.min(...all.map((it) => it.time), now - 1000);
-    const x = (at) => LEFT + ((WIDTH - 12 - LEFT) * (at - start)) / (now - start) + 4;
-    reconcile(marks, all, (it) => it.number,
+  function draw() {
+    const start = Math.min(...shown.map((it) => it.time), now - 1000);
+    const x = (at) => LEFT + 4 + (Math.max(0, node.clientWidth - LEFT - RIGHT - 4) * (at - start)) / (now - start);
+    reconcile(marks, shown, (it) => it.number,
       (it) => svg("circle", { r: 5, cy: KINDS.indexOf(it.kind) * ROW + 14, class: `kind-${it.kind}` }, svg("title", {}, `${time(it.time)} ${it.text}`)),
       (mark, it) => setAttribute(mark, "cx", x(it.time).toFixed(1)));
     setText(first, clock(start));
     setText(last, clock(now));
-    node.setAttribute("aria-label", `Time line of ${count(all.length, "event")}; the table below contains the last of them.`);
+    node.setAttribute("aria-label", `Time line of ${count(shown.length, "event")}; the table below contains the last of them.`);
   }
-  return { node, update };
+  return { node, update: (all, time) => { shown = all; now = time; draw(); } };
 }

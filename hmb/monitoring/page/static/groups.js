@@ -53,10 +53,10 @@ export function group(main, store, id) {
 function memberTable() {
   return table("Members", [
     { name: "client id", cell: (row) => row.client_id, isLong: true },
-    { name: "member id", cell: (row) => row.member_id, isLong: true },
-    { name: "instance id", cell: (row) => row.instance_id },
-    { name: "host", cell: (row) => row.client_host },
     { name: "assignment", cell: (row) => row.partitions.join(", ") || "no partition", isLong: true },
+    { name: "host", cell: (row) => row.client_host },
+    { name: "instance id", cell: (row) => row.instance_id },
+    { name: "member id", cell: (row) => row.member_id, isLong: true },
   ], (row) => row.member_id, { empty: "The group has no members." });
 }
 

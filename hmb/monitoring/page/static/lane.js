@@ -4,7 +4,7 @@
 // last stable offset, and the committed offset of each group. Lines at nearly the same offset share the height, so that
 // none hides another one. A click on the axis below looks up the offset there.
 
-import { el, place, reconcile, setAttribute, setText, stack } from "./dom.js";
+import { el, isSame, place, reconcile, setAttribute, setText, stack } from "./dom.js";
 import { number, size } from "./texts.js";
 
 export const TONES = 7;
@@ -24,7 +24,7 @@ export function lane(topic, partition) {
   const axis = el("div", { class: "axis", "aria-hidden": "true", title: "Click an offset to look it up" });
   const words = el("ul", { class: "legend" });
   const node = el("div", { class: "lane" }, el("div", { class: "bar" }, segments, cursors, axis), words);
-  let span = { first: 0, end: 1 };
+  let span = { first: 0, end: 1 }, drawn = [];
   axis.addEventListener("click", (event) => {
     const box = axis.getBoundingClientRect();
     const offset = Math.floor(span.first + ((event.clientX - box.left) / box.width) * (span.end - span.first));
@@ -33,17 +33,23 @@ export function lane(topic, partition) {
 
   // Draw a partition. `scale` is the range of offsets that the whole width shows.
   function update(part, parts, positions, scale) {
+    const wanted = [part, scale.first, scale.end, ...parts, ...positions.flatMap((it) => [it.group, it.committed_offset, it.lag])];
+    if (isSame(drawn, wanted)) return;
+    drawn = wanted;
     span = scale;
     const at = (offset) => Math.min(100, Math.max(0, (100 * (offset - scale.first)) / Math.max(1, scale.end - scale.first)));
     const ends = parts.map((each, n) => parts[n + 1]?.base_offset ?? part.log_end_offset);
     const boxes = parts.length ? parts.map((each, n) => ({ segment: each, end: ends[n] })) : [wholeLog(part)];
     reconcile(segments, boxes, (it) => it.segment.base_offset, () => el("a", { class: "segment" }), (box, it) => {
       const { base_offset: base, bytes } = it.segment;
-      const text = `${parts.length ? `segment ${number(base)}` : "the log"}: offsets ${number(base)} to ${number(it.end - 1)}, ${size(bytes)}`;
-      setAttribute(box, "href", `#/partition/${encodeURIComponent(topic)}/${partition}/${base}`);
-      setAttribute(box, "class", it.segment.is_active ? "segment active" : "segment");
-      setAttribute(box, "title", text);
-      setAttribute(box, "aria-label", text);
+      if (box.segment !== it.segment || box.end !== it.end) {
+        Object.assign(box, it);
+        const text = `${parts.length ? `segment ${number(base)}` : "the log"}: offsets ${number(base)} to ${number(it.end - 1)}, ${size(bytes)}`;
+        setAttribute(box, "href", `#/partition/${encodeURIComponent(topic)}/${partition}/${base}`);
+        setAttribute(box, "class", it.segment.is_active ? "segment active" : "segment");
+        setAttribute(box, "title", text);
+        setAttribute(box, "aria-label", text);
+      }
       place(box, at(base), at(it.end) - at(base));
     });
     const marks = layered(marksOf(part, positions).map((it) => ({ ...it, at: at(it.offset) })));

@@ -41,7 +41,7 @@ export function partition(main, store, topic, text, base) {
     const own = store.segments(topic, id);
     const chosen = own.find((it) => String(it.base_offset) === base) ?? own[own.length - 1];
     setText(facts, factsOf(part));
-    bar.update(part, own, store.positions(topic, id), { first: part.log_start_offset, end: part.log_end_offset });
+    bar.update(part, own, store.positions(topic).get(id) ?? [], { first: part.log_start_offset, end: part.log_end_offset });
     segments.show(own.map((it, n) => ({ ...it, end: own[n + 1]?.base_offset ?? part.log_end_offset, isChosen: it === chosen })));
     unread.hidden = own.every((it) => it.batches !== null);
     producers.show(part.producers);
@@ -134,6 +134,12 @@ function segmentDetail(topic, id) {
 
   function update(chosen) {
     const id = `${chosen.base_offset} ${chosen.bytes}`;
+    if (segment !== null && segment.base_offset !== chosen.base_offset) { // The log has a new active segment.
+      clearTimeout(timer);
+      timer = null;
+      from = 0;
+      pages.length = 0;
+    }
     segment = chosen;
     if (id === seen || timer !== null) return;
     seen = id;

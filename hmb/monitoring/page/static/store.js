@@ -103,10 +103,10 @@ export class Store {
       .sort((a, b) => a.key[3] - b.key[3]).map((it) => it.part);
   }
 
-  // The positions of all groups in one partition.
-  positions(topic, partition) {
-    return this.all("group").flatMap(({ part }) => part.positions
-      .filter((it) => it.topic === topic && it.partition === partition).map((it) => ({ group: part.group_id, ...it })));
+  // The positions of all groups in a topic: a map from the number of a partition to a list.
+  positions(topic) {
+    return Map.groupBy(this.all("group").flatMap(({ part }) => part.positions
+      .filter((it) => it.topic === topic).map((it) => ({ group: part.group_id, ...it }))), (it) => it.partition);
   }
 }
 

@@ -23,12 +23,14 @@ export function topic(main, store, name) {
       first: Math.min(...partitions.map(({ part }) => part.log_start_offset), Infinity),
       end: Math.max(...partitions.map(({ part }) => part.log_end_offset), -Infinity),
     };
+    const positions = store.positions(name);
     const segments = Map.groupBy(store.all("segment").filter((it) => it.key[1] === name), (it) => it.key[2]);
     reconcile(lanes, partitions, ({ key }) => key[2], ({ key }) => row(name, key[2]), (node, { key, part }) => {
       const own = (segments.get(key[2]) ?? []).map((it) => it.part).sort((a, b) => a.base_offset - b.base_offset);
-      setText(node.note, `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}, ${size(part.bytes)}, ` +
+      if (node.shown !== part) setText(node.note, `offsets ${number(part.log_start_offset)} to ${number(part.log_end_offset)}, ${size(part.bytes)}, ` +
         `${store.absence("segments") === null ? `${count(own.length, "segment")}, ` : ""}records in the last minute: ${rate(part.records_per_s)}${part.error === null ? "" : `; refuses records: ${part.error}`}`);
-      node.lane.update(part, own, store.positions(name, key[2]), scale);
+      node.shown = part;
+      node.lane.update(part, own, positions.get(key[2]) ?? [], scale);
     });
   };
 }

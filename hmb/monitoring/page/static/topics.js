@@ -10,7 +10,7 @@ export function topics(main, store) {
   const filter = el("input", { type: "search", id: "filter", oninput: () => update() });
   const rest = el("p", { class: "note" });
   const list = table("Topics", [
-    { name: "topic", cell: (row) => link(row.topic, "topic", row.topic) },
+    { name: "topic", cell: (row) => link(row.topic, "topic", row.topic), isLong: true },
     { name: "partitions", cell: (row) => number(row.partitions), isNumber: true },
     { name: "records", cell: (row) => number(row.records), isNumber: true },
     { name: "records in (last minute)", cell: (row) => rate(row.rate), isNumber: true },

@@ -1,4 +1,6 @@
-"""Drives a headless Chromium for the tests of the page, through the pipe of its DevTools protocol.
+"""Drives a headless Chromium that shows the page of a broker, through the pipe of its DevTools protocol.
+
+The tests of the page and the benchmark `ui` use this module.
 
 Chromium reads commands from file descriptor 3 and writes answers and events to file descriptor 4
 (`--remote-debugging-pipe`). Each message is a JSON object, and a zero byte ends it. For example, the command
@@ -21,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from ..errors import PeerFailed, PeerUnavailable
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 20.0  # seconds
@@ -56,16 +60,19 @@ class ChromiumTab:
         while True:
             answer = self._read(deadline)
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer
+                if "error" in answer:
+                    raise PeerFailed(f"Chromium refuses {method}: {answer['error']}")
                 result: dict[str, Any] = answer["result"]
                 return result
             self.events.append(answer)
 
     def _read(self, deadline: float) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            assert select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))[0], "no answer"
+            if not select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise PeerFailed(f"Chromium has not answered for {PATIENCE:g} s")
             data = os.read(self._answers, 1 << 20)
-            assert data, "Chromium has ended"
+            if not data:
+                raise PeerFailed("Chromium has ended")
             self._buffer += data
         message, _, self._buffer = self._buffer.partition(b"\0")
         decoded: dict[str, Any] = json.loads(message)
@@ -74,14 +81,16 @@ class ChromiumTab:
     def run(self, expression: str) -> Any:
         """Run JavaScript in the page, and return its value. A promise is awaited."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        if "exceptionDetails" in result:
+            raise PeerFailed(f"the page raised an exception: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def until(self, expression: str, what: str = "") -> Any:
         """Run JavaScript again and again until its value is true, and return this value."""
         deadline = time.monotonic() + PATIENCE
         while not (value := self.run(expression)):
-            assert time.monotonic() < deadline, f"{what or expression}; the page shows: {self.text()}"
+            if time.monotonic() > deadline:
+                raise PeerFailed(f"the page does not show: {what or expression}; it shows: {self.text()}")
             time.sleep(0.05)
         return value
 
@@ -144,8 +153,9 @@ class ChromiumTab:
 
 @contextmanager
 def browser() -> Iterator[ChromiumTab]:
-    """Run a headless Chromium during a `with` block."""
-    assert CHROMIUM is not None
+    """Run a headless Chromium during a `with` block. Raises PeerUnavailable if Chromium is not installed."""
+    if CHROMIUM is None:
+        raise PeerUnavailable("no Chromium is installed; on Debian: apt install chromium")
     reads_commands, commands = os.pipe()
     answers, writes_answers = os.pipe()
     with tempfile.TemporaryDirectory(prefix="hmb-chromium-", ignore_cleanup_errors=True) as profile:

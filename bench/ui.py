@@ -1,0 +1,289 @@
+"""The page and the metrics of a broker: how fast they are, and how much they cost the broker.
+
+These commands are examples:
+    hmb bench ui
+    hmb bench ui --repeat 5 --num-records 2000000
+
+The table shows each figure beside its goal. The first three figures come from a broker with a topic of 1,000
+partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium shows the page of this broker:
+- *first drawing*: the time from the request for the page until a view is drawn. The view shows 1,000 partitions, or
+  1,000 segments. The figure is the longer one of the two times.
+- *changes a second*: while a producer sends 1,000 records/s, the page shows new numbers this often.
+- *metrics*: the time of one request for `/metrics`.
+
+The other three figures compare two new brokers with 100 partitions, while HMB's producer sends as fast as it can. One
+of the brokers serves its page, and a client reads the stream of changes, but draws nothing. The figures are the lost
+part of the throughput, the additional processor time of the broker for the same records, and the additional memory. On
+a machine that is busy with other work, trust the processor time more than the throughput.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from http.client import HTTPConnection
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import click
+
+from hmb.client import Consumer, Producer, TopicPartition
+from hmb.defaults import STATE_FILE
+
+from .load.chromium import ChromiumTab, browser
+from .load.producers import HmbProducer
+from .load.workload import Workload
+from .measurement import POSITIVE, Measurement, scenario
+from .peers import START_SECONDS, Hmb, PeerFailed, cpu_seconds, free_ports, resident_bytes, topics
+from .report.samples import Sample
+from .report.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANY, LONG, BUSY = "many", "long", "busy"  # topics
+PARTITIONS, SEGMENTS, GROUPS = 1_000, 1_000, 100
+BUSY_PARTITIONS = 100
+SMALLEST_SEGMENT = 200  # bytes; a segment of the topic LONG contains one batch
+RATE = 1_000  # records per second
+WATCHED = 10.0  # seconds for which the benchmark counts the changes of the page
+SCRAPES = 15  # the number of requests for /metrics
+
+
+class FigureGoal(NamedTuple):
+    """The limit of one figure. The figure is good if it is at most the limit, or at least the limit if `is_least`."""
+
+    label: str
+    limit: float
+    is_least: bool = False
+
+    def is_reached(self, figure: float) -> bool:
+        return figure >= self.limit if self.is_least else figure <= self.limit
+
+
+GOALS = {  # the goal of each figure, by the figure's name
+    "first_drawing_ms": FigureGoal("first drawing, ms", 1_000),
+    "changes_per_second": FigureGoal("changes a second", 5, is_least=True),
+    "metrics_ms": FigureGoal("metrics, ms", 100),
+    "lost_percent": FigureGoal("lost throughput, %", 2),
+    "cpu_percent": FigureGoal("additional processor time, %", 2),
+    "memory_mb": FigureGoal("additional memory, MB", 10),
+}
+
+
+class FigureGoalView:
+    """The table of this benchmark, which shows the median and the goal of each figure."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        """Return one table with the figures of all rounds."""
+        rows = [["figure", "median", "range", "goal", "reached"]]
+        for name, goal in GOALS.items():
+            figures = sorted(sample.figures[name] for sample in samples)
+            middle, relation = median(figures), "at least" if goal.is_least else "at most"
+            span = f"{figures[0]:,.1f} .. {figures[-1]:,.1f}"
+            reached = "yes" if goal.is_reached(middle) else "no"
+            rows.append([goal.label, f"{middle:,.1f}", span, f"{relation} {goal.limit:,.0f}", reached])
+        return [Table("The page and the metrics of a broker", rows)]
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        """Return no chart, because a chart would not show the goals better than the table."""
+        return {}
+
+
+VIEW = FigureGoalView()
+
+
+def served() -> Hmb:
+    """Return a broker that will serve its page and its metrics on one port."""
+    port = str(free_ports(1)[0])
+    return Hmb(options=("--ui", port, "--metrics", port))
+
+
+def link(broker: Hmb) -> str:
+    """Return the link to the page of a broker, with its token. Wait until the broker has written the link.
+
+    Raises PeerFailed.
+    """
+    file = broker.data_dir / STATE_FILE
+    deadline = time.monotonic() + START_SECONDS
+    while not file.exists() or not (text := file.read_text(encoding="utf-8")):
+        if time.monotonic() > deadline:
+            raise PeerFailed(f"the broker does not serve its page; its log ends:\n{broker.log_tail()}")
+        time.sleep(0.02)
+    found: str = json.loads(text)["ui"]
+    return found
+
+
+# -- the broker with many partitions, segments and groups
+
+
+def fill(bootstrap: str) -> None:
+    """Create the partitions, the segments and the groups."""
+    topics.create(bootstrap, MANY, partitions=PARTITIONS)
+    topics.create(bootstrap, LONG, {"segment.bytes": str(SMALLEST_SEGMENT)})
+    with Producer(bootstrap) as producer:
+        for _ in range(SEGMENTS):
+            producer.send(LONG, bytes(SMALLEST_SEGMENT // 2)).result()
+    for number in range(GROUPS):
+        with Consumer(bootstrap, group=f"group-{number}") as consumer:
+            partitions = [TopicPartition(MANY, (number * 10 + n) % PARTITIONS) for n in range(10)]
+            consumer.assign(partitions)
+            consumer.commit(dict.fromkeys(partitions, 0))
+
+
+def drawing_ms(tab: ChromiumTab, url: str, route: str, selector: str, count: int) -> float:
+    """Open a view of the page. Return the time (ms) until the view shows `count` elements that match `selector`."""
+    tab.open("about:blank")
+    tab.send("Page.navigate", url=f"{url}#/{route}")
+    tab.until(f"document.querySelectorAll({json.dumps(selector)}).length >= {count}", f"{count} of {selector}")
+    drawn: float = tab.run("new Promise((done) => requestAnimationFrame(() => done(performance.now())))")
+    return drawn
+
+
+COUNT_CHANGES = """new Promise((done) => {{
+  let changes = 0;
+  const observer = new MutationObserver(() => {{ changes += 1; }});
+  observer.observe(document.querySelector('#view'), {{ childList: true, characterData: true, subtree: true }});
+  setTimeout(() => {{ observer.disconnect(); done(changes); }}, {ms});
+}})"""
+
+
+def changes_per_second(tab: ChromiumTab, bootstrap: str, url: str) -> float:
+    """Send RATE records/s to all partitions. Return how often in a second the view of the topic shows new numbers."""
+    tab.open(f"{url}#/topic/{MANY}")
+    tab.until("document.querySelectorAll('.lane').length > 0", "the partitions")
+    stop = threading.Event()
+    thread = threading.Thread(target=_send_at_rate, args=(bootstrap, stop))
+    thread.start()
+    try:
+        changes: int = tab.run(COUNT_CHANGES.format(ms=WATCHED * 1000))
+    finally:
+        stop.set()
+        thread.join()
+    return changes / WATCHED
+
+
+def _send_at_rate(bootstrap: str, stop: threading.Event) -> None:
+    begun, sent = time.monotonic(), 0
+    with Producer(bootstrap) as producer:
+        while not stop.wait(0.01):
+            while sent < (time.monotonic() - begun) * RATE:
+                producer.send(MANY, bytes(100), partition=sent % PARTITIONS)
+                sent += 1
+
+
+def metrics_ms(broker: Hmb) -> float:
+    """Return the median time (ms) of a request for /metrics."""
+    times = []
+    for _ in range(SCRAPES):
+        begun = time.perf_counter()
+        with closing(HTTPConnection(urlsplit(link(broker)).netloc, timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            connection.getresponse().read()
+        times.append((time.perf_counter() - begun) * 1000)
+    return median(times)
+
+
+def measure_page() -> dict[str, float]:
+    """Return the figures of a broker with many partitions, segments and groups."""
+    with served() as broker:
+        fill(broker.bootstrap)
+        scrape = metrics_ms(broker)
+        with browser() as tab:
+            url = link(broker)
+            tab.open(url)  # The browser exchanges the token for a cookie.
+            page = url.partition("?")[0]
+            partitions = drawing_ms(tab, page, f"topic/{MANY}", ".lane", PARTITIONS)
+            segments = drawing_ms(tab, page, f"partition/{LONG}/0", ".segment", SEGMENTS)
+            changes = changes_per_second(tab, broker.bootstrap, page)
+    return {
+        "partitions_ms": partitions,
+        "segments_ms": segments,
+        "first_drawing_ms": max(partitions, segments),
+        "changes_per_second": changes,
+        "metrics_ms": scrape,
+    }
+
+
+# -- the cost of the page at full load
+
+
+@contextmanager
+def reader(url: str) -> Iterator[None]:
+    """Read the stream of changes during a `with` block, as a page does, but draw nothing."""
+    address, token = urlsplit(url).netloc, urlsplit(url).query.partition("=")[2]
+    with closing(HTTPConnection(address, timeout=60)) as connection:
+        connection.request("GET", "/changes", headers={"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        stop = threading.Event()
+
+        def read() -> None:
+            while not stop.is_set() and response.read1():
+                pass
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()  # The broker sends at least one line in five seconds.
+
+
+class BusyBrokers:
+    """Two brokers with 100 partitions each: one without its page, and one whose page has a reader."""
+
+    def __init__(self, stack: ExitStack, records: int) -> None:
+        self._workload = Workload(100, 16_384, records)
+        self._without, self._with = stack.enter_context(Hmb()), stack.enter_context(served())
+        self._runs = 0
+        for broker in (self._without, self._with):
+            topics.create(broker.bootstrap, BUSY, partitions=BUSY_PARTITIONS)
+            self._run(broker)  # This run is the warm-up.
+
+    def _run(self, broker: Hmb) -> tuple[float, float]:
+        """Send the records. Return the records per second, and the processor time (s) of the broker."""
+        before = cpu_seconds(broker.pid)
+        report = HmbProducer().run(broker.bootstrap, BUSY, self._workload)
+        return report.figures["records_per_second"], cpu_seconds(broker.pid) - before
+
+    def measure(self) -> dict[str, float]:
+        """Send records as fast as possible to one broker, and then to the other one. Return the figures."""
+        self._runs += 1
+        runs = {}
+        for broker in (self._without, self._with) if self._runs % 2 else (self._with, self._without):
+            with reader(link(broker)) if broker is self._with else nullcontext():
+                runs[broker] = self._run(broker)
+        (rate, cpu), (rate_without, cpu_without) = runs[self._with], runs[self._without]
+        memory = resident_bytes(self._with.pid) - resident_bytes(self._without.pid)
+        return {
+            "records_per_second": rate,
+            "lost_percent": 100 * (1 - rate / rate_without),
+            "cpu_percent": 100 * (cpu / cpu_without - 1),
+            "memory_mb": memory / 1e6,
+        }
+
+
+@scenario("ui", VIEW)
+@click.option(
+    "--num-records", type=POSITIVE, default=1_000_000, show_default=True, help="Records of a run at full load."
+)
+def command(measurement: Measurement, num_records: int) -> None:
+    """Measure the page and the metrics of a broker, with the goal beside each figure.
+
+    The first three figures need Chromium.
+    """
+    progress = measurement.progress(2 * measurement.round_count + 1)
+    progress.step("two brokers at full load: warm-up")
+    busy = BusyBrokers(measurement.stack, num_records)
+    costs = []
+    for number in range(measurement.round_count):
+        progress.step(f"full load, round {number + 1}")
+        costs.append(busy.measure())
+    for number, cost in enumerate(costs):
+        progress.step(f"the page, round {number + 1}")
+        measurement.add(number, "HMB", "HMB", {"records": num_records}, cost | measure_page())
