@@ -209,7 +209,10 @@ class BrokerServer:
     def _open(self, server: Server) -> None:
         self._logs = self._open_data_dir()
         directory, manifest = self._logs.directory, self._logs.manifest
-        configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
+        advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in server.listeners)
+        directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
+        properties = {"advertised.listeners": advertised, **self._properties, **directories}
+        configs = DynamicConfig(properties, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())

@@ -31,7 +31,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ from uuid import UUID
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import AddressFailures
-from hmb.client.security.settings import ClientSecurity, client_security
+from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
 from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -108,7 +108,7 @@ class Cluster:
         *,
         metadata_max_age: float = METADATA_MAX_AGE,
         clock: Callable[[], float] = time.monotonic,
-        security: Mapping[str, str] | ClientSecurity | None = None,
+        security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         self._bootstrap = parse_servers(bootstrap_servers)
         self._client_id = client_id

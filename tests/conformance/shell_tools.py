@@ -50,9 +50,10 @@ class Result(NamedTuple):
 class ShellTools:
     """A JVM that runs Kafka's tools, one after the other."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, *options: str) -> None:
+        """Start the JVM with more options, for example `-Dname=value`."""
         self._bootstrap = bootstrap
-        command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=QUICK_START)
+        command = peers.java(peers.kafka_43_jars(), str(PROGRAM), options=[*QUICK_START, *options])
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -46,6 +46,13 @@ def test_kafka_python(broker: Broker) -> None:
         client.reset_configs([wanted])
         assert kafka_python_setting(client, "retention.ms") == ("604800000", "DEFAULT_CONFIG")
         assert [each["broker_id"] for each in client.describe_cluster()["brokers"]] == [0]
+        described = client.describe_configs([ConfigResource(ConfigResourceType.BROKER, 0)], config_filter="all")
+        address = described["broker"]["0"]["advertised.listeners"]
+        assert (address["value"], address["config_source"]) == (
+            f"PLAINTEXT://{broker.bootstrap_servers}",
+            "STATIC_BROKER_CONFIG",
+        )
+        assert (address["config_type"], address["read_only"], address["is_sensitive"]) == ("LIST", True, False)
         (directory,) = client.describe_log_dirs()[0]["log_dirs"]
         assert directory["log_dir"] == str(broker.data_dir.resolve())
         assert client.alter_partition_reassignments({TopicPartition("t", 0): [0]}) == {TopicPartition("t", 0): None}

@@ -71,6 +71,7 @@ TIMES = {
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
+KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
 OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
@@ -83,15 +84,16 @@ class BrokerConfig(LimitsConfig):
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
     broker_id: int = _key(
-        "broker.id", 0, "The id of this broker, which clients see.", 0, INT32_MAX
+        "broker.id", 0, "The id of this broker, which clients see.", 0, INT32_MAX, kafka_default=-1
     )
     listeners: str = _key(
         "listeners", f"PLAINTEXT://{DEFAULT_SERVER}",
-        "The addresses on which the broker accepts connections.", is_list=True
+        "The addresses on which the broker accepts connections.", is_list=True, kafka_default="PLAINTEXT://:9092"
     )
     advertised_listeners: str = _key(
         "advertised.listeners", "",
-        "The addresses to which clients connect. If it is empty, they connect to the listeners.", is_list=True
+        "The addresses to which clients connect. If it is empty, they connect to the listeners.", is_list=True,
+        kafka_default=None
     )
     listener_protocols: str = _key(
         "listener.security.protocol.map", PROTOCOL_MAP, "The security protocol of each listener name."
@@ -100,7 +102,8 @@ class BrokerConfig(LimitsConfig):
         "allow.unauthenticated", False, "Whether other computers may use the broker without a login."
     )
     log_dirs: str = _key(
-        "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True
+        "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True,
+        kafka_default=None
     )
     num_partitions: int = _key(
         "num.partitions", 1,
@@ -122,7 +125,8 @@ class BrokerConfig(LimitsConfig):
         "With threading=staged, the number of requests that may wait for a thread.", 1, INT32_MAX
     )
     queued_max_bytes: int = _key(
-        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1
+        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1,
+        kafka_default=-1
     )
     request_max_bytes: int = _key(
         "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT32_MAX
@@ -361,7 +365,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
         type = ConfigType.INT if unit > 1 else key.type
         yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc} ({finest} overrides it)")
     for name, other in ALIASES.items():
-        yield dataclasses.replace(BROKER_KEYS[other], name=name)
+        yield dataclasses.replace(BROKER_KEYS[other], name=name, kafka_default=KAFKA_DEFAULTS_OF_ALIASES[name])
 
 
 BROKER_CONFIGS = {key.name: key for key in _broker_configs()}

@@ -7,6 +7,10 @@ The value of a setting can come from four sources. The first source in this list
 3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;
 4. the default.
 
+Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no limit in
+Kafka. Tools compare the value of a setting with Kafka's default. HMB therefore treats its own choice like a value from
+the broker's start (source 3), and source 4 contains Kafka's default.
+
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each
 time that they need it. Some parts keep a copy of a setting. A part with a copy passes a function to `listen`, and the
@@ -42,6 +46,8 @@ MOST_GROUPS = 10_000  # limit for the number of groups with altered settings
 MOST_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
 MOST_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
+CHOSEN = {name: key.default_text for name, key in BROKER_CONFIGS.items() if key.is_chosen and key.default_text}
+"""The settings for which HMB has chosen another default than Kafka."""
 
 
 class Synonym(NamedTuple):
@@ -66,7 +72,7 @@ class DynamicConfig:
         Raises ConfigError for an invalid value in `properties`, and DataDirectoryError for an invalid value in
         `store`.
         """
-        self._static = _with_both_ids(properties)
+        self._static = CHOSEN | _with_both_ids(properties)
         self._store = store
         # A thread holds this lock while it reads the settings of a resource and then replaces them. Without the lock,
         # the change of another thread between these two steps would be lost. If a thread needs several locks, it takes
@@ -151,7 +157,7 @@ class DynamicConfig:
             (ConfigSource.STATIC_BROKER_CONFIG, self._static),
             (
                 ConfigSource.DEFAULT_CONFIG,
-                {each: key.default_text for each in names if (key := BROKER_CONFIGS.get(each))},
+                {each: key.kafka_default_text for each in names if (key := BROKER_CONFIGS.get(each))},
             ),
         ]
         found = [

@@ -36,6 +36,9 @@ class ConfigError(HmbError):
         return f"{self.name}={self.value}: {self.problem}" if self.name else self.problem
 
 
+AS_IN_KAFKA = object()  # the value of `ConfigKey.kafka_default` for settings with the same default as in Kafka
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """The declaration of one setting: its name, its type, its default and its allowed values."""
@@ -50,6 +53,7 @@ class ConfigKey:
     pattern: str = ""  # a regular expression for a text, or for the items of a list
     dynamic: bool = False  # whether clients may alter the setting while the broker runs
     field: str = ""  # the field of LogConfig or BrokerConfig; empty if the setting has no effect
+    kafka_default: Any = AS_IN_KAFKA  # Kafka's default, if HMB has chosen another default
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
@@ -119,6 +123,15 @@ class ConfigKey:
     @property
     def default_text(self) -> str | None:
         return self.text(self.default)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether HMB has chosen a default that differs from Kafka's default."""
+        return self.kafka_default is not AS_IN_KAFKA
+
+    @property
+    def kafka_default_text(self) -> str | None:
+        return self.text(self.kafka_default) if self.is_chosen else self.default_text
 
 
 def setting(

@@ -18,7 +18,8 @@ class LimitsConfig(ShareConfig):
     """The settings of a broker that limit its clients. Times are in ms, or in the unit in the name of the setting."""
 
     max_connections: int = _dynamic(
-        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX
+        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX,
+        kafka_default=INT32_MAX
     )
     max_connections_per_ip: int = _dynamic(
         "max.connections.per.ip", INT32_MAX,

@@ -7,7 +7,9 @@ tools set these settings for brokers. If the broker returned an error, these cli
 
 from __future__ import annotations
 
-from hmb.broker.config.keys import ConfigKey
+from typing import Any
+
+from hmb.broker.config.keys import AS_IN_KAFKA, ConfigKey
 from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 
 ONE_BROKER = "This setting has no effect, because the cluster has one broker."
@@ -17,16 +19,20 @@ THREADS = "This setting has no effect, because each connection has a thread."
 SYSTEM = "This setting has no effect, because the operating system decides."
 
 
-def _int(name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False) -> ConfigKey:
-    return ConfigKey(name, ConfigType.INT, default, doc, minimum, INT32_MAX, dynamic=dynamic)
+def _int(
+    name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False, kafka_default: Any = AS_IN_KAFKA
+) -> ConfigKey:
+    return ConfigKey(
+        name, ConfigType.INT, default, doc, minimum, INT32_MAX, dynamic=dynamic, kafka_default=kafka_default
+    )
 
 
 def _long(name: str, default: int | None, doc: str, minimum: float = -2, dynamic: bool = False) -> ConfigKey:
     return ConfigKey(name, ConfigType.LONG, default, doc, minimum, INT64_MAX, dynamic=dynamic)
 
 
-def _short(name: str, default: int, doc: str) -> ConfigKey:
-    return ConfigKey(name, ConfigType.SHORT, default, doc, 1, 2**15 - 1)
+def _short(name: str, default: int, doc: str, kafka_default: int) -> ConfigKey:
+    return ConfigKey(name, ConfigType.SHORT, default, doc, 1, 2**15 - 1, kafka_default=kafka_default)
 
 
 def _bool(name: str, default: bool, doc: str, dynamic: bool = False) -> ConfigKey:
@@ -37,8 +43,10 @@ def _string(name: str, default: str | None, doc: str) -> ConfigKey:
     return ConfigKey(name, ConfigType.STRING, default, doc)
 
 
-def _list(name: str, default: str | None, doc: str, pattern: str = "") -> ConfigKey:
-    return ConfigKey(name, ConfigType.LIST, default, doc, pattern=pattern)
+def _list(
+    name: str, default: str | None, doc: str, pattern: str = "", kafka_default: Any = AS_IN_KAFKA
+) -> ConfigKey:
+    return ConfigKey(name, ConfigType.LIST, default, doc, pattern=pattern, kafka_default=kafka_default)
 
 
 TOPIC = [
@@ -54,11 +62,11 @@ TOPIC = [
 ]
 BROKER = [
     _int("default.replication.factor", 1, ONE_BROKER),
-    _short("offsets.topic.replication.factor", 3, ONE_BROKER),
-    _short("transaction.state.log.replication.factor", 3, ONE_BROKER),
-    _int("transaction.state.log.min.isr", 2, ONE_BROKER),
-    _short("share.coordinator.state.topic.replication.factor", 3, ONE_BROKER),
-    _short("share.coordinator.state.topic.min.isr", 2, ONE_BROKER),
+    _short("offsets.topic.replication.factor", 1, ONE_BROKER, kafka_default=3),
+    _short("transaction.state.log.replication.factor", 1, ONE_BROKER, kafka_default=3),
+    _int("transaction.state.log.min.isr", 1, ONE_BROKER, kafka_default=2),
+    _short("share.coordinator.state.topic.replication.factor", 1, ONE_BROKER, kafka_default=3),
+    _short("share.coordinator.state.topic.min.isr", 1, ONE_BROKER, kafka_default=2),
     _int("num.replica.fetchers", 1, ONE_BROKER, dynamic=True),
     _bool("auto.leader.rebalance.enable", True, ONE_BROKER),
     _bool("controlled.shutdown.enable", True, ONE_BROKER),
@@ -67,7 +75,7 @@ BROKER = [
     _list("controller.listener.names", None, ONE_BROKER),
     _list("controller.quorum.voters", "", ONE_BROKER),
     _list("controller.quorum.bootstrap.servers", "", ONE_BROKER),
-    _list("process.roles", None, f"{ONE_BROKER} This broker is also the controller."),
+    _list("process.roles", "broker,controller", ONE_BROKER, kafka_default=None),
     _bool("delete.topic.enable", True, "This setting has no effect: clients can always delete topics."),
     _bool("log.cleaner.enable", True, "This setting has no effect: compaction is always enabled."),
     _int("log.cleaner.threads", 1, "This setting has no effect: one thread compacts all logs.", dynamic=True),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hmb.broker.config.keys import ConfigKey
 from hmb.broker.config.no_effect import ONE_BROKER
-from hmb.protocol.enums import ConfigType
+from hmb.protocol.enums import INT64_MAX, ConfigType
 
 OPENSSL = "This setting has no effect: OpenSSL decides."
 
@@ -20,6 +20,10 @@ def _string(name: str, default: str | None, doc: str, *choices: str) -> ConfigKe
 
 def _list(name: str, default: str, doc: str) -> ConfigKey:
     return ConfigKey(name, ConfigType.LIST, default, doc)
+
+
+def _long(name: str, default: int, doc: str) -> ConfigKey:
+    return ConfigKey(name, ConfigType.LONG, default, doc, 1, INT64_MAX)
 
 
 def _password(name: str, doc: str) -> ConfigKey:
@@ -54,10 +58,21 @@ TLS = [
     ),
 ]  # fmt: skip
 SASL = [
-    _list("sasl.enabled.mechanisms", "GSSAPI", "The SASL mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512."),
+    _list("sasl.enabled.mechanisms", "GSSAPI", "The mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."),
     _password("sasl.jaas.config", "The users of one mechanism, as a JAAS line. The name needs a mechanism before it."),
     _password("sasl.plain.users", "The users of PLAIN: NAME:PASSWORD, separated by commas."),
 ]
+OAUTH = [
+    _string("sasl.oauthbearer.jwks.endpoint.url", None, "The address or file:// name of the identity provider's keys."),
+    _long("sasl.oauthbearer.jwks.endpoint.refresh.ms", 3_600_000, "The time after which the keys are loaded again."),
+    _string("sasl.oauthbearer.expected.issuer", None, "The issuer that a token must name. If it is empty: any issuer."),
+    _list("sasl.oauthbearer.expected.audience", "", "A token must name one of these audiences. If it is empty: any."),
+    _string("sasl.oauthbearer.sub.claim.name", "sub", "The claim of a token that contains the name of the user."),
+    ConfigKey(
+        "sasl.oauthbearer.clock.skew.seconds", ConfigType.INT, 30,
+        "The tolerated difference in seconds between the clocks of the broker and of the identity provider.", 0, 3600,
+    ),
+]  # fmt: skip
 AUTHORIZATION = [
     _string(
         "authorizer.class.name", "", "The authorizer, which decides by ACLs. Empty: clients may do everything.",
@@ -69,7 +84,12 @@ AUTHORIZATION = [
         "Whether clients may use a resource for which no ACL exists.",
     ),
 ]  # fmt: skip
+NO_SCOPES = "This setting has no effect, because Kafka and HMB do not use the scopes of a token."
+RETRIES = "This setting has no effect: if the keys cannot be loaded, HMB tries again at the next login."
 NO_EFFECT = [
+    _string("sasl.oauthbearer.scope.claim.name", "scope", NO_SCOPES),
+    _long("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", 100, RETRIES),
+    _long("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", 10_000, RETRIES),
     _string("ssl.protocol", "TLSv1.3", OPENSSL),
     _string("ssl.provider", None, OPENSSL),
     _string("ssl.keymanager.algorithm", "SunX509", OPENSSL),
@@ -80,4 +100,4 @@ NO_EFFECT = [
     _string("sasl.mechanism.inter.broker.protocol", "GSSAPI", ONE_BROKER),
     _string("sasl.mechanism.controller.protocol", "GSSAPI", ONE_BROKER),
 ]
-SECURITY = [*TLS, *SASL, *AUTHORIZATION, *NO_EFFECT]
+SECURITY = [*TLS, *SASL, *OAUTH, *AUTHORIZATION, *NO_EFFECT]

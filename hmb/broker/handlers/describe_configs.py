@@ -6,7 +6,8 @@ Behavior: each resource has its own error code. The response contains all settin
     leaves the setting out. This is no error, because tools also request settings that only newer brokers have. To
     describe a broker, a client sends the broker's id. The id "" means the settings that apply to all brokers. If a
     client has stored a value for a setting that the broker does not know, the response lists this setting with the
-    value null, because the value may be secret.
+    value null, because the value may be secret. Some defaults of HMB differ from Kafka's. The response contains HMB's
+    value with the source STATIC_BROKER_CONFIG, and Kafka's default as a synonym.
 Version notes: none. The versions differ only in their fields.
 Left out: settings of client metrics, which get INVALID_REQUEST. A client cannot see or change which metrics the broker
     wants (KIP-714), because HMB wants none.

@@ -3,10 +3,10 @@
 Versions: 0-1; not in the flexible encoding.
 Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
     the connection. On a listener without SASL, and after the login, the request gets ILLEGAL_SASL_STATE (34). If
-    `connections.max.reauth.ms` is set, an authenticated client can send the request to authenticate again (KIP-368).
+    the session has a limited lifetime, an authenticated client can send the request to authenticate again (KIP-368).
 Version notes: after version 0, the client sends the messages of the mechanism as frames without a header. After version
     1, the client sends them in SaslAuthenticate requests.
-Left out: the mechanisms GSSAPI (Kerberos) and OAUTHBEARER. A client that needs them cannot log in.
+Left out: the mechanism GSSAPI (Kerberos). A client that needs it cannot log in.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ Read in this order:
 5. `users.py`            the credentials of users, and decoys for unknown ones
 6. `store.py`            the file of users, ACLs and quotas
 7. `acls/`               what a user may do
-8. `quotas/`             how much a user may use
+8. `tokens/`             logins with a token instead of a password
+9. `quotas/`             how much a user may use
 
 A first reading can skip the rest:
 - `plain.py`             the mechanism PLAIN

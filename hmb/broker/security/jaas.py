@@ -6,7 +6,9 @@ JAAS is Java's framework for logins. A line names a Java class, and then options
 
 An option `user_NAME` names a user of the mechanism PLAIN, and its value is the user's password. With the options
 `username` and `password`, a broker logs in to other brokers. HMB ignores these two options, because its cluster has one
-broker. The users of SCRAM are not in the line, because the broker stores their credentials (users.py).
+broker. The users of SCRAM are not in the line, because the broker stores their credentials (users.py). A line for
+OAUTHBEARER needs no options, because the tokens contain the names of the users. HMB refuses Kafka's options whose names
+begin with `unsecuredValidator`, because they restrict access, and HMB does not have them.
 
 HMB also has a setting that is shorter than a JAAS line. It lists the user names and the passwords for PLAIN:
     sasl.plain.users=alice:alice-secret,bob:bob-secret
@@ -17,10 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+PLAIN_MECHANISM, OAUTH_MECHANISM = "PLAIN", "OAUTHBEARER"
 MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    PLAIN_MECHANISM: "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    OAUTH_MECHANISM: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 OPTION = re.compile(r"""\s*([\w.-]+)\s*=\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^\s;"']+)""")
 LINE = re.compile(r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)(?P<options>.*?);\s*", re.DOTALL)
@@ -47,6 +51,13 @@ def parse_jaas(line: str, mechanism: str) -> dict[str, str]:
         options[option[1]] = _unquoted(option[2])
         position = option.end()
     return options
+
+
+def check_oauth(options: Mapping[str, str]) -> None:
+    """Raise JaasError if a JAAS line for OAUTHBEARER contains an option that restricts access."""
+    for name in options:
+        if name.startswith("unsecuredValidator"):
+            raise JaasError(f"HMB does not have the option {name}; use the settings sasl.oauthbearer.*")
 
 
 def plain_users(options: Mapping[str, str]) -> dict[str, str]:

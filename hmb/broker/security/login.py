@@ -7,8 +7,9 @@ connection without decoding the request. If the broker refuses a login, it sends
 After a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a header. Clients
 before Kafka 1.0 use this version (KIP-152).
 
-If `connections.max.reauth.ms` is set, a session ends after this time. Before this time ends, the client can
-authenticate again on the same connection (KIP-368), but only as the same user.
+If `connections.max.reauth.ms` is set, a session ends after this time. If the client has logged in with a token, the
+session ends at the latest when the token expires. Before a session ends, the client can authenticate again on the same
+connection (KIP-368), but only as the same user.
 
 Source: KIP-43, KIP-152, KIP-368; `SaslServerAuthenticator` of Kafka.
 """
@@ -23,6 +24,7 @@ from typing import Protocol
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.plain import PlainError
 from hmb.broker.security.principals import ANONYMOUS, USER
+from hmb.broker.security.tokens.oauthbearer import TokenError
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.framing import frame
@@ -36,15 +38,19 @@ MAX_BEFORE = 512 * 1024  # bytes; the largest request before authentication
 
 
 class Exchange(Protocol):
-    """The broker's side of a mechanism: PlainExchange or ScramExchange."""
+    """The broker's side of a mechanism: PlainExchange, ScramExchange or OauthExchange."""
 
     user: str
+    lifetime: float | None  # seconds until the proof of the name expires; None means never
 
     @property
     def is_complete(self) -> bool: ...
 
     def receive(self, message: bytes) -> bytes:
-        """Take the client's next message, and return the broker's response. Raises PlainError, ScramError."""
+        """Take the client's next message, and return the broker's response.
+
+        Raises PlainError, ScramError or TokenError.
+        """
 
 
 class LoginState(Enum):
@@ -98,7 +104,8 @@ class Login:
         """
         self._mechanisms = mechanisms
         self._clock = clock
-        self._session = session
+        self._longest_session = session or None
+        self._session: float | None = None  # the lifetime of the present session; None means unlimited
         self._on_success, self._on_failure = on_success, on_failure
         self.state = LoginState.NEW
         self.principal = ANONYMOUS
@@ -119,7 +126,7 @@ class Login:
     @property
     def lifetime_ms(self) -> int:
         """The lifetime of the session in ms, or 0 if it is unlimited."""
-        return int(self._session * 1000) if self.state is LoginState.AUTHENTICATED else 0
+        return int((self._session or 0) * 1000) if self.state is LoginState.AUTHENTICATED else 0
 
     def admit(self, api_key: int) -> None:
         """Raise CloseConnection if the client must not send this request now."""
@@ -134,7 +141,7 @@ class Login:
 
     def choose(self, mechanism: str, version: int) -> None:
         """Handle a SaslHandshake. Raises UNSUPPORTED_SASL_MECHANISM and ILLEGAL_SASL_STATE."""
-        if not LOGIN.allows(self.state, LoginEvent.CHOSEN) or (self.is_authenticated and not self._session):
+        if not LOGIN.allows(self.state, LoginEvent.CHOSEN) or (self.is_authenticated and self._ends is None):
             raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake is not expected now")
         if mechanism not in self._mechanisms:
             self._refuse(f"it chose the mechanism {mechanism[:100]!r}, which this listener does not offer")
@@ -155,22 +162,23 @@ class Login:
             raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate is not expected now")
         try:
             response = exchange.receive(message)
-        except (PlainError, ScramError) as error:
+        except (PlainError, ScramError, TokenError) as error:
             self._refuse(str(error), exchange.user)
             raise self._failure() from None
         if exchange.is_complete:
-            self._complete(f"{USER}:{exchange.user}")
+            self._complete(f"{USER}:{exchange.user}", exchange.lifetime)
         else:
             self.state = LOGIN.next(self.state, LoginEvent.CONTINUED)
         return response
 
-    def _complete(self, principal: str) -> None:
+    def _complete(self, principal: str, lifetime: float | None) -> None:
         if self.state is LoginState.AGAIN and principal != self.principal:
             self._refuse(f"it authenticated again as {principal} instead of {self.principal}")
             raise self._failure()
         self.state = LOGIN.next(self.state, LoginEvent.PROVED)
         self.principal, self._exchange = principal, None
-        self._ends = self._clock() + self._session if self._session else None
+        self._session = min((each for each in (self._longest_session, lifetime) if each is not None), default=None)
+        self._ends = None if self._session is None else self._clock() + self._session
         self._on_success(principal)
 
     def _refuse(self, reason: str, user: str = "") -> None:

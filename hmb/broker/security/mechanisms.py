@@ -6,20 +6,21 @@ from collections.abc import Callable
 from functools import partial
 
 from hmb.broker.security import users
+from hmb.broker.security.jaas import OAUTH_MECHANISM, PLAIN_MECHANISM
 from hmb.broker.security.login import Exchange
 from hmb.broker.security.plain import PlainExchange
 from hmb.broker.security.scram import ScramExchange
 from hmb.broker.security.settings import ListenerSecurity
 from hmb.broker.security.store import SecurityStore
+from hmb.broker.security.tokens.oauthbearer import OauthExchange
 from hmb.security.scram import SCRAM_MECHANISMS
 
 
 def mechanisms_of(security: ListenerSecurity, store: SecurityStore) -> dict[str, Callable[[], Exchange]]:
     """Return, for each mechanism of a listener, a function that begins an exchange."""
-    find = partial(users.find, store)
-    return {
-        name: partial(ScramExchange, SCRAM_MECHANISMS[name], find)
-        if name in SCRAM_MECHANISMS
-        else partial(PlainExchange, security.plain_users)
-        for name in security.mechanisms
-    }
+    exchanges: dict[str, Callable[[], Exchange]] = {PLAIN_MECHANISM: partial(PlainExchange, security.plain_users)}
+    for name, mechanism in SCRAM_MECHANISMS.items():
+        exchanges[name] = partial(ScramExchange, mechanism, partial(users.find, store))
+    if security.check_token is not None:
+        exchanges[OAUTH_MECHANISM] = partial(OauthExchange, security.check_token)
+    return {name: exchanges[name] for name in security.mechanisms}

@@ -53,6 +53,7 @@ class PlainExchange:
         self._passwords = passwords
         self.state = PlainState.MESSAGE
         self.user = ""
+        self.lifetime: float | None = None  # A password does not expire.
 
     @property
     def is_complete(self) -> bool:

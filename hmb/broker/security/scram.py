@@ -59,6 +59,7 @@ class ScramExchange:
         self._new_nonce = nonce
         self.state = ScramState.CLIENT_FIRST
         self.user = ""  # the name that the client claims; it is proved in the state COMPLETE
+        self.lifetime: float | None = None  # A password does not expire.
         self._header = ""
         self._nonce = ""
         self._messages = ""  # all messages until now; the proof is computed from this text

@@ -5,6 +5,8 @@ lower case. This value has precedence over the value without the prefix:
     ssl.client.auth=none
     listener.name.internal.ssl.client.auth=required
 
+The name of a mechanism can be a second prefix: `listener.name.internal.oauthbearer.sasl.jaas.config`.
+
 A setting that restricts access must not be ignored, because its user relies on it. If the broker finds such a setting
 and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
 """
@@ -19,9 +21,20 @@ from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
 from hmb.broker.config.limits_config import LIMIT_NAMES, LISTENER_LIMITS
 from hmb.broker.config.security_keys import AUTHORIZATION, SECURITY
 from hmb.broker.security.acls.authorizer import Authorizer
-from hmb.broker.security.jaas import MODULES, JaasError, parse_jaas, parse_users, plain_users
+from hmb.broker.security.jaas import (
+    MODULES,
+    OAUTH_MECHANISM,
+    PLAIN_MECHANISM,
+    JaasError,
+    check_oauth,
+    parse_jaas,
+    parse_users,
+    plain_users,
+)
 from hmb.broker.security.mapping_rules import MappingRule, parse_rules
 from hmb.broker.security.tls import TlsListener
+from hmb.broker.security.tokens.oauth_settings import HANDLER, token_check
+from hmb.broker.security.tokens.oauthbearer import Check
 from hmb.protocol.enums import ConfigType
 from hmb.security.protocols import HIDDEN, SecurityProtocol
 from hmb.security.stores import TlsSettingError, TlsSettings
@@ -32,8 +45,8 @@ RESTRICTING = re.compile(
     r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|max\.connection\..*"
     r"|quota\..*|controller\.quota\..*|client\.quota\..*"
 )
-JAAS_NAME = re.compile(rf"({'|'.join(MODULES).lower()})\.sasl\.jaas\.config")
-PLAIN_MECHANISM = "PLAIN"
+JAAS = "sasl.jaas.config"
+MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
 PRINCIPAL = re.compile(r"\w+:.+")
 PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
@@ -48,6 +61,7 @@ class ListenerSecurity:
     rules: Sequence[MappingRule] = (MappingRule(),)
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
+    check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
 
 
 PLAIN = ListenerSecurity()
@@ -92,9 +106,19 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
             if prefixed[1].upper() not in listeners:
                 raise ConfigError(f"the broker has no listener {prefixed[1].upper()}", name, HIDDEN)
             base, limits = prefixed[2], set(LISTENER_LIMITS)
-        if base not in KEYS and base not in limits and not JAAS_NAME.fullmatch(base):
+        if base not in KEYS and base not in limits and not _is_of_mechanism(base):
             problem = "HMB does not have this setting, and it may restrict access, so the broker does not start; "
             raise ConfigError(f"{problem}remove the setting{nearest(base, KEYS)}", name, HIDDEN)
+
+
+def _is_of_mechanism(name: str) -> bool:
+    """Return whether a name consists of a mechanism and a setting that HMB has for this mechanism."""
+    match = MECHANISM_NAME.fullmatch(name)
+    if match is None:
+        return False
+    base = match["base"]
+    is_of_oauth = base == HANDLER or (base.startswith("sasl.oauthbearer.") and base in KEYS)
+    return base == JAAS or (is_of_oauth and match["mechanism"] == OAUTH_MECHANISM.lower())
 
 
 def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +143,26 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
     except ValueError as error:
         raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
     mechanisms = _mechanisms_of(name, values) if protocol.has_sasl else []
-    return ListenerSecurity(protocol, tls, mapping, mechanisms, _users_of(name, mechanisms, values, properties))
+    users = _users_of(name, mechanisms, values, properties)
+    check = token_check(name, _oauth_values(name, values, properties)) if OAUTH_MECHANISM in mechanisms else None
+    return ListenerSecurity(protocol, tls, mapping, mechanisms, users, check)
+
+
+def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of OAUTHBEARER. The prefix of the mechanism has precedence over the listener's alone."""
+    found = dict(values)
+    for prefix in _mechanism_prefixes(listener, OAUTH_MECHANISM):
+        found |= {
+            base: properties[name] if base == HANDLER else _checked(KEYS[base], properties[name], name)
+            for name in properties
+            if (base := name.removeprefix(prefix)) != name and (base == HANDLER or base in KEYS)
+        }
+    return found
+
+
+def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
+    """Return the prefixes of settings for one mechanism. The last prefix has precedence."""
+    return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
 
 
 def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
@@ -144,11 +187,10 @@ def _users_of(
         if PLAIN_MECHANISM in mechanisms:
             users = parse_users(values.get(name, ""))
         for mechanism in mechanisms:
-            base = f"{mechanism.lower()}.sasl.jaas.config"
-            name = next((each for each in (f"listener.name.{listener.lower()}.{base}", base) if each in properties), "")
-            if name:
-                options = parse_jaas(properties[name], mechanism)
-                users |= plain_users(options) if mechanism == PLAIN_MECHANISM else {}
+            given = [prefix + JAAS for prefix in _mechanism_prefixes(listener, mechanism)]
+            if given := [each for each in given if each in properties]:
+                name = given[-1]
+                users |= _jaas_users(properties[name], mechanism)
     except JaasError as error:
         raise ConfigError(str(error), name, HIDDEN) from error
     if PLAIN_MECHANISM in mechanisms and not users:
@@ -156,6 +198,14 @@ def _users_of(
         problem = f"listener {listener}: PLAIN has no users; set {example} or this setting"
         raise ConfigError(problem, "sasl.plain.users", "")
     return users
+
+
+def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
+    """Return the users of PLAIN in a JAAS line. A line of another mechanism is only checked. Raises JaasError."""
+    options = parse_jaas(line, mechanism)
+    if mechanism == OAUTH_MECHANISM:
+        check_oauth(options)
+    return plain_users(options) if mechanism == PLAIN_MECHANISM else {}
 
 
 def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:

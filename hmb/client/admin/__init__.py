@@ -33,7 +33,7 @@ You can skip these modules when you read this folder for the first time:
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Self
 
 from hmb.client.admin import (
@@ -68,7 +68,7 @@ from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription
 from hmb.client.delegation import delegated
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import ListedOffset
-from hmb.client.security.settings import ClientSecurity
+from hmb.client.security.settings import ClientSecurity, SecuritySettings
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
@@ -126,7 +126,7 @@ class Admin:
         bootstrap_servers: str | Iterable[str],
         client_id: str = "hmb",
         request_timeout: float = 30.0,
-        security: Mapping[str, str] | ClientSecurity | None = None,
+        security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         """Prepare an admin. `security` contains the settings of TLS and SASL, by Kafka's names."""
         self._brokers = Brokers(bootstrap_servers, client_id, request_timeout, security)

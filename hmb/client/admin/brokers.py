@@ -13,7 +13,7 @@ the address is probably wrong.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeGuard, TypeVar
 
@@ -21,7 +21,7 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import find_coordinator
 from hmb.client.metadata import Cluster, Node
 from hmb.client.retries import RETRY_PAUSE, with_retries
-from hmb.client.security.settings import ClientSecurity
+from hmb.client.security.settings import ClientSecurity, SecuritySettings
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -51,7 +51,7 @@ class Brokers:
         bootstrap_servers: str | Iterable[str],
         client_id: str,
         request_timeout: float,
-        security: Mapping[str, str] | ClientSecurity | None = None,
+        security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, security=security)
         self.request_timeout = request_timeout

@@ -25,14 +25,14 @@ Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import parse_servers
-from hmb.client.security.settings import ClientSecurity, client_security
+from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
@@ -90,7 +90,7 @@ class SimpleConsumer:
         port: int | None = None,
         client_id: str = "hmb",
         timeout: float = 30.0,
-        security: Mapping[str, str] | ClientSecurity | None = None,
+        security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         if port is None:
             ((host, port),) = parse_servers(host)

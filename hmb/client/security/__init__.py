@@ -5,6 +5,7 @@ Read in this order:
 2. `tls.py`          the socket of an encrypted connection
 3. `login.py`        the requests of a login
 4. `scram.py`        the client's side of SCRAM
+5. `oauth.py`        the client's side of OAUTHBEARER
 
 The module `hmb.security` explains the ideas.
 """

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hmb.client.errors import answered_error
+from hmb.client.security.oauth import OauthLogin
 from hmb.client.security.scram import ScramLogin
 from hmb.client.security.settings import ClientSecurity
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -18,13 +19,13 @@ Send = Callable[[Request], Any]  # sends a request and returns the response
 
 
 class MechanismLogin(Protocol):
-    """The client's side of a mechanism: PlainLogin or ScramLogin."""
+    """The client's side of a mechanism: PlainLogin, ScramLogin or OauthLogin."""
 
     @property
     def is_complete(self) -> bool: ...
 
     def first(self) -> bytes:
-        """Return the client's first message."""
+        """Return the client's first message. Raises KafkaError if the client cannot make it."""
 
     def receive(self, message: bytes) -> bytes:
         """Take the broker's next message, and return the client's next message. Raises ScramError."""
@@ -77,4 +78,6 @@ def log_in(security: ClientSecurity, send: Send, address: str) -> float | None:
 def _login_of(security: ClientSecurity) -> MechanismLogin:
     if security.mechanism in SCRAM_MECHANISMS:
         return ScramLogin(security.mechanism, security.username, security.password)
+    if security.token is not None:
+        return OauthLogin(security.token)
     return PlainLogin(security.username, security.password)

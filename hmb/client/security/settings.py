@@ -3,10 +3,12 @@
 The settings have Kafka's names. Librdkafka has other names for some of them, and HMB accepts these names, too:
     security.protocol=SASL_SSL                    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
     ssl.truststore.location=authority.pem         or ssl.ca.location
-    sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN or SCRAM-SHA-512
+    sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN, SCRAM-SHA-512 or OAUTHBEARER
     sasl.username=alice                           librdkafka's names
     sasl.password=alice-secret
     sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";       Kafka's name
+
+The module `oauth.py` lists the settings of OAUTHBEARER.
 
 A program passes these settings as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL", ...})`.
 """
@@ -17,24 +19,29 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from hmb.client.security import oauth
+from hmb.client.security.oauth import TokenSource
 from hmb.client.security.tls import new_context
 from hmb.protocol.errors import HmbError
+from hmb.security import web_addresses
 from hmb.security.protocols import HIDDEN, SecurityProtocol
 from hmb.security.scram import SCRAM_MECHANISMS
 from hmb.security.stores import TlsSettingError, TlsSettings
 
-MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS)
+OAUTH_MECHANISM = "OAUTHBEARER"
+MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS, OAUTH_MECHANISM)
 OTHER_NAMES = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
 TLS_NAMES = [f"ssl.{name.replace('_', '.')}" for name in TlsSettings.__dataclass_fields__]
 NAMES = [
     "security.protocol", "sasl.mechanism", "sasl.jaas.config", "sasl.username", "sasl.password",
     "ssl.endpoint.identification.algorithm", "ssl.protocol",
-    *TLS_NAMES, *OTHER_NAMES,
+    *TLS_NAMES, *OTHER_NAMES, *oauth.NAMES,
 ]  # fmt: skip
 SECRETS = {
     "sasl.jaas.config", "sasl.password", "ssl.keystore.key", "ssl.key.password", "ssl.keystore.password",
-    "ssl.truststore.password",
+    "ssl.truststore.password", *oauth.SECRETS,
 }  # fmt: skip
 JAAS_OPTION = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))""")
 
@@ -57,12 +64,14 @@ class ClientSecurity:
     mechanism: str = ""
     username: str = ""
     password: str = field(default="", repr=False)
+    token: TokenSource | None = field(default=None, repr=False)  # returns a token for OAUTHBEARER
 
 
+SecuritySettings: TypeAlias = Mapping[str, str] | Mapping[str, str | TokenSource]
 NO_SECURITY = ClientSecurity()
 
 
-def client_security(given: Mapping[str, str] | ClientSecurity | None) -> ClientSecurity:
+def client_security(given: SecuritySettings | ClientSecurity | None) -> ClientSecurity:
     """Return the security that settings describe. Raises SecuritySettingError."""
     if given is None:
         return NO_SECURITY
@@ -70,7 +79,7 @@ def client_security(given: Mapping[str, str] | ClientSecurity | None) -> ClientS
         return given
     if unknown := [name for name in given if name not in NAMES]:
         raise SecuritySettingError(unknown[0], HIDDEN, "this is not a setting of TLS or SASL that HMB's clients have")
-    values = {OTHER_NAMES.get(name, name): value for name, value in given.items()}
+    values = {OTHER_NAMES.get(name, name): value for name, value in given.items() if isinstance(value, str)}
     name = values.get("security.protocol", "PLAINTEXT").upper()
     if name not in SecurityProtocol.__members__:
         raise SecuritySettingError("security.protocol", name, f"must be one of {', '.join(SecurityProtocol)}")
@@ -78,7 +87,10 @@ def client_security(given: Mapping[str, str] | ClientSecurity | None) -> ClientS
     context = _context_of(values) if protocol.has_tls else None
     if not protocol.has_sasl:
         return ClientSecurity(protocol, context)
-    return ClientSecurity(protocol, context, _mechanism_of(values), *_name_and_password(values))
+    mechanism = _mechanism_of(values)
+    if mechanism == OAUTH_MECHANISM:
+        return ClientSecurity(protocol, context, mechanism, token=_token_source(given.get(oauth.TOKEN), values))
+    return ClientSecurity(protocol, context, mechanism, *_name_and_password(values))
 
 
 def _context_of(values: Mapping[str, str]) -> ssl.SSLContext:
@@ -100,6 +112,16 @@ def _mechanism_of(values: Mapping[str, str]) -> str:
             problem += "; GSSAPI is Kerberos, which HMB does not have"
         raise SecuritySettingError("sasl.mechanism", mechanism, problem)
     return mechanism
+
+
+def _token_source(given: str | TokenSource | None, values: Mapping[str, str]) -> TokenSource:
+    source = oauth.token_source(given, values)
+    if source is None:
+        raise SecuritySettingError(oauth.TOKEN, "", f"is missing; set it to a token, or set {oauth.ENDPOINT}")
+    address = values.get(oauth.ENDPOINT, "")
+    if address and not web_addresses.is_safe(address):
+        raise SecuritySettingError(oauth.ENDPOINT, address, web_addresses.PROBLEM)
+    return source
 
 
 def _name_and_password(values: Mapping[str, str]) -> tuple[str, str]:

@@ -229,16 +229,11 @@ BROKER = [
             for name in (
                 "*listener*",
                 "controller.*",
-                "node.id",
-                "process.roles",
                 "log.dir*",
                 "max.connections",
                 "num.partitions",
-                "*.replication.factor",
-                "*.min.isr",
             )
         ),
-        ("DescribeConfigs/*", "*.configs.broker.id.*", ANY, ANY),
         ("DescribeConfigs/all brokers/*", "*.configs", "[[]]", "*min.insync.replicas*"),
     ),
     *because(
@@ -252,7 +247,8 @@ BROKER = [
     ),
     *because(
         "HMB limits the memory of all requests by default, because each connection is a thread; Kafka does not",
-        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.*", "16777216", "-1"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.value", "16777216", "-1"),
+        ("DescribeConfigs/all of a broker/*", "*.configs.queued.max.request.bytes.config_source", "4", "5"),
     ),
     *because(
         "HMB reads its settings of security only at the start, and recognizes the type of a store from the file",

@@ -1,0 +1,16 @@
+"""Logins with a token: a client that has no password proves its name with a text that somebody else has made.
+
+An identity provider makes a token for a client, for example for ten minutes. The client sends the token to the broker.
+The broker verifies the signature of the provider, and reads the name of the client from the token. The broker therefore
+stores no users. The mechanism OAUTHBEARER carries such tokens:
+    client  ->  identity provider     "I am alice" (password, certificate, ...)
+    client  <-  identity provider     a token: {"sub": "alice", "exp": 1790000000}, signed
+    client  ->  broker                the token
+    broker  ->  identity provider     which public keys do you have? (only now and then)
+
+Read in this order:
+1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine
+2. `checking.py`         the check of a token: signature, times, issuer and audience
+3. `public_keys.py`      the public keys of the identity provider
+4. `oauth_settings.py`   the settings of the broker for this check
+"""

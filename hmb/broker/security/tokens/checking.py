@@ -1,0 +1,90 @@
+"""Checks tokens: JSON Web Tokens (JWT), which the package PyJWT decodes and verifies.
+
+A token has three parts, separated by dots. Each part is base64 text:
+    header      {"alg": "RS256", "kid": "key-1"}               the algorithm of the signature, and the id of the key
+    claims      {"sub": "alice", "exp": 1790000000, ...}       the name of the client, and when the token expires
+    signature   the identity provider's signature of the two other parts
+
+The broker accepts signatures of public keys only. If it also accepted the algorithm `none`, anybody could make tokens.
+If it accepted HMAC (HS256), the public key would be the secret, which everybody knows. Only the settings, and never the
+token itself, decide which algorithms the broker accepts.
+
+Kafka has unsecured tokens (`alg` is `none`) for tests. HMB accepts them only if the settings ask for them.
+
+Source: RFC 7515, RFC 7519, RFC 8725.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from hmb.broker.security.tokens.oauthbearer import Token, TokenError
+from hmb.broker.security.tokens.public_keys import PublicKeys
+
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """The claims that the broker requires. `clock_skew` is the tolerated difference between the clocks, in seconds."""
+
+    audiences: Sequence[str] = ()
+    issuer: str | None = None
+    name_claim: str = "sub"
+    clock_skew: float = 30
+
+
+class SignedTokens:
+    """Checks signed tokens with the public keys of an identity provider."""
+
+    def __init__(self, keys: PublicKeys, expected: Expectations) -> None:
+        self._keys, self._expected = keys, expected
+
+    def check(self, text: str) -> Token:
+        """Verify the signature and the claims of a token. Raises TokenError."""
+        try:
+            key = self._keys.find(jwt.get_unverified_header(text).get("kid"))
+            claims = jwt.decode(text, key, algorithms=ALGORITHMS, **_options(self._expected))
+        except (jwt.PyJWTError, ValueError) as error:
+            raise TokenError(f"the token is not valid: {error}") from None
+        return _token(claims, self._expected)
+
+
+def check_unsecured(expected: Expectations, text: str) -> Token:
+    """Check the claims of a token that has no signature. Raises TokenError."""
+    try:
+        if jwt.get_unverified_header(text).get("alg") != "none" or not text.endswith("."):
+            raise TokenError("it has a signature, but the settings ask for unsecured tokens")
+        options = _options(expected)
+        options["options"] |= {"verify_signature": False, **dict.fromkeys(CLAIM_CHECKS, True)}
+        if not expected.audiences:
+            options["options"]["verify_aud"] = False
+        claims = jwt.decode(text, algorithms=["none"], **options)
+    except (jwt.PyJWTError, ValueError) as error:
+        raise TokenError(f"the token is not valid: {error}") from None
+    return _token(claims, expected)
+
+
+CLAIM_CHECKS = ("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss")
+
+
+def _options(expected: Expectations) -> dict[str, Any]:
+    """Return the arguments of `jwt.decode` for the expected claims."""
+    return {
+        "audience": list(expected.audiences) or None,
+        "issuer": expected.issuer,
+        "leeway": expected.clock_skew,
+        "options": {"require": ["exp", expected.name_claim], "verify_aud": bool(expected.audiences)},
+    }
+
+
+def _token(claims: dict[str, Any], expected: Expectations) -> Token:
+    user = claims[expected.name_claim]
+    if not isinstance(user, str) or not user:
+        raise TokenError(f"the claim {expected.name_claim} is not a name")
+    return Token(user, max(0.0, float(claims["exp"]) - time.time()))

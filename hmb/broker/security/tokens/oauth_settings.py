@@ -1,0 +1,57 @@
+"""The settings of a listener for OAUTHBEARER: where the public keys are, and which claims a token must have.
+
+Kafka's broker accepts tokens without a signature unless a setting names a handler that verifies signatures. HMB turns
+this rule around. Without a handler, HMB requires `sasl.oauthbearer.jwks.endpoint.url`, and verifies signatures. HMB
+accepts unsecured tokens only if the setting names Kafka's handler for unsecured tokens.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+from hmb.broker.config.keys import ConfigError, split_list
+from hmb.broker.security.tokens.oauthbearer import Check
+from hmb.security import web_addresses
+
+LOGGER = logging.getLogger(__name__)
+HANDLER = "sasl.server.callback.handler.class"
+_PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+VERIFIES = f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler"
+UNSECURED = f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+KEYS_ADDRESS = "sasl.oauthbearer.jwks.endpoint.url"
+REFRESH_MS, CLOCK_SKEW = "3600000", "30"  # Kafka's defaults
+
+
+def token_check(listener: str, values: Mapping[str, str]) -> Check:
+    """Return the check of tokens for a listener. `values` contains its settings by their names. Raises ConfigError."""
+    handler, address = values.get(HANDLER, ""), values.get(KEYS_ADDRESS, "")
+    if handler not in ("", VERIFIES, UNSECURED):
+        raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)
+    try:
+        from hmb.broker.security.tokens import checking, public_keys  # need PyJWT, which not every installation has
+    except ImportError:
+        problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"
+        raise ConfigError(problem, "sasl.enabled.mechanisms", "OAUTHBEARER") from None
+    expected = checking.Expectations(
+        audiences=split_list(values.get("sasl.oauthbearer.expected.audience", "")),
+        issuer=values.get("sasl.oauthbearer.expected.issuer") or None,
+        name_claim=values.get("sasl.oauthbearer.sub.claim.name", "sub"),
+        clock_skew=float(values.get("sasl.oauthbearer.clock.skew.seconds", CLOCK_SKEW)),
+    )
+    if handler == UNSECURED:
+        if address:
+            raise ConfigError("is set, but the handler for unsecured tokens verifies nothing", KEYS_ADDRESS, address)
+        LOGGER.warning("listener %s accepts tokens without a signature: every client can use any name", listener)
+        return partial(checking.check_unsecured, expected)
+    if not address:
+        problem = f"listener {listener}: OAUTHBEARER needs the public keys of the identity provider; name their file"
+        raise ConfigError(f"{problem} (file:///...) or their address (https://...)", KEYS_ADDRESS, "")
+    if not web_addresses.is_safe(address):
+        raise ConfigError(web_addresses.PROBLEM, KEYS_ADDRESS, address)
+    refresh = float(values.get("sasl.oauthbearer.jwks.endpoint.refresh.ms", REFRESH_MS)) / 1000
+    try:
+        return checking.SignedTokens(public_keys.PublicKeys(address, refresh), expected).check
+    except public_keys.KeysError as error:
+        raise ConfigError(f"listener {listener}: cannot load the public keys: {error}", KEYS_ADDRESS, address) from None

@@ -1,0 +1,76 @@
+"""The public keys of an identity provider: a JSON Web Key Set (JWKS) in a file or at an address.
+
+The broker keeps the keys in memory and loads them again after a while, because a provider replaces its keys now and
+then. If a token names a key that the broker does not know, the broker also loads the keys again. A client that sends
+many such tokens must not cause many downloads, so at least 30 seconds pass between two such attempts.
+
+Source: RFC 7517.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import jwt
+
+LOGGER = logging.getLogger(__name__)
+TIMEOUT = 10.0  # seconds until the identity provider must have answered
+LARGEST = 1 << 20  # bytes; a key set is much smaller
+PAUSE = 30.0  # seconds between two attempts to load an unknown key
+
+
+class KeysError(ValueError):
+    """The public keys of the identity provider cannot be loaded, or do not contain the key of a token."""
+
+
+class PublicKeys:
+    """The public keys at one address. Thread-safe."""
+
+    def __init__(self, address: str, refresh: float) -> None:
+        """Load the keys. `refresh` is the time in seconds after which they are loaded again. Raises KeysError."""
+        self._address, self._refresh = address, refresh
+        self._lock = threading.Lock()  # guards the fields below; a thread that loads keys holds it
+        self._keys = self._loaded()
+        self._loaded_at = time.monotonic()
+        self._tried_at = self._loaded_at - PAUSE
+
+    def find(self, key_id: str | None) -> jwt.PyJWK:
+        """Return the key with an id. Raises KeysError."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._loaded_at > self._refresh:
+                self._reload(now)
+            elif key_id not in self._keys and now - self._tried_at >= PAUSE:
+                self._tried_at = now
+                self._reload(now)
+            if key_id is None or key_id not in self._keys:
+                raise KeysError("the identity provider has no key with the id in the token")
+            return self._keys[key_id]
+
+    def _reload(self, now: float) -> None:
+        """Load the keys again. If they cannot be loaded, keep the old keys until the next attempt."""
+        try:
+            self._keys = self._loaded()
+        except KeysError as error:
+            LOGGER.warning("cannot load the public keys at %s again: %s", self._address, error)
+        self._loaded_at = now
+
+    def _loaded(self) -> dict[str, jwt.PyJWK]:
+        try:
+            keys = jwt.PyJWKSet.from_dict(json.loads(self._content())).keys
+        except (OSError, ValueError, jwt.PyJWTError) as error:
+            raise KeysError(str(error)) from None
+        return {key.key_id: key for key in keys if key.key_id is not None}
+
+    def _content(self) -> bytes:
+        parts = urllib.parse.urlsplit(self._address)
+        if parts.scheme == "file":
+            return Path(urllib.parse.unquote(parts.path)).read_bytes()
+        with urllib.request.urlopen(self._address, timeout=TIMEOUT) as response:
+            return bytes(response.read(LARGEST))

@@ -1,0 +1,30 @@
+"""Decides from which addresses HMB loads keys and tokens: from files, over HTTPS, or from this computer.
+
+Over plain HTTP, a third party could replace the keys of an identity provider by its own keys, or read a token. Plain
+HTTP is therefore allowed only for the loopback address, for tests.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+PROBLEM = "must begin with https:// or file://, or with http:// for an address of this computer"
+
+
+def is_safe(address: str) -> bool:
+    """Return whether HMB may load a secret, or keys that it trusts, from an address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    if parts.scheme == "http":
+        return _is_loopback(parts.hostname or "")
+    return (parts.scheme == "https" and bool(parts.hostname)) or (parts.scheme == "file" and not parts.netloc)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
