@@ -129,7 +129,7 @@ def command(
         data_dir = DEFAULT_DATA_DIR
     host, port = DEFAULT_HOST if host is None else host, DEFAULT_PORT if port is None else port
     try:
-        with monitoring_ports(state, metrics, ui) as ports:
+        with monitoring_ports(state, metrics, ui, properties) as ports:
             if embedded or faults is not None:
                 run_controlled(data_dir, host, port, properties, as_json, faults, embedded, ports)
             else:

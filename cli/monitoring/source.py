@@ -11,14 +11,16 @@ from __future__ import annotations
 import functools
 import http.client
 import json
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit, urlunsplit
-from urllib.request import urlopen
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
 
 import click
 
@@ -129,7 +131,7 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
     if state_url is not None:
         if data_dir is not None:
             raise click.UsageError("--state-url already names the broker: leave out --data-dir")
-        if not state_url.startswith("http://"):
+        if not state_url.startswith(("http://", "https://")):
             raise CliError(f"--state-url {state_url!r} is no address of a broker; copy the line that it printed", USAGE)
         return state_url
     return _address_in(data_dir, "state", "--state 0")
@@ -165,15 +167,45 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 def fetch_state(url: str) -> State:
     """Fetch the state of a broker. Raises CliError."""
     try:
-        with urlopen(url, timeout=TIMEOUT) as response:
-            state: State = json.load(response)
+        state: State = json.loads(_get(url))
+    except ValueError as error:
+        raise CliError(f"the server at {_place(url)} sends no state: {error}", UNREACHABLE) from error
+    return state
+
+
+def check_runs(link: str) -> None:
+    """Raise CliError if the broker of a page does not run any more."""
+    _get(urlunsplit(urlsplit(link)._replace(path="/healthz", query="")), accepts=(HTTPStatus.SERVICE_UNAVAILABLE,))
+
+
+def _get(url: str, accepts: Collection[int] = ()) -> bytes:
+    """Return the response of a broker. Raises CliError.
+
+    A name and a password before the host, as in `https://alice:secret@host:9080/state`, become a header. A response
+    with one of the statuses `accepts` is no error.
+    """
+    parts = urlsplit(url)
+    request = Request(f"{_place(url)}?{parts.query}")
+    if parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        request.add_header("Authorization", f"Basic {b64encode(login.encode()).decode()}")
+    try:
+        with urlopen(request, timeout=TIMEOUT) as response:
+            body: bytes = response.read()
+            return body
     except HTTPError as error:
+        if error.code in accepts:
+            return b""
         raise CliError(_reason(error), USAGE) from error
     except (URLError, OSError, http.client.HTTPException, ValueError) as error:
-        where = url.partition("?")[0]
         why = error.reason if isinstance(error, URLError) else error
-        raise CliError(f"no broker serves its state at {where}: {why}", UNREACHABLE) from error
-    return state
+        raise CliError(f"no broker serves its state at {_place(url)}: {why}", UNREACHABLE) from error
+
+
+def _place(url: str) -> str:
+    """Return an address without its token and without a password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
 
 
 def _reason(error: HTTPError) -> str:

@@ -18,7 +18,7 @@ from ..shared.client_options import ClientConfig
 from ..shared.errors import CliError
 from ..shared.output import json_option, print_json
 from ..shared.parameters import IntRange
-from .source import StateSource, fetch_state, find_page, remote_broker, source_options
+from .source import StateSource, check_runs, find_page, remote_broker, source_options
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(no_browser: bool, port: int | None, source: StateSource, as_json: bo
     if port is not None:
         raise click.UsageError("--port belongs to -b: without -b, the broker serves the page")
     link = find_page(source.state_url, source.data_dir)
-    fetch_state(link.replace("/?", "/state?", 1))  # This raises an error if the broker does not run any more.
+    check_runs(link)
     _show(link, no_browser, as_json)
 
 

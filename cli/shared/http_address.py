@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +30,31 @@ class HttpAddressParameter(click.ParamType["HttpAddress"]):
 
 @contextmanager
 def monitoring_ports(
-    state: HttpAddress | None, metrics: HttpAddress | None, ui: HttpAddress | None
+    state: HttpAddress | None,
+    metrics: HttpAddress | None,
+    ui: HttpAddress | None,
+    properties: Mapping[str, str],
 ) -> Iterator[MonitoringPorts | None]:
-    """Open the ports while the `with` block runs. Without an address, open nothing. Raises CliError."""
+    """Open the ports while the `with` block runs. Without an address, open nothing. Raises CliError.
+
+    `properties` are the broker's settings, which contain the keys for TLS.
+    """
     wanted = [address for address in (state, ui, metrics) if address is not None]
     if not wanted:
         yield None
         return
-    from hmb.monitoring.ports import MonitoringPorts
+    from hmb.monitoring.ports import MonitoringPorts, PublicAddressError
 
     try:
-        ports = MonitoringPorts(state, metrics, ui)
-    except ValueError as error:
+        ports = MonitoringPorts(state, metrics, ui, properties)
+    except PublicAddressError as error:
         raise CliError(f"--state or --ui {error}", USAGE) from error
     except OSError as error:
         places = " and ".join(f"{it.host}:{it.port}" for it in wanted)
         raise CliError(f"cannot open the port for state, page or metrics ({places}): {error.strerror}") from error
     try:
         yield ports
+    except PublicAddressError as error:  # The start of the broker has shown that no user has a password.
+        raise CliError(f"--state or --ui {error}", USAGE) from error
     finally:
         ports.stop()

@@ -35,6 +35,7 @@ from hmb.broker.security.addresses import security_of
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.quotas.throttling import throttled
 from hmb.broker.security.quotas.window import WindowSize
+from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
@@ -95,15 +96,15 @@ class BrokerServer:
         self._requests = RequestCounters()
         self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
-        self._properties = properties
-        self._authorizer = authorizer_of(properties)
+        self.properties = properties
+        self.authorizer = authorizer_of(properties)
         self._config = BrokerConfig.from_properties(properties)
         self._quotas = ClientQuotas(*_window_sizes(self._config), clock.monotonic_ms)
-        counting = counted(guarded(handlers, self._authorizer), self._requests)
+        counting = counted(guarded(handlers, self.authorizer), self._requests)
         self._handlers, self._load_quotas = throttled(counting, self._quotas)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
         self._limits = connection_limits(self._listeners, properties, self._quotas.size)
-        self._security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
+        self.security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
         self._data_dir = _data_dir_of(data_dir, properties, self._config)
         self._temporary: Path | None = None
         self._stop = Stop()
@@ -177,7 +178,7 @@ class BrokerServer:
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
         most = descriptors.for_connections(limit)
-        self._server = Server(self._listeners, memory, most, self._handlers, self._security, self._limits)
+        self._server = Server(self._listeners, memory, most, self._handlers, self.security, self._limits)
         try:
             self._open(self._server)
         except BaseException:
@@ -201,8 +202,8 @@ class BrokerServer:
 
     def _open_security(self, directory: Path, manifest: Manifest) -> SecurityStore:
         store = SecurityStore(directory, manifest)
-        if self._authorizer is not None:
-            store.listen(self._authorizer.load)
+        if self.authorizer is not None:
+            store.listen(self.authorizer.load)
         store.listen(self._load_quotas)
         return store
 
@@ -211,7 +212,7 @@ class BrokerServer:
         directory, manifest = self._logs.directory, self._logs.manifest
         advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in server.listeners)
         directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
-        properties = {"advertised.listeners": advertised, **self._properties, **directories}
+        properties = {"advertised.listeners": advertised, **self.properties, **directories}
         configs = DynamicConfig(properties, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
@@ -236,8 +237,9 @@ class BrokerServer:
             requests=self._requests,
             events=self._logs.events,
             security=self._open_security(directory, manifest),
+            refused_logins=RefusedLogins(self._logs.events),
             quotas=self._quotas,
-            has_authorizer=self._authorizer is not None,
+            has_authorizer=self.authorizer is not None,
         )
         for coordinator in (groups, transactions, share.coordinator):
             coordinator.start()

@@ -19,6 +19,7 @@ from hmb.broker.request_counters import RequestCounters
 from hmb.broker.security.login import Login
 from hmb.broker.security.principals import ANONYMOUS
 from hmb.broker.security.quotas.measuring import ClientQuotas
+from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.topics.registry import Topics
@@ -70,6 +71,7 @@ class BrokerContext:
     requests: RequestCounters = field(default_factory=RequestCounters)
     events: EventLog = field(default_factory=EventLog)
     security: SecurityStore = field(default_factory=SecurityStore)
+    refused_logins: RefusedLogins = field(default_factory=lambda: RefusedLogins(EventLog()))
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 

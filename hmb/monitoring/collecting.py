@@ -72,6 +72,7 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
         data_dir=str(server.data_dir.resolve()),
         started=server.started_ms,
         process=_process(),
+        user=None,
         missing={},
         topics=[_topic(topic, server.cleaner, rates) for topic in broker.topics.all()],
         groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms(), sampler)),

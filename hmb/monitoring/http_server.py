@@ -2,19 +2,25 @@
 
 A *route* connects a path, such as `/state`, with a function that makes the response. Each route is either public or
 protected. A protected route needs the *token*, a random text that the broker prints at its start. The client sends it
-in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal works.
+in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal works. If
+the broker has users, a protected route also needs a login (admission.py).
 
 *Security.* A web page that is open in a browser on the same computer can send requests to this server. Three checks
 refuse them:
 1. The token. A web page does not know it.
 2. The header Host. It must name the address of the server, or localhost. Otherwise, the owner of some name on the
    internet could let this name point to 127.0.0.1, and a page of that name could read the responses (DNS rebinding).
-   A server that listens on all addresses cannot know its names, so it skips this check. It has only public routes.
+   A server that listens on all addresses cannot know its names, so it skips this check. Its protected routes need TLS
+   and a login.
 3. The header Origin. If a request has this header, it must name the server itself.
 
-A page in a browser loads further files, and its links must not show the token. So a cookie can also contain the token,
-but only in GET requests. The name of the cookie contains the port, because a browser sends the cookies of one host to
-all ports of this host. The attribute SameSite=Strict keeps the cookie out of requests that other web pages start.
+A page in a browser loads further files, and its links must not show the token. So cookies can also contain the token
+and the session of a login, but only in GET requests. The names of the cookies contain the port, because a browser sends
+the cookies of one host to all ports of this host. The attribute SameSite=Strict keeps the cookies out of requests that
+other web pages start.
+
+*TLS.* A server at an address that other computers can reach encrypts its connections. The thread of a connection makes
+the handshake, so a slow client delays no other client.
 
 *Streams.* A response with `chunks` has no end: the server sends each chunk as soon as the iterator yields it. A reader
 that takes nothing for SLOW seconds is too slow, and the server closes its connection.
@@ -22,10 +28,8 @@ that takes nothing for SLOW seconds is too slow, and the server closes its conne
 
 from __future__ import annotations
 
-import hmac
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
@@ -33,11 +37,15 @@ from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from socket import AF_INET6
-from typing import NamedTuple
+from socket import AF_INET6, socket
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from hmb.broker.security.tls import TlsListener, TlsSocket, encrypted, shake_hands
 from hmb.defaults import DEFAULT_HOST
+from hmb.monitoring.admission import Admission, Proofs
+from hmb.monitoring.logins import OWNER, Reader
+from hmb.monitoring.refusal import Refused
 
 LOGGER = logging.getLogger(__name__)
 MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
@@ -46,21 +54,14 @@ SLOW = 5  # The server closes a stream whose reader takes no byte for this time 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
-class Refused(Exception):
-    """An error for a request that the server refuses. `status` is the HTTP status of the response."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class HttpRequest(NamedTuple):
     """One HTTP request. `query` contains the parameters after the `?`: the last value of each name."""
 
     method: str
     query: dict[str, str]
     body: bytes
-    cookie: str = ""  # the token in the request's cookie; empty if the request has no such cookie
+    proofs: Proofs
+    reader: Reader = OWNER  # who has sent the request; OWNER for a public route
 
 
 class HttpResponse(NamedTuple):
@@ -91,11 +92,11 @@ def json_response(value: object, status: HTTPStatus = HTTPStatus.OK) -> HttpResp
 class HttpServer:
     """An HTTP server with a thread that accepts connections, and one thread for each open connection."""
 
-    def __init__(self, host: str = DEFAULT_HOST, port: int = 0) -> None:
+    def __init__(self, host: str = DEFAULT_HOST, port: int = 0, tls: TlsListener | None = None) -> None:
         """Bind the address. `start` begins to serve requests. Raises OSError. Port 0 selects a free port."""
-        self.token = secrets.token_urlsafe(24)
+        self.admission = Admission(is_public=not is_loopback(host))
         self._routes: dict[str, Route] = {}
-        self._server = _Server(host, port, self._routes, self.token)
+        self._server = _Server(host, port, self._routes, self.admission, tls)
         self._thread = threading.Thread(target=self._server.serve_forever, name=f"http-{self.port}", daemon=True)
 
     @property
@@ -108,16 +109,22 @@ class HttpServer:
         return self._server.address
 
     @property
-    def cookie(self) -> str:
+    def url(self) -> str:
+        """The address with its scheme: `http://host:port`, or `https://host:port` with TLS."""
+        return f"{self._server.scheme}://{self.address}"
+
+    @property
+    def token(self) -> str:
+        return self.admission.token
+
+    @property
+    def token_cookie(self) -> str:
         """The header Set-Cookie that stores the token in a browser."""
-        return f"{self._server.cookie_name}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        return f"{self._server.token_name}={self.token}; {self._server.cookie_attributes}"
 
-    def use_token(self, token: str) -> None:
-        """Accept only requests with this token from now on. The caller calls this method before `start`."""
-        self.token = self._server.token = token
-
-    def is_token(self, given: str) -> bool:
-        return is_equal(given, self.token)
+    def session_cookie(self, session: str) -> str:
+        """Return the header Set-Cookie that stores the id of a session in a browser."""
+        return f"{self._server.session_name}={session}; {self._server.cookie_attributes}"
 
     def add(self, path: str, respond: Respond, *methods: str, is_public: bool = False) -> None:
         """Add a route for requests with one of the methods (GET by default). The caller adds routes before `start`."""
@@ -137,21 +144,41 @@ class HttpServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, host: str, port: int, routes: dict[str, Route], token: str) -> None:
+    def __init__(
+        self, host: str, port: int, routes: dict[str, Route], admission: Admission, tls: TlsListener | None
+    ) -> None:
         if ":" in host:
             self.address_family = AF_INET6
         super().__init__((host, port), _Handler)
         self.routes = routes
-        self.token = token
+        self.admission = admission
         self.host = host
+        self._tls = tls
+
+    def get_request(self) -> tuple[socket, Any]:
+        """Accept a connection. Its thread makes the handshake of TLS later."""
+        client, address = super().get_request()
+        return (client if self._tls is None else encrypted(client, self._tls.context())), address
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self._tls is None else "https"
 
     @property
     def address(self) -> str:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.server_port}"
 
     @property
-    def cookie_name(self) -> str:
+    def token_name(self) -> str:
         return f"hmb-{self.server_port}"
+
+    @property
+    def session_name(self) -> str:
+        return f"hmb-session-{self.server_port}"
+
+    @property
+    def cookie_attributes(self) -> str:
+        return f"Path=/; HttpOnly; SameSite=Strict{'' if self._tls is None else '; Secure'}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Log an error of a route. The default would print a traceback also if a client closes its connection."""
@@ -170,6 +197,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: _Server
     timeout = IDLE
+
+    def setup(self) -> None:
+        """Make the handshake of a connection with TLS. Raises CloseConnection if it fails."""
+        if isinstance(self.request, TlsSocket):
+            shake_hands(self.request, IDLE)
+        super().setup()
 
     def do_GET(self) -> None:
         self._respond()
@@ -208,38 +241,39 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[-1] for name, values in parse_qs(address.query).items()}
         route = self.server.routes.get(address.path)
         self._check_origin()
-        if route is None or not route.is_public:
-            self._check_token(query)
+        proofs = self._proofs(query)
+        reader = OWNER if route is not None and route.is_public else self.server.admission.reader(proofs)
         if route is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {', '.join(self.server.routes)}")
         if self.command not in route.methods:
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{address.path} knows {' and '.join(route.methods)}")
         body = self._body() if self.command == "POST" else b""
-        return route.respond(HttpRequest(self.command, query, body, self._cookie()))
+        return route.respond(HttpRequest(self.command, query, body, proofs, reader))
 
     def _check_origin(self) -> None:
         """Raise Refused if a web page of another site has sent the request."""
-        names = self.server.names
-        if names is None:
-            return
-        if self.headers.get("Host") not in names:
+        host, names = self.headers.get("Host", ""), self.server.names
+        if names is None:  # The server cannot know its names, so it accepts the name that the client uses.
+            names = {host}
+        if host not in names:
             raise Refused(HTTPStatus.FORBIDDEN, "the header Host names another server")
-        if self.headers.get("Origin") not in (None, *(f"http://{name}" for name in names)):
+        if self.headers.get("Origin") not in (None, *(f"{self.server.scheme}://{name}" for name in names)):
             raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
 
-    def _check_token(self, query: dict[str, str]) -> None:
-        header = self.headers.get("Authorization", "")
-        given = header.removeprefix("Bearer ") if header else query.get("token") or self._cookie()
-        if not is_equal(given, self.server.token):
-            raise Refused(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; the broker prints it at its start")
-
-    def _cookie(self) -> str:
-        """Return the token in the cookie of a GET request, or an empty text."""
+    def _proofs(self, query: dict[str, str]) -> Proofs:
+        """Return what the request contains to prove who has sent it. Only GET requests may use cookies for this."""
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):
             cookies.load(self.headers.get("Cookie", ""))
-        found = cookies.get(self.server.cookie_name)
-        return found.value if found is not None and self.command == "GET" else ""
+        token, session = (
+            "" if (found := cookies.get(name)) is None else found.value
+            for name in (self.server.token_name, self.server.session_name)
+        )
+        if self.command != "GET":
+            route = self.server.routes.get(urlsplit(self.path).path)
+            token, session = (token, session) if route is not None and route.is_public else ("", "")
+        host = str(self.client_address[0])
+        return Proofs(self.headers.get("Authorization", ""), query.get("token") or token, session, host)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -249,11 +283,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Write no line for a request, because a test may read the broker's standard error."""
-
-
-def is_equal(given: str, token: str) -> bool:
-    """Compare a token with the right one. The time of the comparison shows nothing about the right token."""
-    return hmac.compare_digest(given.encode(), token.encode())
 
 
 def is_loopback(host: str) -> bool:

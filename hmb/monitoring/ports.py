@@ -4,31 +4,41 @@ The options `--state`, `--ui` and `--metrics` of `hmb broker` each open a port. 
 address, they share one server. Every port also serves `/healthz`, which reports whether the broker accepts records. The
 port of the page also serves the state.
 
-`hmb state`, `hmb top` and `hmb ui` find the addresses and the token in a file in the data directory. Only the user who
+`hmb state`, `hmb top` and `hmb ui` find the addresses and a token in a file in the data directory. Only the user who
 runs the broker can read this file. State and page have the same token. A second file keeps the token, so a page that is
 open in a browser continues after a restart of the broker.
+
+*Other computers.* State and page show names and values of records. At an address that other computers can reach, they
+therefore need TLS and a login. Otherwise the broker does not start. TLS uses the settings `ssl.keystore.*` of the
+broker. A user logs in with the name and the password that clients use for SASL.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from hmb.broker.broker import BrokerServer
+from hmb.broker.security.tls import TlsListener
 from hmb.defaults import DEFAULT_HOST, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
+from hmb.monitoring.logins import Logins
 from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
 from hmb.monitoring.page.own_broker import OwnBrokerPage
 from hmb.monitoring.page.routes import PAGE, STATE
+from hmb.monitoring.rights import visible
 from hmb.monitoring.sampling import Sampler, sample_of
 from hmb.monitoring.state import BrokerState, as_json
+from hmb.security.stores import TlsSettingError, TlsSettings
 
 METRICS, HEALTH = "/metrics", "/healthz"
 
@@ -48,19 +58,34 @@ class HttpAddress(NamedTuple):
         return cls(host.strip("[]") or DEFAULT_HOST, int(port))
 
 
+class PublicAddressError(ValueError):
+    """State or page would have a public address without TLS, or without a user who can log in."""
+
+    def __init__(self, address: HttpAddress, problem: str) -> None:
+        super().__init__(
+            f"{address.host}: other computers can reach this address, and {problem}; state and page need TLS "
+            "(ssl.keystore.location) and a user with a password (a listener with SASL) there; or use a host such as "
+            f"{DEFAULT_HOST}"
+        )
+
+
 class MonitoringPorts:
     """The HTTP servers for the state, the page and the metrics of one broker."""
 
     def __init__(
-        self, state: HttpAddress | None = None, metrics: HttpAddress | None = None, ui: HttpAddress | None = None
+        self,
+        state: HttpAddress | None = None,
+        metrics: HttpAddress | None = None,
+        ui: HttpAddress | None = None,
+        properties: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Bind the ports, but answer no request before `start`.
+        """Bind the ports, but answer no request before `start`. `properties` are the broker's settings.
 
-        Raises OSError if a port is not free, and ValueError if other computers could read the state or the page.
+        Raises OSError if a port is not free, and PublicAddressError if state or page would have a public address, but
+        the settings contain no key for TLS.
         """
-        for private in (state, ui):
-            if private is not None and not is_loopback(private.host):
-                raise ValueError(f"{private.host}: this port shows topics and clients, so it needs a loopback host")
+        self._public = [it for it in (state, ui) if it is not None and not is_loopback(it.host)]
+        self._tls = _tls(self._public[0], properties) if self._public else None
         self._servers: dict[HttpAddress, HttpServer] = {}
         self._file: Path | None = None
         self._page: OwnBrokerPage | None = None
@@ -75,7 +100,7 @@ class MonitoringPorts:
 
     def _server(self, address: HttpAddress) -> HttpServer:
         if address not in self._servers:
-            self._servers[address] = HttpServer(*address)
+            self._servers[address] = HttpServer(*address, tls=self._tls if address in self._public else None)
         return self._servers[address]
 
     @property
@@ -83,24 +108,33 @@ class MonitoringPorts:
         """The addresses of what is served: "state" and "ui" (with the token), and "metrics"."""
         urls = {}
         if self.state is not None:
-            urls["state"] = f"http://{self.state.address}{STATE}?token={self.state.token}"
+            urls["state"] = f"{self.state.url}{STATE}?token={self.state.token}"
         if self.ui is not None:
-            urls["ui"] = f"http://{self.ui.address}{PAGE}?token={self.ui.token}"
+            urls["ui"] = f"{self.ui.url}{PAGE}?token={self.ui.token}"
         if self.metrics is not None:
-            urls["metrics"] = f"http://{self.metrics.address}{METRICS}"
+            urls["metrics"] = f"{self.metrics.url}{METRICS}"
         return urls
 
     def start(self, broker: BrokerServer) -> None:
-        """Begin to serve the state of a started broker. Raises OSError."""
+        """Begin to serve the state of a started broker.
+
+        Raises OSError, and PublicAddressError if a public address needs a login, but no user can log in.
+        """
+        logins = Logins(broker)
+        if self._public and not logins.has_passwords:
+            raise PublicAddressError(self._public[0], "no user of this broker has a password")
         if self.state is not None:
             self._sampler = Sampler(partial(sample_of, broker))
             self._sampler.start()
         current = partial(collect, broker, self._sampler)
         if self.state is not None:
+            owner_token = secrets.token_urlsafe(24)
             token = _kept_token(broker.data_dir / TOKEN_FILE, self.state.token)
             for server in (self.state, self.ui):
                 if server is not None:
-                    server.use_token(token)
+                    server.admission.token = token
+                    server.admission.owner_token = owner_token
+                    server.admission.logins = logins
                     server.add(STATE, partial(_respond_state, current))
         if self.ui is not None:
             self._page = OwnBrokerPage(self.ui, broker, current)
@@ -112,6 +146,7 @@ class MonitoringPorts:
         if self.state is not None:
             self._file = broker.data_dir / STATE_FILE
             found = {name: url for name, url in self.urls.items() if name != "metrics"}
+            found["state"] = f"{self.state.url}{STATE}?token={owner_token}"
             _write_private(self._file, json.dumps(found) + "\n")
 
     def stop(self) -> None:
@@ -125,8 +160,19 @@ class MonitoringPorts:
             self._file.unlink(missing_ok=True)
 
 
+def _tls(address: HttpAddress, properties: Mapping[str, str]) -> TlsListener:
+    """Return the TLS of a public address, from the broker's settings. Raises PublicAddressError."""
+    settings = TlsSettings.from_properties(properties)
+    if not settings.has_key:
+        raise PublicAddressError(address, "the broker has no key for TLS")
+    try:
+        return TlsListener(settings, "none")
+    except TlsSettingError as error:
+        raise PublicAddressError(address, f"{error.setting} {error.problem}") from error
+
+
 def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:
-    return json_response(as_json(current()))
+    return json_response(as_json(visible(current(), request.reader)))
 
 
 def _respond_metrics(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:

@@ -180,6 +180,7 @@ class BrokerState:
     data_dir: str | None
     started: int | None
     process: ProcessInfo | None
+    user: str | None  # the user with whose rights the state was read; None if nobody had to log in
     missing: dict[str, str]
     topics: list[TopicInfo]
     groups: list[GroupInfo]

@@ -30,6 +30,7 @@ class EventKind(StrEnum):
     COMPACTION = "compaction"
     RECOVERY = "recovery"
     TOPIC = "topic"
+    LOGIN = "login"
 
 
 class Event(NamedTuple):
@@ -50,9 +51,9 @@ class EventLog:
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self._numbers = count()
 
-    def add(self, kind: EventKind, text: str, logger: logging.Logger) -> None:
-        """Store an event, and write a line with the same text at the level INFO of `logger`."""
-        logger.info("%s", text)
+    def add(self, kind: EventKind, text: str, logger: logging.Logger, level: int = logging.INFO) -> None:
+        """Store an event, and write a line with the same text to `logger`."""
+        logger.log(level, "%s", text)
         self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_TEXT]))
 
     def all(self) -> list[Event]:

@@ -37,7 +37,8 @@ from typing import Any
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.config.keys import nearest
-from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
+from hmb.monitoring.refusal import Refused
 from hmb.protocol.errors import KafkaError
 from hmb.testing.clock import ManualClock
 from hmb.testing.fault_objects import AllFaults, add_all, corrupt, described

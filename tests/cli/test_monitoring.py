@@ -196,7 +196,7 @@ def test_broker_prints_the_addresses_of_its_ports(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--state", "x"], "is not [HOST:]PORT"),
-        (["--state", "0.0.0.0:0"], "needs a loopback host"),
+        (["--state", "0.0.0.0:0"], "the broker has no key for TLS"),
         (["--metrics", "192.0.2.1:0"], "cannot open the port"),
     ],
 )

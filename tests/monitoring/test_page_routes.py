@@ -16,7 +16,7 @@ import hmb
 from hmb.broker import BrokerServer
 from hmb.defaults import STATE_FILE, TOKEN_FILE
 from hmb.monitoring import page
-from hmb.monitoring.page import feed
+from hmb.monitoring.page import feed, routes
 from hmb.monitoring.page.feed import Feed, parts_of
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
 from hmb.monitoring.page.recent_requests import RecentRequests
@@ -268,7 +268,7 @@ def test_too_many_pages_are_refused(
     served: tuple[BrokerServer, MonitoringPorts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, ports = served
-    monkeypatch.setattr(feed, "MOST_LISTENERS", 0)
+    monkeypatch.setattr(routes, "MOST_LISTENERS", 0)
     status, body = with_token(ports, "/changes")
     assert status == 503 and body == {"error": "too many pages are open; close one of them"}
 

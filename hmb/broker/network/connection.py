@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
@@ -23,6 +24,7 @@ from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.requests import FIRST_REQUEST_TIMEOUT, Requests
 from hmb.broker.network.sending import STALL
 from hmb.broker.security.login import MAX_BEFORE, Exchange, Login
+from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
 from hmb.broker.security.tls import TlsFile, TlsSocket, certified_principal, shake_hands
 from hmb.protocol.errors import ProtocolError
@@ -88,22 +90,26 @@ class AcceptedConnection:
         login = self.client.login
         return self._requests.is_first or not (login is None or login.is_authenticated)
 
-    def require_login(self, mechanisms: Mapping[str, Callable[[], Exchange]], session: float) -> None:
+    def require_login(
+        self, mechanisms: Mapping[str, Callable[[], Exchange]], session: float, refused_logins: RefusedLogins
+    ) -> None:
         """Handle no requests except those of a login until the client is authenticated.
 
         `session` is the lifetime of a session in seconds, or 0. The server calls this method before the thread starts.
         """
         self._login_deadline = time.monotonic() + FIRST_REQUEST_TIMEOUT
         self._requests.limit = min(MAX_BEFORE, self._max_request)
-        self.client.login = Login(mechanisms, time.monotonic, session, self._authenticated, self._refused)
+        refuse = partial(self._refused, refused_logins)
+        self.client.login = Login(mechanisms, time.monotonic, session, self._authenticated, refuse)
 
     def _authenticated(self, principal: str) -> None:
         LOGGER.info("%s is authenticated as %s", self._peer, principal)
         self.client.principal = principal
         self._requests.limit = self._max_request
 
-    def _refused(self) -> None:
+    def _refused(self, refused_logins: RefusedLogins, text: str) -> None:
         """Close the connection after the response. The delay makes guessing of passwords slow."""
+        refused_logins.add(self.client.host, text)
         time.sleep(REFUSAL_DELAY)
         self.stop()
 

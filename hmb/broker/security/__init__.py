@@ -21,6 +21,7 @@ A first reading can skip the rest:
 - `principals.py`        the names of principals
 - `mapping_rules.py`     from the name in a certificate to the name of a principal
 - `addresses.py`         which addresses need a login
+- `refused_logins.py`    refused logins become events, and slow down a client that guesses passwords
 - `first_user.py`        creates a user before the broker's first start
 - `jaas.py`              users in JAAS lines
 - `metadata_records.py`  the layout of the records in the file

@@ -95,12 +95,12 @@ class Login:
         clock: Callable[[], float],
         session: float,
         on_success: Callable[[str], None],
-        on_failure: Callable[[], None],
+        on_failure: Callable[[str], None],
     ) -> None:
         """Prepare a login with one of `mechanisms`.
 
         `session` is the lifetime of a session in seconds, or 0 for an unlimited one. `on_success` is called with the
-        principal of the client, and `on_failure` when the client is refused.
+        principal of the client. `on_failure` is called with a line for the log when the client is refused.
         """
         self._mechanisms = mechanisms
         self._clock = clock
@@ -183,9 +183,8 @@ class Login:
 
     def _refuse(self, reason: str, user: str = "") -> None:
         """End the login. The log contains the name of the user, but the response to the client has no details."""
-        LOGGER.warning("login of %.100r with %s refused: %s", user, self._mechanism or "no mechanism", reason)
         self.state, self._exchange = LOGIN.next(self.state, LoginEvent.WRONG), None
-        self._on_failure()
+        self._on_failure(f"login of {user[:100]!r} with {self._mechanism or 'no mechanism'} refused: {reason}")
 
     def _failure(self) -> KafkaError:
         text = "Authentication failed during authentication due to invalid credentials with SASL mechanism"

@@ -33,7 +33,7 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 REST_FACTOR = 4
 KEPT = 8  # the feed keeps this number of changes
-MOST_LISTENERS = 16
+MOST_LISTENERS = 16  # the most pages that listen at the same time, over all feeds of a server
 ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
 
 
@@ -50,13 +50,14 @@ REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processe
 
 Parts = dict[tuple[Any, ...], Any]
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
+LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}  # each item is a part of its own
+BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 
 
 def parts_of(state: BrokerState) -> Parts:
     """Divide a state into parts. The values of parts can be compared."""
     parts: Parts = {}
-    broker = ("time", "version", "cluster_id", "node_id", "addresses", "data_dir", "started", "process", "missing")
-    parts[("broker",)] = {name: getattr(state, name) for name in broker}
+    parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}
     for topic in state.topics:
         count = len(topic.partitions)
         about = {"topic_id": topic.topic_id, "is_internal": topic.is_internal, "configs": topic.configs}
@@ -92,9 +93,9 @@ class Feed:
         self._is_stopped = False
 
     @property
-    def is_full(self) -> bool:
-        """Whether so many pages listen that the feed accepts no further page."""
-        return self._listeners >= MOST_LISTENERS
+    def listeners(self) -> int:
+        """The number of pages that listen."""
+        return self._listeners
 
     @property
     def _has_ended(self) -> bool:

@@ -11,10 +11,12 @@ from http import HTTPStatus
 from typing import Any
 
 from hmb.broker.broker import BrokerServer
-from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
 from hmb.monitoring.page.recent_requests import KEPT, SLOWEST, RecentRequests
 from hmb.monitoring.page.routes import PageRoutes, number_of
+from hmb.monitoring.refusal import Refused
+from hmb.monitoring.rights import check_may_read, check_may_see_requests
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.errors import KafkaError
 from hmb.storage.log import Log
@@ -30,7 +32,7 @@ class OwnBrokerPage(PageRoutes):
         server.add("/segment", self._segment)
         server.add("/batch", self._batch)
         server.add("/look-up", self._look_up)
-        server.add("/requests", lambda _: json_response(self._requests.view()))
+        server.add("/requests", self._recent)
         server.add("/request", self._request)
 
     def stop(self) -> None:
@@ -54,6 +56,7 @@ class OwnBrokerPage(PageRoutes):
 
     def _of_log(self, request: HttpRequest, view: Callable[[Log], Any]) -> HttpResponse:
         name, number = request.query.get("topic", ""), number_of(request, "partition")
+        check_may_read(request.reader, name)
         topic = self._broker.context.topics.get(name)
         log = None if topic is None else topic.partitions.get(number)
         if log is None:
@@ -66,7 +69,12 @@ class OwnBrokerPage(PageRoutes):
             why = f"{error.strerror or error}; retention or compaction may have removed the file"
             raise Refused(HTTPStatus.NOT_FOUND, why) from error
 
+    def _recent(self, request: HttpRequest) -> HttpResponse:
+        check_may_see_requests(request.reader)
+        return json_response(self._requests.view())
+
     def _request(self, request: HttpRequest) -> HttpResponse:
+        check_may_see_requests(request.reader)
         found = self._requests.one(number_of(request, "number"))
         if found is None:
             kept = f"it keeps the last {KEPT} requests and the {SLOWEST} slowest ones"

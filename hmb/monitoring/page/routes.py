@@ -6,16 +6,23 @@ that reads another broker through its APIs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
 from functools import partial
+from html import escape
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
+from urllib.parse import parse_qs
 
 from hmb.coordinator.classic.states import TRANSITIONS
 from hmb.coordinator.modern.states import GROUP_STATES
-from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
-from hmb.monitoring.page.feed import OWN_PACE, Feed, Pace
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
+from hmb.monitoring.logins import Reader
+from hmb.monitoring.page.feed import MOST_LISTENERS, OWN_PACE, Feed, Pace
+from hmb.monitoring.refusal import Refused
+from hmb.monitoring.rights import visible
 from hmb.monitoring.state import BrokerState
 
 PAGE, STATE = "/", "/state"
@@ -31,6 +38,10 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+}
+LOGIN_HEADERS = HEADERS | {
+    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'"),
+    "Referrer-Policy": "same-origin",  # With "no-referrer", a browser would send the form without its origin.
 }
 FIRST_VISIT = """<!doctype html><html lang="en"><title>HMB: the link is incomplete</title>
 <h1>This page needs the whole link</h1>
@@ -48,8 +59,12 @@ class PageRoutes:
     def __init__(self, server: HttpServer, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
         """Add the routes to `server`. `current` returns the state of the broker."""
         self._server = server
-        self._feed = Feed(current, pace)
+        self._current, self._pace = current, pace
+        self._feeds: dict[Reader, Feed] = {}
+        self._lock = threading.Lock()  # guards `_feeds`
         server.add(PAGE, self._page, is_public=True)
+        server.add("/login", self._log_in, "POST", is_public=True)
+        server.add("/logout", self._log_out, "POST", is_public=True)
         for file in files(__package__).joinpath("static").iterdir():
             suffix = file.name[file.name.rindex(".") :]
             if suffix in TYPES and file.name != "index.html":
@@ -58,23 +73,63 @@ class PageRoutes:
         server.add("/group-states", lambda _: json_response(group_states()))
 
     def stop(self) -> None:
-        self._feed.stop()
+        with self._lock:
+            for feed in self._feeds.values():
+                feed.stop()
 
     def _page(self, request: HttpRequest) -> HttpResponse:
         """Return the page. Exchange the token in an address for a cookie, and redirect the browser."""
-        if request.query.get("token") is not None:
-            headers = HEADERS | {"Location": PAGE, "Set-Cookie": self._server.cookie}
-            if not self._server.is_token(request.query["token"]):
-                return _first_visit()
-            return HttpResponse(b"", "text/plain", HTTPStatus.SEE_OTHER, headers)
-        if not self._server.is_token(request.cookie):
+        admission = self._server.admission
+        if not admission.is_token(request.proofs.token):
             return _first_visit()
+        if request.query.get("token") is not None:
+            return _redirect(self._server.token_cookie)
+        if admission.requires_login and admission.session_reader(request.proofs) is None:
+            return _login_form()
         return _static(files(__package__).joinpath("static", "index.html").read_bytes(), TYPES[".html"], request)
 
+    def _log_in(self, request: HttpRequest) -> HttpResponse:
+        """Begin the session of a user, or return the form again with the reason for the refusal."""
+        logins = self._server.admission.logins
+        if not self._server.admission.is_token(request.proofs.token) or logins is None:
+            return _first_visit()
+        form = parse_qs(request.body.decode(errors="replace"))
+        user, password = (form.get(name, [""])[0] for name in ("user", "password"))
+        try:
+            session = logins.log_in(user, password, request.proofs.host)
+        except Refused as error:
+            return _login_form(str(error), error.status)
+        return _redirect(self._server.session_cookie(session))
+
+    def _log_out(self, request: HttpRequest) -> HttpResponse:
+        if (logins := self._server.admission.logins) is not None:
+            logins.log_out(request.proofs.session)
+        return _redirect(self._server.session_cookie(""))
+
     def _changes(self, request: HttpRequest) -> HttpResponse:
-        if self._feed.is_full:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open; close one of them")
-        return HttpResponse(b"retry: 1000\n\n", "text/event-stream", headers=HEADERS, chunks=self._feed.listen())
+        with self._lock:
+            if sum(feed.listeners for feed in self._feeds.values()) >= MOST_LISTENERS:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open; close one of them")
+            self._feeds = {reader: feed for reader, feed in self._feeds.items() if feed.listeners}
+            if request.reader not in self._feeds:
+                self._feeds[request.reader] = Feed(partial(self._visible, request.reader), self._pace)
+            events = self._feeds[request.reader].listen()
+        return HttpResponse(
+            b"retry: 1000\n\n", "text/event-stream", headers=HEADERS, chunks=self._while_admitted(events, request)
+        )
+
+    def _visible(self, reader: Reader) -> BrokerState:
+        return visible(self._current(), reader)
+
+    def _while_admitted(
+        self, events: Generator[bytes, None, None], request: HttpRequest
+    ) -> Generator[bytes, None, None]:
+        """Yield events until the session of the request's user has ended."""
+        with closing(events):
+            for event in events:
+                if not self._server.admission.still_admits(request.proofs, request.reader):
+                    return
+                yield event
 
 
 def group_states() -> dict[str, Any]:
@@ -89,6 +144,20 @@ def group_states() -> dict[str, Any]:
 
 def _static(data: bytes, content_type: str, _: HttpRequest) -> HttpResponse:
     return HttpResponse(data, f"{content_type}; charset=utf-8", headers=HEADERS)
+
+
+def _redirect(cookie: str) -> HttpResponse:
+    """Return a redirection to the page that stores a cookie."""
+    return HttpResponse(
+        b"", "text/plain", HTTPStatus.SEE_OTHER, HEADERS | {"Location": PAGE, "Set-Cookie": cookie}
+    )
+
+
+def _login_form(problem: str = "", status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+    text = files(__package__).joinpath("static", "login.html").read_text(encoding="utf-8")
+    shown = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    page = text.replace("    PROBLEM", f"    {shown}")
+    return HttpResponse(page.encode(), "text/html; charset=utf-8", status, LOGIN_HEADERS)
 
 
 def _first_visit() -> HttpResponse:

@@ -16,9 +16,10 @@ from typing import Any
 
 from hmb.client.connection import ConnectionFailed
 from hmb.defaults import DEFAULT_HOST
-from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, Refused, json_response
+from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.page.feed import REMOTE_PACE
 from hmb.monitoring.page.routes import PAGE, STATE, PageRoutes, number_of
+from hmb.monitoring.refusal import Refused
 from hmb.monitoring.remote.reader import RemoteBroker
 from hmb.monitoring.sampling import Sampler, sample_of_state
 from hmb.monitoring.state import BrokerState, as_json

@@ -83,6 +83,7 @@ class RemoteBroker:
             data_dir=None,
             started=None,
             process=None,
+            user=None,
             missing=missing,
             topics=all_topics,
             groups=groups or [],

@@ -157,7 +157,7 @@ def test_key_and_certificates_can_be_texts(certificates: Certificates) -> None:
     with hmb.Broker(config=settings) as broker, hmb.Broker() as plain:
         connect_tls(broker, certificates).ask(ApiVersionsRequest(), 0)
         assert plain.is_running
-        assert "PRIVATE KEY" not in repr(vars(broker)["_server"]._security)
+        assert "PRIVATE KEY" not in repr(vars(broker)["_server"].security)
 
 
 WRONG = [

@@ -91,16 +91,21 @@ class Authorizer:
 
     def allows(self, question: Question) -> bool:
         """Return the decision about a question, and log it: a refusal at INFO, a permission at DEBUG."""
+        decision = self.decision(question)
+        if not decision:
+            LOGGER.info("denied: %s", question)
+        elif LOGGER.isEnabledFor(logging.DEBUG):
+            LOGGER.debug("allowed: %s", question)
+        return decision
+
+    def decision(self, question: Question) -> bool:
+        """Return the decision about a question without a line in the log: for a list that leaves out what is hidden."""
         decisions = self._decisions
         decision = decisions.get(question)
         if decision is None:
             decision = self._decide(question)
             if len(decisions) < MOST_DECISIONS:
                 decisions[question] = decision
-        if not decision:
-            LOGGER.info("denied: %s", question)
-        elif LOGGER.isEnabledFor(logging.DEBUG):
-            LOGGER.debug("allowed: %s", question)
         return decision
 
     def _decide(self, question: Question) -> bool:

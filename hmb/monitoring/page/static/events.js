@@ -3,7 +3,7 @@
 import { el, moment, reconcile, setAttribute, setText, svg, table } from "./dom.js";
 import { clock, count, number, time } from "./texts.js";
 
-const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic"];
+const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic", "login"];
 const ROW = 26, LEFT = 96, RIGHT = 8; // px
 const MOST_ROWS = 200;
 

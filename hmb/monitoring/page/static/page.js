@@ -27,7 +27,7 @@ const CONNECTION = {
   live: "live",
   paused: "paused",
   away: "the broker is away, trying again",
-  refused: "the broker refuses this page; open the link that it printed",
+  refused: "the broker refuses this page; reload it to log in, or open the link that the broker printed",
 };
 const FRAME = 100; // ms between two drawings
 
@@ -60,7 +60,8 @@ function drawNow() {
   timer = null;
   const broker = store.get("broker");
   if (broker === null) return;
-  setText(byId("broker"), [broker.addresses.join(", "), broker.version ?? "read through its APIs"].join(" · "));
+  setText(byId("broker"), [broker.addresses.join(", "), broker.version ?? "read through its APIs", broker.user].filter((text) => text !== null).join(" · "));
+  byId("logout").hidden = broker.user === null;
   if (update === null) show();
   else update();
 }
@@ -113,6 +114,7 @@ function step() {
 
 byId("pause").addEventListener("click", () => pause(!store.isPaused));
 byId("step").addEventListener("click", step);
+byId("logout").addEventListener("click", () => fetch("/logout", { method: "POST" }).then(() => location.reload()));
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();

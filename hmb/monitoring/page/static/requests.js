@@ -24,10 +24,12 @@ export function requests(main, store) {
     { name: "record bytes", cell: (row) => size(row.record_bytes), isNumber: true },
   ], (row) => row.api);
   const slowest = requestTable("Slowest requests since this view was opened");
+  const single = store.absence("single requests");
   const followed = requestTable("Followed requests: one of each API every two seconds, with its way through the code");
   const recent = requestTable("Last requests: the first five of each second, and each one that is followed or slow");
   const problem = el("p", { class: "problem", hidden: true });
-  main.append(el("h1", {}, "Requests"), apis.node, problem, followed.node, slowest.node, recent.node);
+  main.append(el("h1", {}, "Requests"), apis.node, problem, ...(single === null ? [followed.node, slowest.node, recent.node]
+    : [el("p", { class: "note" }, `No single requests are shown: ${single}.`)]));
   let timer = null, isOpen = true;
 
   async function ask() {
@@ -45,7 +47,7 @@ export function requests(main, store) {
     }
     if (isOpen) timer = setTimeout(ask, ASK);
   }
-  ask();
+  if (single === null) ask();
   const update = () => apis.show(store.all("api").map((it) => it.part).sort((a, b) => b.count - a.count));
   return Object.assign(update, { leave: () => { isOpen = false; clearTimeout(timer); } });
 }

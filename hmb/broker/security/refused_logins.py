@@ -1,0 +1,61 @@
+"""Refused logins: they become events, and the page of the broker makes a client that guesses passwords wait.
+
+A client that guesses passwords could fill the ring of events, and so remove all other events. Therefore at most
+MOST_EVENTS refused logins of a minute become events. The log contains all of them.
+
+A listener with SASL closes the connection after a refused login, and delays its response by 0.1 s. The HTTP server of
+the page cannot slow a client down by closing connections. It therefore calls `is_blocked` before it checks a password.
+After MOST_REFUSED refused logins within a minute, a host must wait until the oldest of them is a minute old.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from hmb.storage.events import EventKind, EventLog
+
+LOGGER = logging.getLogger(__name__)
+MINUTE = 60.0  # seconds
+MOST_EVENTS = 20
+MOST_REFUSED = 5
+MOST_HOSTS = 1000  # the number of hosts whose refused logins are kept
+
+
+class RefusedLogins:
+    """The refused logins of the last minute. Thread-safe."""
+
+    def __init__(self, events: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
+        """Keep no refused logins yet. `clock` returns seconds."""
+        self._events = events
+        self._clock = clock
+        self._lock = threading.Lock()  # guards the two fields below; its holder takes no other lock
+        self._noted: deque[float] = deque(maxlen=MOST_EVENTS)  # the times of the last events
+        self._by_host: dict[str, deque[float]] = {}  # the times of the last refused logins; newest host last
+
+    def add(self, host: str, text: str) -> None:
+        """Log a refused login of a client on `host`. Also store an event, unless this minute has many of them."""
+        now = self._clock()
+        text = f"{text}, client on {host}"
+        with self._lock:
+            times = self._by_host.pop(host, None) or deque(maxlen=MOST_REFUSED)
+            times.append(now)
+            self._by_host[host] = times
+            if len(self._by_host) > MOST_HOSTS:
+                del self._by_host[next(iter(self._by_host))]
+            is_noted = len(self._noted) < MOST_EVENTS or now - self._noted[0] >= MINUTE
+            if is_noted:
+                self._noted.append(now)
+        if is_noted:
+            self._events.add(EventKind.LOGIN, text, LOGGER, logging.WARNING)
+        else:
+            LOGGER.warning("%s", text)
+
+    def is_blocked(self, host: str) -> bool:
+        """Return whether clients on `host` must wait before they may try another password."""
+        with self._lock:
+            times = self._by_host.get(host)
+            return times is not None and len(times) == MOST_REFUSED and self._clock() - times[0] < MINUTE

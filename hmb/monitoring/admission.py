@@ -1,0 +1,105 @@
+"""Decides who may read from an HTTP server: by the token of the link, by the login of a user, or as the owner.
+
+Three random texts open the server:
+- The *token* is part of the link that the broker prints. Without users, it opens everything.
+- The *owner's token* is only in a file that nobody else can read (ports.py). `hmb state` on the same computer uses it.
+  It opens everything, also if the broker has users.
+- A *session id* belongs to a user who has logged in (logins.py). It opens what this user may read.
+
+If a broker has users, the token of the link only opens the form for the login. A program without cookies sends the
+token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
+
+A server at an address that other computers can reach is stricter: it always requires a login, even from the owner.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import secrets
+from http import HTTPStatus
+from typing import NamedTuple
+
+from hmb.monitoring.logins import OWNER, Logins, Reader
+from hmb.monitoring.refusal import Refused
+
+TOKEN_REFUSED = "the token is missing or wrong; the broker prints it at its start"
+LOGIN_MISSING = "this broker has users: log in on its page, or send a user's name and password (Authorization: Basic)"
+
+
+class Proofs(NamedTuple):
+    """The parts of a request that prove who has sent it. A missing part is empty."""
+
+    authorization: str  # the header Authorization
+    token: str  # from the address, or from a cookie
+    session: str  # from a cookie
+    host: str  # the client's IP address
+
+    @property
+    def given_token(self) -> str:
+        """The token: from the header `Authorization: Bearer`, from the address, or from a cookie."""
+        kind, _, value = self.authorization.partition(" ")
+        return value if kind == "Bearer" else self.token
+
+
+class Admission:
+    """The texts that open one HTTP server. Without `logins`, only the two tokens open it."""
+
+    def __init__(self, *, is_public: bool = False) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.owner_token = secrets.token_urlsafe(24)
+        self.logins: Logins | None = None
+        self._is_public = is_public
+
+    @property
+    def requires_login(self) -> bool:
+        return self._is_public or (self.logins is not None and self.logins.is_required)
+
+    def is_token(self, given: str) -> bool:
+        """Return whether a text is one of the tokens. The time of the comparison shows nothing about the tokens."""
+        return is_equal(given, self.token) | is_equal(given, self.owner_token)
+
+    def reader(self, proofs: Proofs) -> Reader:
+        """Return the reader who has sent a request. Raises Refused."""
+        if not self.requires_login:
+            if not self.is_token(proofs.given_token):
+                raise Refused(HTTPStatus.UNAUTHORIZED, TOKEN_REFUSED)
+            return OWNER
+        if not self._is_public and is_equal(proofs.given_token, self.owner_token):
+            return OWNER
+        if (reader := self.session_reader(proofs)) is not None:
+            return reader
+        if not self.is_token(proofs.token):
+            raise Refused(HTTPStatus.UNAUTHORIZED, TOKEN_REFUSED)
+        name, password = _basic(proofs.authorization)
+        if self.logins is None or not name:
+            raise Refused(HTTPStatus.UNAUTHORIZED, LOGIN_MISSING)
+        return self.logins.reader_of_password(name, password, proofs.host)
+
+    def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
+        """Return whether the stream of a reader may continue. A password is not checked again."""
+        if reader.user is None:
+            return not self.requires_login or is_equal(proofs.given_token, self.owner_token)
+        return not proofs.session or self.session_reader(proofs) == reader
+
+    def session_reader(self, proofs: Proofs) -> Reader | None:
+        """Return the user whose session id a request contains, or None."""
+        return None if self.logins is None else self.logins.reader_of_session(proofs.session, proofs.host)
+
+
+def is_equal(given: str, token: str) -> bool:
+    """Compare a token with the right one. The time of the comparison shows nothing about the right token."""
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+def _basic(authorization: str) -> tuple[str, str]:
+    """Return the name and the password in a header `Authorization: Basic`, or two empty texts."""
+    kind, _, value = authorization.partition(" ")
+    if kind != "Basic":
+        return "", ""
+    try:
+        name, _, password = base64.b64decode(value, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return "", ""
+    return name, password

@@ -1,0 +1,145 @@
+"""The logins of a broker's users at its HTTP ports: they check passwords, and keep sessions.
+
+A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then on, the
+token of the link is not enough: the reader also logs in as one of these users. The page then shows only what this user
+may read (rights.py). For example, alice logs in with the password that she also uses for SASL. She gets a cookie with a
+random session id, and reads with the rights of the principal User:alice.
+
+A session ends after SESSION seconds, at a log-out, or when somebody changes or removes the user's password. The HTTP
+ports limit the number of wrong passwords (hmb/broker/security/refused_logins.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from http import HTTPStatus
+from typing import NamedTuple
+
+from hmb.broker.broker import BrokerServer
+from hmb.broker.security import users
+from hmb.broker.security.acls.authorizer import Access
+from hmb.broker.security.metadata_records import UserScramCredentialRecord
+from hmb.broker.security.principals import USER
+from hmb.monitoring.refusal import Refused
+from hmb.security.scram import ScramMechanism, credential_of, salted_password
+
+SESSION = 12 * 3600.0  # seconds
+MOST_SESSIONS = 100
+LONGEST_PASSWORD = 1000  # characters
+
+
+class Reader(NamedTuple):
+    """The user who reads, with the rights of this user.
+
+    `user` is None for the owner of the data directory, and for everybody while the broker has no users. `access` is
+    None if the reader may read everything.
+    """
+
+    user: str | None = None
+    access: Access | None = None
+
+
+OWNER = Reader()
+
+
+class UserSession(NamedTuple):
+    """A user who has logged in. `credential` is the SCRAM credential of the login; None after a login with PLAIN."""
+
+    user: str
+    credential: UserScramCredentialRecord | None
+    ends: float  # `time.monotonic`
+
+
+class Logins:
+    """Checks the passwords of a broker's users, and keeps their sessions. Thread-safe."""
+
+    def __init__(self, broker: BrokerServer) -> None:
+        """Check the users of a started broker."""
+        self._broker = broker
+        self._store = broker.context.security
+        self._plain_users = {
+            name: password for each in broker.security.values() for name, password in each.plain_users.items()
+        }
+        self._lock = threading.Lock()  # guards `_sessions`; its holder takes no other lock
+        self._sessions: dict[str, UserSession] = {}  # by the random id, oldest first
+
+    @property
+    def has_passwords(self) -> bool:
+        """Whether at least one user can log in."""
+        return bool(self._plain_users or self._store.state.credentials)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a reader must log in, because the broker has users or ACLs."""
+        has_sasl = any(each.protocol.has_sasl for each in self._broker.security.values())
+        return has_sasl or self.has_passwords or self._broker.authorizer is not None
+
+    def log_in(self, user: str, password: str, host: str) -> str:
+        """Begin a session, and return its id. Raises Refused."""
+        credential = self._checked(user, password, host)
+        number = secrets.token_urlsafe(24)
+        with self._lock:
+            self._sessions[number] = UserSession(user, credential, time.monotonic() + SESSION)
+            if len(self._sessions) > MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+        return number
+
+    def log_out(self, number: str) -> None:
+        with self._lock:
+            self._sessions.pop(number, None)
+
+    def reader_of_password(self, user: str, password: str, host: str) -> Reader:
+        """Return the reader for one request with a password. Raises Refused."""
+        self._checked(user, password, host)
+        return self._reader(user, host)
+
+    def reader_of_session(self, number: str, host: str) -> Reader | None:
+        """Return the reader for a session, or None if the session has ended."""
+        with self._lock:
+            session = self._sessions.get(number)
+        if session is None or session.ends < time.monotonic():
+            return None
+        credential = session.credential
+        if credential is not None:
+            stored = self._store.state.credentials.get((credential.mechanism, credential.name))
+            if stored is not credential:  # Somebody has changed or removed the password.
+                return None
+        return self._reader(session.user, host)
+
+    def _reader(self, user: str, host: str) -> Reader:
+        authorizer = self._broker.authorizer
+        access = None if authorizer is None else Access(authorizer, f"{USER}:{user}", host)
+        return Reader(user, access)
+
+    def _checked(self, user: str, password: str, host: str) -> UserScramCredentialRecord | None:
+        """Return the SCRAM credential that the password belongs to, or None for a password of PLAIN. Raises Refused."""
+        refused = self._broker.context.refused_logins
+        if refused.is_blocked(host):
+            why = "this computer has sent too many wrong passwords; wait a minute, and try again"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, why)
+        is_plain, credential = self._is_plain_password(user, password), self._scram_credential(user, password)
+        if not is_plain and credential is None:
+            refused.add(host, f"login of {user[:100]!r} at the page refused: the name or the password is wrong")
+            raise Refused(HTTPStatus.UNAUTHORIZED, "the name or the password is wrong")
+        return None if is_plain else credential
+
+    def _is_plain_password(self, user: str, password: str) -> bool:
+        expected = self._plain_users.get(user)
+        given = hashlib.sha256(password.encode()).digest()
+        right = hashlib.sha256((expected or secrets.token_hex()).encode()).digest()
+        return hmac.compare_digest(given, right) and expected is not None
+
+    def _scram_credential(self, user: str, password: str) -> UserScramCredentialRecord | None:
+        """Return the credential of the user that the password matches, or None. An unknown user takes the same time."""
+        found = None
+        for mechanism in ScramMechanism:
+            stored = users.find(self._store, mechanism, user)
+            salted = salted_password(mechanism, password[:LONGEST_PASSWORD], stored.salt, stored.iterations)
+            key = credential_of(mechanism, salted, stored.salt, stored.iterations).stored_key
+            if hmac.compare_digest(key, stored.stored_key):
+                found = self._store.state.credentials.get((mechanism, user))
+        return found

@@ -1,0 +1,109 @@
+"""The part of a broker's state that one user may read.
+
+The rights are those that the user has as a client of the broker:
+    to see                                       the user needs
+    a topic, and a group's position in it        DESCRIBE on the topic
+    settings of a topic                          DESCRIBE_CONFIGS on the topic
+    batches, values and producers of a topic     READ on the topic
+    a group                                      DESCRIBE on the group
+    a transactional id                           DESCRIBE on the transactional id
+    counts of requests, memory, data directory   DESCRIBE on the cluster
+    connections, events and single requests      CLUSTER_ACTION on the cluster
+
+Connections, events and requests contain the names of other users' clients, topics and groups. CLUSTER_ACTION is the
+right with which a broker copies every topic of another broker. So a user with this right may read everything anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from http import HTTPStatus
+
+from hmb.broker.security.acls.authorizer import Access, Question
+from hmb.monitoring.logins import Reader
+from hmb.monitoring.refusal import Refused
+from hmb.monitoring.state import BrokerState, GroupInfo, TopicInfo
+from hmb.protocol.enums import CLUSTER_NAME
+from hmb.protocol.enums import AclOperation as Op
+from hmb.protocol.enums import AclResourceType as Kind
+
+
+def visible(state: BrokerState, reader: Reader) -> BrokerState:
+    """Return the part of a state that a reader may see. `missing` names the rights that the reader does not have."""
+    access = reader.access
+    state = replace(state, user=reader.user)
+    if access is None or access.principal in access.authorizer.super_users:
+        return state
+    who = access.principal
+    missing = {"topics": f"only topics, groups and transactional ids that {who} may describe are shown"}
+    if not _may(access, Op.DESCRIBE, Kind.CLUSTER, CLUSTER_NAME):
+        reason = f"{who} does not have the right DESCRIBE on the cluster"
+        missing |= dict.fromkeys(("requests", "process"), reason)
+        state = replace(state, requests=[], process=None, data_dir=None)
+    if not _may(access, Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
+        reason = f"{who} does not have the right CLUSTER_ACTION on the cluster"
+        missing |= dict.fromkeys(("connections", "events", "single requests"), reason)
+        state = replace(state, connections=[], events=[])
+    topics = [_topic(topic, access) for topic in state.topics if _may(access, Op.DESCRIBE, Kind.TOPIC, topic.name)]
+    shown = {topic.name for topic in topics}
+    return replace(
+        state,
+        missing=state.missing | missing,
+        topics=topics,
+        groups=[_group(it, shown) for it in state.groups if _may(access, Op.DESCRIBE, Kind.GROUP, it.group_id)],
+        transactions=[
+            replace(it, partitions=_of_topics(it.partitions, shown))
+            for it in state.transactions
+            if _may(access, Op.DESCRIBE, Kind.TRANSACTIONAL_ID, it.transactional_id)
+        ],
+    )
+
+
+def check_may_read(reader: Reader, topic: str) -> None:
+    """Raise Refused if the reader may not read the records of a topic.
+
+    If the reader may not even describe the topic, the error is the same as for a topic that does not exist.
+    """
+    access = reader.access
+    if access is None or _may(access, Op.READ, Kind.TOPIC, topic):
+        return
+    if not _may(access, Op.DESCRIBE, Kind.TOPIC, topic):
+        raise Refused(HTTPStatus.NOT_FOUND, f"the broker has no topic {topic}")
+    raise Refused(HTTPStatus.FORBIDDEN, f"{access.principal} does not have the right READ on topic {topic}")
+
+
+def check_may_see_requests(reader: Reader) -> None:
+    """Raise Refused if the reader may not see the requests of other clients."""
+    access = reader.access
+    if access is not None and not _may(access, Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
+        why = f"{access.principal} does not have the right CLUSTER_ACTION on the cluster"
+        raise Refused(HTTPStatus.FORBIDDEN, f"{why}, so no single requests are shown")
+
+
+def _may(access: Access, operation: Op, kind: Kind, name: str) -> bool:
+    return access.authorizer.decision(Question(access.principal, access.host, operation, kind, name))
+
+
+def _topic(topic: TopicInfo, access: Access) -> TopicInfo:
+    if not _may(access, Op.DESCRIBE_CONFIGS, Kind.TOPIC, topic.name):
+        topic = replace(topic, configs={})
+    if not _may(access, Op.READ, Kind.TOPIC, topic.name):
+        topic = replace(topic, partitions=[replace(each, producers=[]) for each in topic.partitions])
+    return topic
+
+
+def _group(group: GroupInfo, shown: set[str]) -> GroupInfo:
+    members = [replace(member, partitions=_of_topics(member.partitions, shown)) for member in group.members]
+    hides = any(each.topic not in shown for each in group.positions)
+    return replace(
+        group,
+        members=members,
+        positions=[each for each in group.positions if each.topic in shown],
+        lags=[] if hides else group.lags,  # The sums of the lags contain the hidden topics.
+    )
+
+
+def _of_topics(partitions: Iterable[str], topics: set[str]) -> list[str]:
+    """Return the partitions of these topics. A partition is a text such as "orders-3"."""
+    return [each for each in partitions if each.rpartition("-")[0] in topics]
