@@ -49,6 +49,7 @@ COMMANDS = {
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
     "users": CommandEntry("security.users", "Create, list and delete users, and change their passwords."),
     "acls": CommandEntry("security.acls", "List, add and remove ACLs: who may do what."),
+    "quotas": CommandEntry("security.quotas", "List, set and delete quotas: how much clients may use."),
     "certs": CommandEntry("security.certs", "Make certificates for tests of TLS."),
     "faults": CommandEntry("faults", "Make a broker fail, for tests."),
     "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),
