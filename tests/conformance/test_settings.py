@@ -88,8 +88,7 @@ NOT_OURS = {
     "what other brokers are asked": ("inter.broker.", "request.timeout.", "socket.connection."),
     "tiered storage": ("remote.", "follower."),
     "share groups and streams groups": ("group.share.", "group.streams.", "share."),
-    "quotas, policies, plug-ins, telemetry": (
-        "quota.",
+    "policies, plug-ins, telemetry": (
         "alter.",
         "create.",
         "client.",
@@ -97,7 +96,6 @@ NOT_OURS = {
         "config.providers",
     ),
     "metrics": ("metric.", "metrics.", "kafka."),
-    "limits of connections by their address": ("max.connection.", "max.connections.per.ip"),
     "queues, purgatories, pools of threads": ("queued.", "fetch.", "producer.purgatory.", "delete.records.", "num."),
     "times of a coordinator that is on the same broker": ("group.coordinator.", "add.partitions.", "offsets."),
     "transactions' coordinator": ("transaction.", "transactional."),

@@ -124,7 +124,9 @@ class AcceptedConnection:
 
     def _stay_muted(self) -> None:
         """Read no request until the throttle time of the client is over, or until the connection ends."""
-        has_left(self._socket, self.client.throttle_ms())
+        wait = self.client.throttle_ms()
+        LOGGER.info("%s has exceeded a quota: the broker reads no request from it for %d ms", self._peer, wait)
+        has_left(self._socket, wait)
         self.client.muted_until = 0.0
 
     def stop(self) -> None:

@@ -86,5 +86,5 @@ def _with_throttle_time(
 
 def _written(wait: int, response: Any) -> Response:
     if "throttle_time_ms" in response.fields:
-        response.throttle_time_ms = wait
+        response.throttle_time_ms = max(wait, response.throttle_time_ms)
     return cast(Response, response)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import QuotaMatch
 from hmb.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from hmb.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
@@ -110,45 +111,65 @@ FILTERS: Mapping[str, list[Component]] = {
     "ip": [exactly("ip", "192.0.2.7")],
 }
 SHOW = describe(exactly("user", "<name>"))
+STORED = ("two", "small fraction", "nearly a whole number", "not a number", "one right, one wrong")
+"""The cases of VALUES that also list the stored quotas. The others would only take time."""
+STRICT = ("user", "client id", "user and client id", "user and any client id")
+NAMED = [entry(names) for names in (
+    USER, {"client-id": "<name>"}, {"user": "<name>", "client-id": "<name>"}, {"user": None, "client-id": "<name>"}
+)]  # fmt: skip
 
 
 def settled(request: DescribeClientQuotasRequest) -> Step:
     return Step(request, settles=True)
 
 
+def values_case(name: str, values: Values) -> Case:
+    steps = [Step(alter(entry(USER, values))), *([settled(SHOW)] if name in STORED else [])]
+    return case(f"values: {name}", *steps, versions="1", api_key=ApiKey.ALTER_CLIENT_QUOTAS)
+
+
+def filter_case(name: str, components: list[Component], strict: bool) -> Case:
+    steps = [Step(alter(*NAMED)), settled(describe(*components, strict=strict))] if name in STRICT else []
+    return case(
+        f"filter: {name}{', strict' if strict else ''}",
+        *(steps or [Step(describe(*components, strict=strict))]),
+        versions="0+" if name == "user" else "1",
+    )
+
+
+CHANGES: list[Values] = [RATE, {"producer_byte_rate": 7e8}, {"consumer_byte_rate": 9e8}, {"producer_byte_rate": None}]
 CASES: list[Case] = [
-    *(case(f"entity: {name}", alter(entry(names))) for name, names in ENTITIES.items()),
+    *(case(f"entity: {name}", alter(entry(names)), versions="1") for name, names in ENTITIES.items()),
+    *(values_case(name, values) for name, values in VALUES.items()),
     *(
-        case(f"values: {name}", alter(entry(USER, values)), settled(SHOW), api_key=49)
-        for name, values in VALUES.items()
+        case(f"address: {name}", alter(entry({"ip": ip}, values)), versions="1")
+        for name, (ip, values) in ADDRESSES.items()
     ),
-    *(case(f"address: {name}", alter(entry({"ip": ip}, values))) for name, (ip, values) in ADDRESSES.items()),
     case("no entries", alter()),
     case("two entities", alter(entry(USER), entry({"client-id": "<name>"}))),
-    case("an entity twice", alter(entry(USER), entry(USER, {"consumer_byte_rate": 1.0}))),
-    case("an entity twice, the first is wrong", alter(entry(USER, {"colour": 1.0}), entry(USER))),
-    case("a type twice", alter(Entry(entity=[*entry(USER).entity, *entry({"user": "b"}).entity], ops=entry(USER).ops))),
-    case("a key twice", alter(Entry(entity=entry(USER).entity, ops=[*entry(USER).ops, *entry(USER).ops]))),
-    case("validate only", alter(entry(USER), validate_only=True), settled(SHOW), api_key=49),
-    case("validate only, wrong", alter(entry(USER, {"colour": 1.0}), validate_only=True)),
-    case("set, change, remove", *(
-        step
-        for values in (RATE, {"producer_byte_rate": 7.0}, {"consumer_byte_rate": 9.0}, {"producer_byte_rate": None})
-        for step in (alter(entry(USER, values)), settled(SHOW))
-    ), api_key=49),
-    *(
-        case(
-            f"filter: {name}{', strict' if strict else ''}",
-            alter(*(entry(names) for names in (
-                USER,
-                {"client-id": "<name>"},
-                {"user": "<name>", "client-id": "<name>"},
-                {"user": None, "client-id": "<name>"},
-            ))),
-            settled(describe(*components, strict=strict)),
-            api_key=48,
-        )
-        for name, components in FILTERS.items()
-        for strict in (False, True)
+    case("an entity twice", alter(entry(USER), entry(USER, {"consumer_byte_rate": 1e9}))),
+    case("an entity twice, the first is wrong", alter(entry(USER, {"colour": 1.0}), entry(USER)), versions="1"),
+    case(
+        "a type twice",
+        alter(Entry(entity=[*entry(USER).entity, *entry({"user": "b"}).entity], ops=entry(USER).ops)),
+        versions="1",
     ),
-]  # fmt: skip
+    case("a key twice", alter(Entry(entity=entry(USER).entity, ops=[*entry(USER).ops] * 2)), versions="1"),
+    case("validate only, wrong", alter(entry(USER, {"colour": 1.0}), validate_only=True), versions="1"),
+    case(
+        "validate only",
+        *(alter(entry(USER), validate_only=True), settled(SHOW)),
+        versions="1",
+        api_key=ApiKey.ALTER_CLIENT_QUOTAS,
+    ),
+    case(
+        "set, change, remove",
+        *(step for values in CHANGES for step in (alter(entry(USER, values)), settled(SHOW))),
+        api_key=ApiKey.ALTER_CLIENT_QUOTAS,
+    ),
+    *(
+        filter_case(name, components, strict)
+        for name, components in FILTERS.items()
+        for strict in ((False, True) if name in STRICT else (False,))
+    ),
+]
