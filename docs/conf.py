@@ -30,6 +30,7 @@ extensions = [
     "measurements",
     "meanings",
     "notebooks",
+    "page_picture",
     "parts",
     "protocol_pages",
     "settings",

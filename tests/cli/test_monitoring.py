@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -161,6 +162,13 @@ def test_ui_prints_the_link_of_a_running_broker(run: Hmb, tmp_path: Path) -> Non
         assert broker.wait(30) == 0
     assert "start the broker with `hmb broker --ui`" in run("ui", "--data-dir", str(tmp_path), exit_code=3).stderr
     assert "no broker serves" in run("ui", "--state-url", opened["state"], exit_code=4).stderr
+
+
+def test_a_taken_port_of_the_page_is_named(run: Hmb, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("broker", "--port", "0", "--data-dir", str(tmp_path), "--ui", str(port), exit_code=1)
+    assert f"127.0.0.1:{port}" in result.stderr and "Address already in use" in result.stderr
 
 
 def test_a_broker_stops_cleanly_while_a_page_listens(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ function step([depth, file, name]) {
 
 function fieldTable(caption, fields) {
   const list = table(caption, [
-    { name: "field", cell: (row) => row[0], isLong: true },
+    { name: "field", cell: (row) => el("span", {}, row[0].split(".").flatMap((word, n) => (n ? [".", el("wbr"), word] : [word]))), isLong: true },
     { name: "value", cell: (row) => row[1], isLong: true },
   ], (row) => row[0], { empty: "no fields" });
   list.show(fields);

@@ -18,7 +18,8 @@ export function topic(main, store, name) {
     gone.hidden = about !== null;
     setText(gone, about === null ? store.missing(name, "topic", name) : "");
     const configs = about === null ? [] : Object.entries(about.configs).map(([key, value]) => `${key}=${value}`);
-    setText(facts, about === null ? "" : [count(partitions.length, "partition"), ...configs].join(", "));
+    const rest = about !== null && about.partitions > MOST_LANES ? [`the first ${number(MOST_LANES)} are shown`] : [];
+    setText(facts, about === null ? "" : [count(about.partitions, "partition"), ...rest, ...configs].join(", "));
     const scale = {
       first: Math.min(...partitions.map(({ part }) => part.log_start_offset), Infinity),
       end: Math.max(...partitions.map(({ part }) => part.log_end_offset), -Infinity),

@@ -1,0 +1,47 @@
+"""The directive `page-picture` shows a picture of the page that `hmb broker --ui` serves.
+
+A chapter shows the view of its mechanism:
+    ```{page-picture} look-up
+    :alt: Three steps: the search in the segments, the search in the index, and the scan.
+
+    The look-up of offset 1,203 on the page.
+    ```
+
+The argument is the name of a picture in `docs/pictures`. Each picture has a light file and a dark file, and the setting
+of the reader selects one of them. A book for an e-reader contains only the light file. `tools/page_pictures.py` makes
+the files again after a change of the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+class PagePicture(SphinxDirective):
+    """A figure with a light picture, a dark picture and a caption."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        light, dark = (self._image(colours) for colours in ("light", "dark"))
+        words = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, words)
+        caption = nodes.caption("", "", *(child for paragraph in words.children for child in paragraph.children))
+        return [nodes.figure("", light, addnodes.only("", dark, expr="not epub"), caption, classes=["page-picture"])]
+
+    def _image(self, colours: str) -> nodes.image:
+        uri = f"/pictures/{self.arguments[0]}-{colours}.png"
+        return nodes.image(uri=uri, alt=self.options["alt"], classes=[f"only-{colours}"])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("page-picture", PagePicture)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
