@@ -162,7 +162,7 @@ class AcceptedConnection:
             LOGGER.info("%s disconnected", self._peer)
 
     def _serve(self) -> None:
-        responses = ResponseQueue(self._socket)
+        responses, client = ResponseQueue(self._socket), self.client
         try:
             with self._requests as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
@@ -170,11 +170,12 @@ class AcceptedConnection:
                         break
                     responses.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
-                    is_muted = self.client.muted_until > 0
-                    if is_muted or not (requests.is_another_here() and responses.may_wait(requests.api_key)):
+                    if client.muted_until or not (
+                        requests.is_another_here() and responses.may_wait(requests.api_key)
+                    ):
                         responses.send()
-                    if is_muted:
-                        self._stay_muted()
+                        if client.muted_until:
+                            self._stay_muted()
         finally:  # If a request fails, the client still gets the responses to all earlier requests.
             responses.send()
 

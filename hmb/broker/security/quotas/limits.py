@@ -18,6 +18,7 @@ from hmb.broker.security.quotas.alterations import addresses_of
 from hmb.broker.security.store import Quotas
 from hmb.protocol.enums import QuotaEntityType
 
+MOST_FOUND = 10_000  # limit for the stored results of look-ups
 USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEntityType.IP
 
 
@@ -50,6 +51,7 @@ class Limits:
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
         self.keys = {key for values in quotas.values() for key in values}
+        self._found: dict[tuple[str, QuotaClient], Limit | None] = {}  # the results of earlier look-ups
         self._by_address = {
             address: values
             for entity, values in quotas.items()
@@ -59,6 +61,17 @@ class Limits:
 
     def of(self, key: str, client: QuotaClient) -> Limit | None:
         """Return the most specific quota of a client for a key, or None."""
+        if key not in self.keys:
+            return None
+        try:
+            return self._found[key, client]
+        except KeyError:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            found = self._found[key, client] = self._most_specific(key, client)
+            return found
+
+    def _most_specific(self, key: str, client: QuotaClient) -> Limit | None:
         client_ids = ((CLIENT_ID, client.client_id), (CLIENT_ID, None), None)
         for user_part in ((USER, client.user), (USER, None), None):
             for client_part in client_ids:
