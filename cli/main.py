@@ -48,6 +48,7 @@ COMMANDS = {
     "restore": CommandEntry("backup.restore", "Copy topics and group offsets from a backup to a broker."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
     "users": CommandEntry("security.users", "Create, list and delete users, and change their passwords."),
+    "tokens": CommandEntry("security.tokens", "Create, renew, expire and list delegation tokens."),
     "acls": CommandEntry("security.acls", "List, add and remove ACLs: who may do what."),
     "quotas": CommandEntry("security.quotas", "List, set and delete quotas: how much clients may use."),
     "certs": CommandEntry("security.certs", "Make certificates for tests of TLS."),

@@ -1,1 +1,1 @@
-"""The commands for security: `hmb users`, `hmb acls`, `hmb quotas` and `hmb certs`."""
+"""The commands for security: `hmb users`, `hmb tokens`, `hmb acls`, `hmb quotas` and `hmb certs`."""

@@ -38,6 +38,7 @@ from hmb.broker.security.quotas.window import WindowSize
 from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
+from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
 from hmb.broker.topics.group_topics import GroupTopics
@@ -91,8 +92,7 @@ class BrokerServer:
         so a power cut can destroy them. This is acceptable for a temporary directory, which nobody uses after a power
         cut. `clock` decides when records, transactions, offsets and group members expire (hmb/storage/clock.py).
         """
-        self._clock = clock
-        self._syncs = syncs
+        self._clock, self._syncs = clock, syncs
         self._requests = RequestCounters()
         self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
@@ -220,6 +220,7 @@ class BrokerServer:
         self._groups = groups = _groups(topics, configs, self._clock)
         self._transactions = transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
         self._share = share = share_group_requests(topics, configs, groups, self._clock)
+        security = self._open_security(directory, manifest)
         self._context = context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
@@ -236,7 +237,8 @@ class BrokerServer:
             versions=self._versions,
             requests=self._requests,
             events=self._logs.events,
-            security=self._open_security(directory, manifest),
+            security=security,
+            tokens=DelegationTokens(security, TokenSettings.from_properties(self.properties), self._clock.now_ms),
             refused_logins=RefusedLogins(self._logs.events),
             quotas=self._quotas,
             has_authorizer=self.authorizer is not None,
@@ -271,14 +273,13 @@ class BrokerServer:
                 lambda: config.transactional_ids_check_interval / 1000,
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
+            (lambda: self.context.tokens.check_interval, lambda: self.context.tokens.remove_expired()),
             (lambda: SHARE_STATE_PRUNE_INTERVAL, self._prune_share_state),
         ]
         # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, and would delay all other
         # tasks. The second housekeeper therefore only compacts logs.
-        self.housekeepers = [
-            Housekeeper(self._stop, short_tasks),
-            Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
-        ]
+        compaction = [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]
+        self.housekeepers = [Housekeeper(self._stop, short_tasks), Housekeeper(self._stop, compaction)]
         for housekeeper in self.housekeepers:
             housekeeper.start()
 

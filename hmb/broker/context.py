@@ -21,6 +21,7 @@ from hmb.broker.security.principals import ANONYMOUS
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.store import SecurityStore
+from hmb.broker.security.tokens.delegation import DelegationTokens, no_tokens
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
@@ -73,6 +74,7 @@ class BrokerContext:
     security: SecurityStore = field(default_factory=SecurityStore)
     refused_logins: RefusedLogins = field(default_factory=lambda: RefusedLogins(EventLog()))
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
+    tokens: DelegationTokens = field(default_factory=no_tokens)
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 
     def check_has_authorizer(self) -> None:

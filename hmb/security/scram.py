@@ -47,8 +47,9 @@ SALT_SIZE = 24  # bytes
 NONCE_SIZE = 24  # random bytes; the nonce is their base64 text
 TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # TEXT: printable characters without the comma
 CLIENT_FIRST = re.compile(
-    rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,.*)?)"
+    rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,(?P<extensions>.*))?)"
 )
+TOKEN_EXTENSION = "tokenauth=true"  # in the client's first message: the name is the id of a delegation token (KIP-48)
 SERVER_FIRST = re.compile(rf"r=(?P<nonce>{TEXT}),s=(?P<salt>{BASE64}),i=(?P<iterations>\d{{1,9}})(?:,.*)?")
 CLIENT_FINAL = re.compile(rf"(?P<bare>c=(?P<channel>{BASE64}),r=(?P<nonce>{TEXT})(?:,[^,]*)*),p=(?P<proof>{BASE64})")
 SERVER_FINAL = re.compile(rf"(?:v=(?P<signature>{BASE64})|e=(?P<error>[^,]+))(?:,.*)?")

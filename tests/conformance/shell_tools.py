@@ -14,6 +14,7 @@ PROGRAM = Path(__file__).with_name("Tools.java")
 HELD_BACK = "Tools$Left\n"  # the output of a tool whose exit was prevented
 TOOLS = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",

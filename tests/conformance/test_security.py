@@ -250,6 +250,42 @@ def test_kafka_acls_manages_acls(kafka_43: Path, tmp_path: Path) -> None:
             assert "t" not in tools("kafka-topics", "--list", "--command-config", files["alice"]).output.split()
 
 
+def test_kafka_delegation_tokens(kafka_43: Path, tmp_path: Path) -> None:
+    """kafka-delegation-tokens of Kafka 4.3.0 manages tokens, and Java's client logs in with one."""
+    config = {"delegation.token.secret.key": "key"}
+    with hmb.Broker(users={"alice": "alice-secret"}, config=config) as broker:
+        broker.create_topic("t")
+
+        def file_of(name: str, options: str) -> str:
+            (tmp_path / name).mkdir()
+            return properties(
+                tmp_path / name,
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism="SCRAM-SHA-256",
+                sasl_jaas_config=f"{MODULES['SCRAM-SHA-256']} required {options};",
+            )
+
+        alice = ("--command-config", file_of("alice", 'username="alice" password="alice-secret"'))
+        with ShellTools(broker.bootstrap_servers) as tools:
+            made = tools(
+                "kafka-delegation-tokens", "--create", "--max-life-time-period", "-1", *alice,
+                "--renewer-principal", "User:bob",
+            )  # fmt: skip
+            words = made.rows()[-1]
+            assert "User:alice" in words and "[User:bob]" in made.output.replace(" ", ""), made.output
+            token_id, hmac = words[:2]
+            token = file_of("token", f'username="{token_id}" password="{hmac}" tokenauth="true"')
+            assert "t" in tools("kafka-topics", "--list", "--command-config", token).output.split()
+            described = tools("kafka-delegation-tokens", "--describe", "--owner-principal", "User:alice", *alice)
+            assert token_id in described.output
+            renew = tools("kafka-delegation-tokens", "--renew", "--renew-time-period", "-1", "--hmac", hmac, *alice)
+            assert "Completed renew operation" in renew.output
+            expire = tools("kafka-delegation-tokens", "--expire", "--expiry-time-period", "-1", "--hmac", hmac, *alice)
+            assert "Completed expire operation" in expire.output
+            again = tools.run("kafka-delegation-tokens", "--renew", "--renew-time-period", "-1", "--hmac", hmac, *alice)
+            assert "DelegationTokenNotFoundException" in again.output, again.output
+
+
 def test_librdkafka_manages_acls(tmp_path: Path) -> None:
     from confluent_kafka.admin import (
         AclBinding,

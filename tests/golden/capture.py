@@ -353,7 +353,17 @@ WITH_KAFKA_43 = [
     Scenario(
         "hmb",
         hmb_login,
-        dict.fromkeys([ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_REPLICA_LOG_DIRS]),
+        dict.fromkeys(
+            [
+                ApiKey.SASL_HANDSHAKE,
+                ApiKey.SASL_AUTHENTICATE,
+                ApiKey.ALTER_REPLICA_LOG_DIRS,
+                ApiKey.CREATE_DELEGATION_TOKEN,
+                ApiKey.RENEW_DELEGATION_TOKEN,
+                ApiKey.EXPIRE_DELEGATION_TOKEN,
+                ApiKey.DESCRIBE_DELEGATION_TOKEN,
+            ]
+        ),
     ),
     Scenario(
         "librdkafka-transactions",

@@ -5,6 +5,10 @@ from __future__ import annotations
 from hmb.bench import peers
 from hmb.client.connection import Connection
 from hmb.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from hmb.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
+from hmb.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from hmb.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from hmb.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from hmb.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.conformance.java_clients import run
@@ -43,11 +47,20 @@ def kafka_43_quotas(bootstrap: str, topic: str) -> None:
 
 
 def hmb_login(bootstrap: str, topic: str) -> None:
-    """Try to log in at a listener without SASL, and to move a partition to an unknown directory. Kafka refuses both."""
+    """Try to log in at a listener without SASL, to use tokens, and to move a partition to an unknown directory.
+
+    Kafka refuses these requests.
+    """
     host, _, port = bootstrap.rpartition(":")
     connection = Connection(host, int(port), "hmb", 30.0)
     connection.send(SaslHandshakeRequest(mechanism="PLAIN"))
     connection.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"))
     moved = Directory.AlterReplicaLogDirTopic(name=topic, partitions=[0])
     connection.send(AlterReplicaLogDirsRequest(dirs=[Directory(path="/nowhere", topics=[moved])]))
+    renewer = CreateDelegationTokenRequest.CreatableRenewers(principal_type="User", principal_name="bob")
+    connection.send(CreateDelegationTokenRequest(renewers=[renewer], max_lifetime_ms=86_400_000))
+    connection.send(RenewDelegationTokenRequest(hmac=bytes(range(64)), renew_period_ms=3_600_000))
+    connection.send(ExpireDelegationTokenRequest(hmac=bytes(range(64)), expiry_time_period_ms=-1))
+    owner = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner(principal_type="User", principal_name="alice")
+    connection.send(DescribeDelegationTokenRequest(owners=[owner]))
     connection.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hmb.broker.security.scram import ScramExchange, ScramState
+from hmb.broker.security.scram import ScramExchange, ScramState, TokenCredential
 from hmb.client.security.scram import ScramLogin
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramError, ScramMechanism
@@ -26,8 +26,12 @@ def credential(mechanism: ScramMechanism, password: str) -> ScramCredential:
 PENCIL = credential(SHA_256, "pencil")
 
 
+def no_token(mechanism: ScramMechanism, token_id: str) -> TokenCredential:
+    raise AssertionError("the client does not log in with a delegation token")
+
+
 def exchange() -> ScramExchange:
-    return ScramExchange(SHA_256, lambda mechanism, name: PENCIL, lambda: SERVER_NONCE)
+    return ScramExchange(SHA_256, lambda mechanism, name: PENCIL, no_token, lambda: SERVER_NONCE)
 
 
 def test_both_sides_exchange_the_messages_of_rfc_7677() -> None:
@@ -44,7 +48,7 @@ def test_both_sides_exchange_the_messages_of_rfc_7677() -> None:
 @pytest.mark.parametrize("name", ["a,b", "x=y", "=2C", "ä"])
 def test_a_name_with_special_characters_is_exchanged(mechanism: ScramMechanism, name: str) -> None:
     stored = credential(mechanism, "pässword")
-    broker = ScramExchange(mechanism, lambda kind, user: stored)
+    broker = ScramExchange(mechanism, lambda kind, user: stored, no_token)
     client = ScramLogin(mechanism.sasl_name, name, "pässword")
     message = client.first()
     while not client.is_complete:

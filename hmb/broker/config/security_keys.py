@@ -73,6 +73,12 @@ OAUTH = [
         "The tolerated difference in seconds between the clocks of the broker and of the identity provider.", 0, 3600,
     ),
 ]  # fmt: skip
+TOKENS = [
+    _password("delegation.token.secret.key", "The secret from which the broker computes delegation tokens."),
+    _long("delegation.token.max.lifetime.ms", 604_800_000, "The longest lifetime of a delegation token."),
+    _long("delegation.token.expiry.time.ms", 86_400_000, "A delegation token expires if nobody renews it in time."),
+    _long("delegation.token.expiry.check.interval.ms", 3_600_000, "How often the broker removes expired tokens."),
+]
 AUTHORIZATION = [
     _string(
         "authorizer.class.name", "", "The authorizer, which decides by ACLs. Empty: clients may do everything.",
@@ -100,4 +106,4 @@ NO_EFFECT = [
     _string("sasl.mechanism.inter.broker.protocol", "GSSAPI", ONE_BROKER),
     _string("sasl.mechanism.controller.protocol", "GSSAPI", ONE_BROKER),
 ]
-SECURITY = [*TLS, *SASL, *OAUTH, *AUTHORIZATION, *NO_EFFECT]
+SECURITY = [*TLS, *SASL, *OAUTH, *TOKENS, *AUTHORIZATION, *NO_EFFECT]

@@ -46,6 +46,10 @@ class Exchange(Protocol):
     @property
     def is_complete(self) -> bool: ...
 
+    @property
+    def is_delegated(self) -> bool:
+        """Whether the client logs in with a delegation token."""
+
     def receive(self, message: bytes) -> bytes:
         """Take the client's next message, and return the broker's response.
 
@@ -109,6 +113,7 @@ class Login:
         self._on_success, self._on_failure = on_success, on_failure
         self.state = LoginState.NEW
         self.principal = ANONYMOUS
+        self.is_delegated = False  # whether the client has logged in with a delegation token
         self._mechanism = ""
         self._exchange: Exchange | None = None
         self._sends_raw_tokens = False
@@ -166,18 +171,19 @@ class Login:
             self._refuse(str(error), exchange.user)
             raise self._failure() from None
         if exchange.is_complete:
-            self._complete(f"{USER}:{exchange.user}", exchange.lifetime)
+            self._complete(f"{USER}:{exchange.user}", exchange)
         else:
             self.state = LOGIN.next(self.state, LoginEvent.CONTINUED)
         return response
 
-    def _complete(self, principal: str, lifetime: float | None) -> None:
+    def _complete(self, principal: str, exchange: Exchange) -> None:
         if self.state is LoginState.AGAIN and principal != self.principal:
             self._refuse(f"it authenticated again as {principal} instead of {self.principal}")
             raise self._failure()
         self.state = LOGIN.next(self.state, LoginEvent.PROVED)
-        self.principal, self._exchange = principal, None
-        self._session = min((each for each in (self._longest_session, lifetime) if each is not None), default=None)
+        self.principal, self.is_delegated, self._exchange = principal, exchange.is_delegated, None
+        limits = [each for each in (self._longest_session, exchange.lifetime) if each is not None]
+        self._session = min(limits, default=None)
         self._ends = None if self._session is None else self._clock() + self._session
         self._on_success(principal)
 

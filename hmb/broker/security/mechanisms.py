@@ -12,15 +12,18 @@ from hmb.broker.security.plain import PlainExchange
 from hmb.broker.security.scram import ScramExchange
 from hmb.broker.security.settings import ListenerSecurity
 from hmb.broker.security.store import SecurityStore
+from hmb.broker.security.tokens.delegation import DelegationTokens
 from hmb.broker.security.tokens.oauthbearer import OauthExchange
 from hmb.security.scram import SCRAM_MECHANISMS
 
 
-def mechanisms_of(security: ListenerSecurity, store: SecurityStore) -> dict[str, Callable[[], Exchange]]:
+def mechanisms_of(
+    security: ListenerSecurity, store: SecurityStore, tokens: DelegationTokens
+) -> dict[str, Callable[[], Exchange]]:
     """Return, for each mechanism of a listener, a function that begins an exchange."""
     exchanges: dict[str, Callable[[], Exchange]] = {PLAIN_MECHANISM: partial(PlainExchange, security.plain_users)}
     for name, mechanism in SCRAM_MECHANISMS.items():
-        exchanges[name] = partial(ScramExchange, mechanism, partial(users.find, store))
+        exchanges[name] = partial(ScramExchange, mechanism, partial(users.find, store), tokens.find)
     if security.check_token is not None:
         exchanges[OAUTH_MECHANISM] = partial(OauthExchange, security.check_token)
     return {name: exchanges[name] for name in security.mechanisms}

@@ -75,8 +75,21 @@ class ClientQuotaRecord(MetadataRecord, record_type=14):
     remove: bool             = t.boolean()
 
 
+class DelegationTokenRecord(MetadataRecord, record_type=10):
+    """One delegation token (tokens/delegation.py). Principals have the form `User:alice`, and times are in ms."""
+
+    owner:                str       = t.string()
+    requester:            str       = t.string()
+    renewers:             list[str] = t.array(t.string)
+    issue_timestamp:      int       = t.int64()
+    max_timestamp:        int       = t.int64()
+    expiration_timestamp: int       = t.int64()
+    token_id:             str       = t.string()
+
+
 RECORDS: dict[int, type[MetadataRecord]] = {
-    each.record_type: each for each in (UserScramCredentialRecord, AccessControlEntryRecord, ClientQuotaRecord)
+    each.record_type: each
+    for each in (UserScramCredentialRecord, AccessControlEntryRecord, ClientQuotaRecord, DelegationTokenRecord)
 }
 
 

@@ -49,6 +49,8 @@ NOBODY = secrets.token_hex()  # the password of users that do not exist; nobody 
 class PlainExchange:
     """One exchange of PLAIN with one client. `passwords` maps the names of the users to their passwords."""
 
+    is_delegated = False
+
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
         self.state = PlainState.MESSAGE

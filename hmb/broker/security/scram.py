@@ -9,6 +9,9 @@ A client must not be able to find out which users exist. For an unknown user, th
 password. The salt of a decoy is always the same for the same name, because the salt of a real user does not change
 either.
 
+A client can also log in with a delegation token (tokens/delegation.py). Its first message then has the extension
+`tokenauth=true`, its name is the id of the token, and its password is the HMAC of the token.
+
 Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
 nonce that the broker has sent. The comparison takes the same time wherever the first difference is.
 """
@@ -18,10 +21,19 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from enum import Enum
+from typing import NamedTuple
 
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramError, ScramMechanism
 from hmb.state_table import StateTable
+
+
+class TokenCredential(NamedTuple):
+    """The credential of a token, the name of the token's owner, and the seconds until the token expires."""
+
+    credential: ScramCredential
+    owner: str
+    lifetime: float
 
 
 class ScramState(Enum):
@@ -48,14 +60,21 @@ SCRAM = StateTable(
     (ScramState.CLIENT_FINAL, ScramEvent.WRONG, ScramState.REFUSED),
 )
 Find = Callable[[ScramMechanism, str], ScramCredential]  # returns the credential of a user, or a decoy
+FindToken = Callable[[ScramMechanism, str], TokenCredential]  # returns the credential of a token, or a decoy
 
 
 class ScramExchange:
     """One exchange of SCRAM with one client."""
 
-    def __init__(self, mechanism: ScramMechanism, find: Find, nonce: Callable[[], str] = scram.new_nonce) -> None:
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        find: Find,
+        find_token: FindToken,
+        nonce: Callable[[], str] = scram.new_nonce,
+    ) -> None:
         self._mechanism = mechanism
-        self._find = find
+        self._find, self._find_token = find, find_token
         self._new_nonce = nonce
         self.state = ScramState.CLIENT_FIRST
         self.user = ""  # the name that the client claims; it is proved in the state COMPLETE
@@ -64,10 +83,15 @@ class ScramExchange:
         self._nonce = ""
         self._messages = ""  # all messages until now; the proof is computed from this text
         self._credential: ScramCredential | None = None
+        self._token: TokenCredential | None = None  # set if the client logs in with a delegation token
 
     @property
     def is_complete(self) -> bool:
         return self.state is ScramState.COMPLETE
+
+    @property
+    def is_delegated(self) -> bool:
+        return self._token is not None
 
     def receive(self, message: bytes) -> bytes:
         """Take the client's next message, and return the broker's response. Raises ScramError."""
@@ -85,7 +109,11 @@ class ScramExchange:
         self.user, self._header = scram.unescaped(first["name"]), first["header"]
         if scram.unescaped(first["acts_as"] or "") not in ("", self.user):
             raise ScramError("the client wants to act under another name")
-        self._credential = credential = self._find(self._mechanism, self.user)
+        if scram.TOKEN_EXTENSION in (first["extensions"] or "").split(","):
+            self._token = self._find_token(self._mechanism, self.user)
+            self._credential = credential = self._token.credential
+        else:
+            self._credential = credential = self._find(self._mechanism, self.user)
         self._nonce = first["nonce"] + self._new_nonce()
         response = f"r={self._nonce},s={scram.encoded(credential.salt)},i={credential.iterations}"
         self._messages = f"{first['bare']},{response}"
@@ -101,5 +129,7 @@ class ScramExchange:
         messages = f"{self._messages},{final['bare']}"
         if not scram.is_valid_proof(self._mechanism, self._credential, messages, scram.decoded(final["proof"])):
             raise ScramError("the name or the password is wrong")
+        if self._token is not None:
+            self.user, self.lifetime = self._token.owner, self._token.lifetime
         signature = scram.server_signature(self._mechanism, self._credential.server_key, messages)
         return f"v={scram.encoded(signature)}".encode()

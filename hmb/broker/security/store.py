@@ -1,9 +1,8 @@
-"""The file `security.checkpoint`: users' credentials, ACLs and quotas, in the format of Kafka's metadata records.
+"""The file `security.checkpoint`: credentials, ACLs, quotas and tokens, in the format of Kafka's metadata records.
 
-The file contains record batches, like a segment of a log. Each record is a credential, an ACL or a quota
-(metadata_records.py).
-The broker replaces the whole file in one step. Only the owner can read the file (mode 0600). After a crash, the
-directory contains either the old file or the complete new file.
+The file contains record batches, like a segment of a log. Each record is a credential, an ACL, a quota or a delegation
+token (metadata_records.py). The broker replaces the whole file in one step. Only the owner can read the file (mode
+0600). After a crash, the directory contains either the old file or the complete new file.
 
 The file `security.decoys` contains 32 random bytes. The broker needs them to answer requests for unknown users
 (users.py).
@@ -22,6 +21,7 @@ from uuid import UUID
 from hmb.broker.security.metadata_records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
+    DelegationTokenRecord,
     MetadataRecord,
     UserScramCredentialRecord,
     decode_record,
@@ -43,15 +43,17 @@ Quotas: TypeAlias = Mapping[QuotaEntity, Mapping[str, float]]  # by entity, then
 
 @dataclass(frozen=True)
 class SecurityState:
-    """All credentials, ACLs and quotas at one point in time. A change makes a new state."""
+    """All credentials, ACLs, quotas and delegation tokens at one point in time. A change makes a new state."""
 
     credentials: Credentials = field(default_factory=dict)
     acls: Acls = field(default_factory=dict)
     quotas: Quotas = field(default_factory=dict)
+    tokens: Mapping[str, DelegationTokenRecord] = field(default_factory=dict)  # delegation tokens by their ids
 
     def records(self) -> Iterator[MetadataRecord]:
         yield from self.credentials.values()
         yield from self.acls.values()
+        yield from self.tokens.values()
         for entity, values in self.quotas.items():
             parts = [
                 ClientQuotaRecord.EntityData(entity_type=type, entity_name=name) for type, name in sorted_parts(entity)
@@ -130,6 +132,7 @@ def _decoded(content: bytes) -> SecurityState:
     credentials: dict[tuple[int, str], UserScramCredentialRecord] = {}
     acls: dict[UUID, AccessControlEntryRecord] = {}
     quotas: dict[QuotaEntity, dict[str, float]] = {}
+    tokens: dict[str, DelegationTokenRecord] = {}
     for batch in iter_batches(content):
         batch.check()
         for record in batch.records():
@@ -141,4 +144,6 @@ def _decoded(content: bytes) -> SecurityState:
             elif isinstance(stored, ClientQuotaRecord):
                 entity = frozenset((part.entity_type, part.entity_name) for part in stored.entity)
                 quotas.setdefault(entity, {})[stored.key] = stored.value
-    return SecurityState(credentials, acls, quotas)
+            elif isinstance(stored, DelegationTokenRecord):
+                tokens[stored.token_id] = stored
+    return SecurityState(credentials, acls, quotas, tokens)

@@ -26,13 +26,14 @@ LONGEST_NAME = 255  # characters
 def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
     """Return the credential of a user, or a decoy if the user has none. Both cases take the same time."""
     stored = store.state.credentials.get((mechanism, name))
-    decoy = _decoy(store, mechanism, name)
+    decoy = decoy_of(store, mechanism, name)
     if stored is None:
         return decoy
     return ScramCredential(bytes(stored.salt), stored.iterations, bytes(stored.stored_key), bytes(stored.server_key))
 
 
-def _decoy(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
+def decoy_of(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
+    """Return a credential for which no password exists. The same name always gets the same credential."""
     key = hmac.digest(store.decoy_key, f"{mechanism}:{name}".encode(), "sha512")
     model = next((each for (kind, _), each in store.state.credentials.items() if kind == mechanism), None)
     size, iterations = (len(model.salt), model.iterations) if model else (scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)

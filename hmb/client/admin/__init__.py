@@ -29,6 +29,7 @@ You can skip these modules when you read this folder for the first time:
 - `users`: lists users, sets their passwords, and removes users.
 - `acls`: creates, lists and deletes ACLs.
 - `quotas`: sets, lists and removes quotas.
+- `delegation_tokens`: creates, renews, expires and lists delegation tokens.
 - `share_groups`: the start offsets of share groups.
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
@@ -40,6 +41,7 @@ from hmb.client.admin import (
     acls,
     cluster,
     configs,
+    delegation_tokens,
     group_offsets,
     groups,
     lag,
@@ -59,6 +61,7 @@ from hmb.client.admin.cluster import (
     ReplicaDescription,
 )
 from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
+from hmb.client.admin.delegation_tokens import DelegationToken
 from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
 from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShareResetTo, ShiftBy
 from hmb.client.admin.quotas import ClientQuotaEntity
@@ -86,6 +89,7 @@ __all__ = [
     "ConfigSource",
     "ConfigSynonym",
     "CreatedTopic",
+    "DelegationToken",
     "GroupDescription",
     "GroupListing",
     "ListedOffset",
@@ -175,6 +179,10 @@ class Admin:
 
     describe_quotas = delegated("_brokers", quotas.describe_quotas)
     alter_quotas = delegated("_brokers", quotas.alter_quotas)
+    create_token = delegated("_brokers", delegation_tokens.create_token)
+    renew_token = delegated("_brokers", delegation_tokens.renew_token)
+    expire_token = delegated("_brokers", delegation_tokens.expire_token)
+    list_tokens = delegated("_brokers", delegation_tokens.list_tokens)
 
     @property
     def cluster(self) -> Cluster:

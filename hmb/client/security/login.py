@@ -77,7 +77,7 @@ def log_in(security: ClientSecurity, send: Send, address: str) -> float | None:
 
 def _login_of(security: ClientSecurity) -> MechanismLogin:
     if security.mechanism in SCRAM_MECHANISMS:
-        return ScramLogin(security.mechanism, security.username, security.password)
+        return ScramLogin(security.mechanism, security.username, security.password, is_token=security.is_token)
     if security.token is not None:
         return OauthLogin(security.token)
     return PlainLogin(security.username, security.password)

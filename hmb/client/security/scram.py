@@ -41,12 +41,20 @@ class ScramLogin:
     """One login with SCRAM."""
 
     def __init__(
-        self, mechanism: str, username: str, password: str, new_nonce: Callable[[], str] = scram.new_nonce
+        self,
+        mechanism: str,
+        username: str,
+        password: str,
+        new_nonce: Callable[[], str] = scram.new_nonce,
+        *,
+        is_token: bool = False,
     ) -> None:
+        """Prepare a login as a user. If `is_token` is true, it uses the id and the HMAC of a token."""
         self._mechanism = SCRAM_MECHANISMS[mechanism]
         self._password = password
         self._nonce = new_nonce()
-        self._bare = f"n={scram.escaped(username)},r={self._nonce}"
+        extension = f",{scram.TOKEN_EXTENSION}" if is_token else ""
+        self._bare = f"n={scram.escaped(username)},r={self._nonce}{extension}"
         self._signature = b""
         self.state = ScramStep.SERVER_FIRST
 

@@ -8,7 +8,8 @@ The settings have Kafka's names. Librdkafka has other names for some of them, an
     sasl.password=alice-secret
     sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";       Kafka's name
 
-The module `oauth.py` lists the settings of OAUTHBEARER.
+If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password its HMAC. The
+module `oauth.py` lists the settings of OAUTHBEARER.
 
 A program passes these settings as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL", ...})`.
 """
@@ -43,7 +44,9 @@ SECRETS = {
     "sasl.jaas.config", "sasl.password", "ssl.keystore.key", "ssl.key.password", "ssl.keystore.password",
     "ssl.truststore.password", *oauth.SECRETS,
 }  # fmt: skip
-JAAS_OPTION = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))""")
+JAAS_OPTION = re.compile(
+    r"""\b(username|password|tokenauth)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))"""
+)
 
 
 class SecuritySettingError(HmbError, ValueError):
@@ -64,6 +67,7 @@ class ClientSecurity:
     mechanism: str = ""
     username: str = ""
     password: str = field(default="", repr=False)
+    is_token: bool = False  # whether the name is the id of a delegation token
     token: TokenSource | None = field(default=None, repr=False)  # returns a token for OAUTHBEARER
 
 
@@ -124,11 +128,12 @@ def _token_source(given: str | TokenSource | None, values: Mapping[str, str]) ->
     return source
 
 
-def _name_and_password(values: Mapping[str, str]) -> tuple[str, str]:
+def _name_and_password(values: Mapping[str, str]) -> tuple[str, str, bool]:
+    """Return the name, the password, and whether they are the id and the HMAC of a delegation token."""
     found = {name: values[f"sasl.{name}"] for name in ("username", "password") if f"sasl.{name}" in values}
     for name, *texts in JAAS_OPTION.findall(values.get("sasl.jaas.config", "")):
         found.setdefault(name, re.sub(r"\\(.)", r"\1", "".join(texts)))
     for name in ("username", "password"):
         if not found.get(name):
             raise SecuritySettingError(f"sasl.{name}", "", "is missing; set it, or set sasl.jaas.config")
-    return found["username"], found["password"]
+    return found["username"], found["password"], found.get("tokenauth", "").lower() == "true"

@@ -36,6 +36,7 @@ DENIED = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -141,7 +142,7 @@ def codes(message: Any) -> set[int]:
     return found
 
 
-FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS}
+FILTERED = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_DELEGATION_TOKEN}
 BROKERS_ONLY = {ApiKey.ADD_PARTITIONS_TO_TXN}
 APIS = [api for api in HANDLERS if api not in OPEN | FILTERED | {ApiKey.DESCRIBE_CLUSTER}]
 

@@ -44,8 +44,14 @@ class ApiRule(NamedTuple):
     items: ItemRule | None = None
 
 
-OPEN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-"""The APIs that every client may use."""
+OPEN = {
+    ApiKey.API_VERSIONS,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+}
+"""The APIs that every client may use. For the two APIs of tokens, the handlers check who owns the token."""
 
 RULES: Mapping[ApiKey, ApiRule] = {
     ApiKey.PRODUCE: ApiRule(transactional_id=Op.WRITE, topics=Op.WRITE),

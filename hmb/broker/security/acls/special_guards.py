@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.refusal import merge, refuse, split
 from hmb.broker.security.acls.rule_guards import (
@@ -30,6 +31,8 @@ from hmb.broker.security.acls.rule_guards import (
     when_ready,
 )
 from hmb.broker.security.acls.rules import ItemRule
+from hmb.broker.security.tokens.delegation import token_owner
+from hmb.broker.security.tokens.requesters import check_requester
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import CLUSTER_NAME, AclResourceType, CoordinatorType, ResourceType
 from hmb.protocol.enums import AclOperation as Op
@@ -238,6 +241,34 @@ def _configs(operation: Op, request: Any, context: RequestContext, access: Acces
     return answer
 
 
+def _create_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require CREATE_TOKENS on the user that owns the new token, if this is another user than the requester."""
+    owner = token_owner(request.owner_principal_type, request.owner_principal_name, access.principal)
+    if owner == access.principal or access.may(Op.CREATE_TOKENS, AclResourceType.USER, owner):
+        return handle(request, context)
+    response: Any = refuse(request, context.version, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "")
+    with error_code_in(response):
+        check_requester(context)
+    return response
+
+
+def _describe_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Remove the tokens of others, unless ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on its owner."""
+
+    def may_see_token(token: Any) -> bool:
+        parties = [(it.principal_type, it.principal_name) for it in (token, *token.renewers)]
+        requester = (token.token_requester_principal_type, token.token_requester_principal_name)
+        return (
+            tuple(access.principal.split(":", 1)) in (*parties, requester)
+            or access.may(Op.DESCRIBE, AclResourceType.DELEGATION_TOKEN, token.token_id)
+            or access.may(Op.DESCRIBE_TOKENS, AclResourceType.USER, ":".join(parties[0]))
+        )
+
+    response: Any = handle(request, context)
+    response.tokens = [token for token in response.tokens if may_see_token(token)]
+    return response
+
+
 GUARDS: Mapping[ApiKey, Guard] = {
     ApiKey.METADATA: _metadata,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
@@ -249,6 +280,8 @@ GUARDS: Mapping[ApiKey, Guard] = {
     ApiKey.LIST_TRANSACTIONS: _list_transactions,
     ApiKey.INIT_PRODUCER_ID: _init_producer_id,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    ApiKey.CREATE_DELEGATION_TOKEN: _create_delegation_token,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _describe_delegation_token,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _group_heartbeat,
     ApiKey.SHARE_GROUP_HEARTBEAT: _group_heartbeat,
     ApiKey.DESCRIBE_CONFIGS: partial(_configs, Op.DESCRIBE_CONFIGS),

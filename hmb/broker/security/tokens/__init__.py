@@ -8,9 +8,14 @@ stores no users. The mechanism OAUTHBEARER carries such tokens:
     client  ->  broker                the token
     broker  ->  identity provider     which public keys do you have? (only now and then)
 
+The second kind of tokens are *delegation tokens*, which the broker itself makes for a user. The user gives the token to
+other programs, which log in with SCRAM under the user's name.
+
 Read in this order:
 1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine
 2. `checking.py`         the check of a token: signature, times, issuer and audience
 3. `public_keys.py`      the public keys of the identity provider
 4. `oauth_settings.py`   the settings of the broker for this check
+5. `delegation.py`       delegation tokens
+6. `requesters.py`       which connections may send requests about delegation tokens
 """

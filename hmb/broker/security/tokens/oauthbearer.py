@@ -68,6 +68,8 @@ OAUTHBEARER = StateTable(
 class OauthExchange:
     """One exchange of OAUTHBEARER with one client. `check` verifies the token."""
 
+    is_delegated = False
+
     def __init__(self, check: Check) -> None:
         self._check = check
         self.state = OauthState.TOKEN

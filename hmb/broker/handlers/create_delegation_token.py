@@ -1,0 +1,37 @@
+"""CreateDelegationToken: create a token with which other programs can log in under the same name.
+
+Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
+Behavior: the response contains the id and the HMAC of the token. A client logs in with SCRAM: the id is its name, and
+    the HMAC (in base64) its password. If the setting `delegation.token.secret.key` is missing, the request gets
+    DELEGATION_TOKEN_AUTH_DISABLED (61). On a connection without authentication, and on a connection that has itself
+    logged in with a token, the request gets DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64). The broker sends the response
+    after the token is on disk.
+Version notes: from version 3 on, a request can name another owner. This needs the operation CREATE_TOKENS on the user.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.security.tokens.delegation import token_owner
+from hmb.broker.security.tokens.requesters import check_requester
+from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+
+
+def handle(request: CreateDelegationTokenRequest, context: RequestContext) -> CreateDelegationTokenResponse:
+    requester = context.client.principal
+    owner = token_owner(request.owner_principal_type, request.owner_principal_name, requester)
+    response = CreateDelegationTokenResponse(issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1)
+    response.principal_type, _, response.principal_name = owner.partition(":")
+    if context.version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
+        type_and_name = requester.partition(":")
+        response.token_requester_principal_type, _, response.token_requester_principal_name = type_and_name
+    with error_code_in(response):
+        check_requester(context)
+        renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]
+        token = context.broker.tokens.create(owner, requester, renewers, request.max_lifetime_ms)
+        response.issue_timestamp_ms, response.max_timestamp_ms = token.issue_timestamp, token.max_timestamp
+        response.expiry_timestamp_ms, response.token_id = token.expiration_timestamp, token.token_id
+        response.hmac = context.broker.tokens.hmac_of(token)
+    return response

@@ -1,0 +1,56 @@
+"""DescribeDelegationToken: list delegation tokens.
+
+Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
+Behavior: the response contains the tokens of the owners in the request, or all tokens if the list is null. A principal
+    in the list also selects the tokens that it has created or may renew. Without an authorizer, every authenticated
+    client sees all tokens. With an authorizer, a client sees its own tokens, and the tokens for which ACLs permit
+    DESCRIBE on the token or DESCRIBE_TOKENS on the owner. The codes 61 and 64 have the same meaning as in
+    CreateDelegationToken.
+Version notes: from version 3 on, the response contains the principal that has created the token.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.security.metadata_records import DelegationTokenRecord
+from hmb.broker.security.tokens.delegation import may_renew_or_describe
+from hmb.broker.security.tokens.requesters import check_requester
+from hmb.protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+
+Described = DescribeDelegationTokenResponse.DescribedDelegationToken
+FIRST_VERSION_WITH_REQUESTER = DescribeDelegationTokenResponse.first_version("tokens.token_requester_principal_type")
+
+
+def handle(request: DescribeDelegationTokenRequest, context: RequestContext) -> DescribeDelegationTokenResponse:
+    response = DescribeDelegationTokenResponse()
+    with error_code_in(response):
+        check_requester(context)
+        tokens = context.broker.tokens.all()
+        if request.owners is not None:
+            owners = [f"{each.principal_type}:{each.principal_name}" for each in request.owners]
+            tokens = [it for it in tokens if any(may_renew_or_describe(it, owner) for owner in owners)]
+        response.tokens = [_described(token, context) for token in tokens]
+    return response
+
+
+def _described(token: DelegationTokenRecord, context: RequestContext) -> Described:
+    described = Described(
+        issue_timestamp=token.issue_timestamp,
+        expiry_timestamp=token.expiration_timestamp,
+        max_timestamp=token.max_timestamp,
+        token_id=token.token_id,
+        hmac=context.broker.tokens.hmac_of(token),
+    )
+    described.principal_type, _, described.principal_name = token.owner.partition(":")
+    if context.version >= FIRST_VERSION_WITH_REQUESTER:
+        type_and_name = token.requester.partition(":")
+        described.token_requester_principal_type, _, described.token_requester_principal_name = type_and_name
+    for renewer in token.renewers:
+        kind, _, name = renewer.partition(":")
+        described.renewers.append(Described.DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name))
+    return described

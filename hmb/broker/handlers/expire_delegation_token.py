@@ -1,0 +1,25 @@
+"""ExpireDelegationToken: make a delegation token expire, now or after a time.
+
+Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
+Behavior: the token expires after the period in the request. A negative period removes the token at once. Connections
+    that have already logged in with the token stay open until their session ends, as in Kafka. The error codes are the
+    same as in RenewDelegationToken.
+Version notes: none. Both versions have the same behavior.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.security.tokens.requesters import check_requester
+from hmb.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+
+
+def handle(request: ExpireDelegationTokenRequest, context: RequestContext) -> ExpireDelegationTokenResponse:
+    response = ExpireDelegationTokenResponse(expiry_timestamp_ms=-1)
+    with error_code_in(response):
+        check_requester(context)
+        tokens, principal = context.broker.tokens, context.client.principal
+        response.expiry_timestamp_ms = tokens.expire(bytes(request.hmac), principal, request.expiry_time_period_ms)
+    return response

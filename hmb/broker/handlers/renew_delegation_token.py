@@ -1,0 +1,26 @@
+"""RenewDelegationToken: renew a delegation token, so that it expires later.
+
+Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
+Behavior: the token expires after the period in the request, or after the setting `delegation.token.expiry.time.ms` if
+    this is shorter. It never lives longer than its max time. An unknown HMAC gets DELEGATION_TOKEN_NOT_FOUND (62). An
+    expired token gets DELEGATION_TOKEN_EXPIRED (66). A principal that is neither the owner nor a renewer gets
+    DELEGATION_TOKEN_OWNER_MISMATCH (63). The codes 61 and 64 have the same meaning as in CreateDelegationToken.
+Version notes: none. Both versions have the same behavior.
+Left out: nothing. HMB supports the whole API.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.security.tokens.requesters import check_requester
+from hmb.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+
+
+def handle(request: RenewDelegationTokenRequest, context: RequestContext) -> RenewDelegationTokenResponse:
+    response = RenewDelegationTokenResponse(expiry_timestamp_ms=-1)
+    with error_code_in(response):
+        check_requester(context)
+        tokens, principal = context.broker.tokens, context.client.principal
+        response.expiry_timestamp_ms = tokens.renew(bytes(request.hmac), principal, request.renew_period_ms)
+    return response

@@ -1,0 +1,220 @@
+"""Delegation tokens: a user gets a token from the broker, and gives it to programs that log in under the user's name.
+
+A job with a thousand workers needs a thousand logins. The workers should not have the user's password, because the
+password is valid for a long time and for everything. The user therefore creates a token, which expires soon. A worker
+logs in with SCRAM, but uses the token's id as its name, and the token's HMAC as its password:
+    token id   a random text, for example DZtEE2nVTMiQLPGn5wxjVw; it is not secret
+    HMAC       HMAC-SHA-512(delegation.token.secret.key, token id); it is secret
+
+The broker stores the token id, but never the HMAC, because it can compute the HMAC from the secret key. A thief of the
+broker's file therefore gets no token. If the secret key changes, all tokens become invalid.
+
+A token has two times. At the *expiry time*, the token becomes invalid. Its owner or a *renewer* can renew the token
+before this time, again and again, but not beyond the *max time*.
+
+Source: KIP-48, KIP-373, KIP-900; `DelegationTokenControlManager` of Kafka.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.security_keys import TOKENS
+from hmb.broker.security.metadata_records import DelegationTokenRecord
+from hmb.broker.security.principals import USER
+from hmb.broker.security.scram import TokenCredential
+from hmb.broker.security.store import SecurityState, SecurityStore
+from hmb.broker.security.users import decoy_of
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.security import scram
+from hmb.security.scram import ScramCredential, ScramMechanism
+
+MOST_TOKENS = 10_000  # a broker stores at most this number of tokens
+MOST_RENEWERS = 100
+LONGEST_NAME = 1000  # characters of a principal
+
+
+@dataclass(frozen=True)
+class TokenSettings:
+    """The settings of delegation tokens. Times are in ms. Without a secret key, the broker has no tokens."""
+
+    secret_key: str = field(default="", repr=False)
+    max_lifetime: int = 7 * 24 * 3_600_000
+    expiry_time: int = 24 * 3_600_000
+    check_interval: int = 3_600_000
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> TokenSettings:
+        """Return the settings `delegation.token.*`. Raises ConfigError."""
+        values = {key.name: key.parse(properties[key.name]) for key in TOKENS if key.name in properties}
+        secret = str(values.pop("delegation.token.secret.key", ""))
+        times = {NAMES[name]: int(value) for name, value in values.items()}
+        settings = cls(secret, **times)
+        if secret and settings.expiry_time > settings.max_lifetime:
+            problem = "must be at most delegation.token.max.lifetime.ms"
+            raise ConfigError(problem, "delegation.token.expiry.time.ms", str(settings.expiry_time))
+        return settings
+
+
+NAMES = {
+    "delegation.token.max.lifetime.ms": "max_lifetime",
+    "delegation.token.expiry.time.ms": "expiry_time",
+    "delegation.token.expiry.check.interval.ms": "check_interval",
+}
+
+
+class DelegationTokens:
+    """The delegation tokens of a broker. Thread-safe, because a change replaces the state of the store."""
+
+    def __init__(self, store: SecurityStore, settings: TokenSettings, now: Callable[[], int]) -> None:
+        """`now` returns the time in ms."""
+        self._store, self._settings, self._now = store, settings, now
+        self._credentials: dict[tuple[ScramMechanism, str], ScramCredential] = {}  # computed at the first login
+
+    @property
+    def check_interval(self) -> float:
+        """The time in seconds after which the broker removes expired tokens again."""
+        return self._settings.check_interval / 1000
+
+    def check_enabled(self) -> None:
+        """Raise DELEGATION_TOKEN_AUTH_DISABLED if the broker has no secret key."""
+        if not self._settings.secret_key:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+
+    def create(
+        self, owner: str, requester: str, renewers: Iterable[str], max_lifetime: int
+    ) -> DelegationTokenRecord:
+        """Store a new token on disk, and return it. A `max_lifetime` (ms) below 1 stands for the broker's limit.
+
+        Raises DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE, INVALID_REQUEST and OSError.
+        """
+        self.check_enabled()
+        allowed = list(dict.fromkeys(renewers))
+        if any(not each.startswith(f"{USER}:") for each in (*allowed, owner)):
+            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+        if len(allowed) > MOST_RENEWERS or max(map(len, (*allowed, owner))) > LONGEST_NAME:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the token has too many renewers, or too long a name")
+        now, longest = self._now(), self._settings.max_lifetime
+        max_time = now + (min(max_lifetime, longest) if max_lifetime > 0 else longest)
+        token = DelegationTokenRecord(
+            owner=owner,
+            requester=requester,
+            renewers=allowed,
+            issue_timestamp=now,
+            max_timestamp=max_time,
+            expiration_timestamp=min(max_time, now + self._settings.expiry_time),
+            token_id=base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
+        )
+
+        def compute(state: SecurityState) -> SecurityState:
+            if len(state.tokens) >= MOST_TOKENS:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MOST_TOKENS} delegation tokens")
+            return replace(state, tokens={**state.tokens, token.token_id: token})
+
+        self._store.change(compute)
+        return token
+
+    def hmac_of(self, token: DelegationTokenRecord) -> bytes:
+        """Return the HMAC of a token, which is the password of the token."""
+        return hmac.digest(self._settings.secret_key.encode(), token.token_id.encode(), "sha512")
+
+    def renew(self, given: bytes, principal: str, period: int) -> int:
+        """Renew the token with the HMAC `given` for `period` ms, and return its new expiry time.
+
+        A period below 1 stands for the broker's setting. Raises KafkaError and OSError.
+        """
+        longest = self._settings.expiry_time
+        lifetime = min(period, longest) if period > 0 else longest
+        return self._move_expiry(given, principal, lifetime)
+
+    def expire(self, given: bytes, principal: str, period: int) -> int:
+        """Make the token with the HMAC `given` expire after `period` ms, and return its new expiry time.
+
+        A negative period removes the token at once. The result is then the period, as in Kafka. Raises KafkaError and
+        OSError.
+        """
+        if period >= 0:
+            return self._move_expiry(given, principal, period)
+        token = self._usable(given, principal)
+        self._store.change(lambda state: _without(state, {token.token_id}))
+        return period
+
+    def _move_expiry(self, given: bytes, principal: str, lifetime: int) -> int:
+        token = copy(self._usable(given, principal))
+        token.expiration_timestamp = min(token.max_timestamp, self._now() + lifetime)
+
+        def compute(state: SecurityState) -> SecurityState:
+            if token.token_id not in state.tokens:  # Another client has removed the token.
+                raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+            return replace(state, tokens={**state.tokens, token.token_id: token})
+
+        self._store.change(compute)
+        return token.expiration_timestamp
+
+    def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
+        """Return the token with an HMAC that a principal may renew. Raises KafkaError."""
+        self.check_enabled()
+        found = None
+        for token in self._store.state.tokens.values():
+            if hmac.compare_digest(self.hmac_of(token), given):
+                found = token
+        if found is None:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        if found.expiration_timestamp < self._now():
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+        if principal not in (found.owner, *found.renewers):
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+        return found
+
+    def all(self) -> list[DelegationTokenRecord]:
+        """Return all tokens in the order of their issue times. Raises DELEGATION_TOKEN_AUTH_DISABLED."""
+        self.check_enabled()
+        return sorted(self._store.state.tokens.values(), key=lambda token: (token.issue_timestamp, token.token_id))
+
+    def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
+        """Return the credential of a token for a login. If no valid token has this id, return a decoy (users.py)."""
+        token = self._store.state.tokens.get(token_id)
+        lifetime = 0.0 if token is None else (token.expiration_timestamp - self._now()) / 1000
+        if token is None or lifetime <= 0 or not self._settings.secret_key:
+            return TokenCredential(decoy_of(self._store, mechanism, token_id), token_id, 0)
+        credential = self._credentials.get((mechanism, token_id))
+        if credential is None:
+            salt, password = scram.new_salt(), base64.b64encode(self.hmac_of(token)).decode()
+            salted = scram.salted_password(mechanism, password, salt, scram.MIN_ITERATIONS)
+            credential = scram.credential_of(mechanism, salted, salt, scram.MIN_ITERATIONS)
+            credential = self._credentials.setdefault((mechanism, token_id), credential)
+        return TokenCredential(credential, token.owner.removeprefix(f"{USER}:"), lifetime)
+
+    def remove_expired(self) -> None:
+        """Remove the tokens that have expired. Raises OSError."""
+        now = self._now()
+        expired = {token.token_id for token in self._store.state.tokens.values() if token.expiration_timestamp < now}
+        if expired:
+            self._store.change(lambda state: _without(state, expired))
+        for key in [key for key in list(self._credentials) if key[1] not in self._store.state.tokens]:
+            self._credentials.pop(key, None)
+
+
+def no_tokens() -> DelegationTokens:
+    """Return the tokens of a broker without a secret key: it has none, and creates none."""
+    return DelegationTokens(SecurityStore(), TokenSettings(), lambda: 0)
+
+
+def token_owner(type: str | None, name: str | None, requester: str) -> str:
+    """Return the owner that a request names, or the requester if the request names no owner."""
+    return f"{type}:{name}" if name else requester
+
+
+def may_renew_or_describe(token: DelegationTokenRecord, principal: str) -> bool:
+    """Return whether a principal is the owner, the requester or a renewer of a token."""
+    return principal in (token.owner, token.requester, *token.renewers)
+
+
+def _without(state: SecurityState, token_ids: set[str]) -> SecurityState:
+    return replace(state, tokens={name: token for name, token in state.tokens.items() if name not in token_ids})

@@ -1,0 +1,18 @@
+"""Decides which connections may send requests about delegation tokens.
+
+A client must have proved its name, because a token lets others use this name. A client that has itself logged in with a
+token may not create another token. Otherwise a thief of one token could keep access forever.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.security.principals import ANONYMOUS
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+def check_requester(context: RequestContext) -> None:
+    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if a connection may not send requests about tokens."""
+    login = context.client.login
+    if context.client.principal == ANONYMOUS or (login is not None and login.is_delegated):
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
