@@ -18,7 +18,7 @@ Read in this order:
 from ..errors import PeerFailed, PeerUnavailable
 from .broker_process import HOST, START_SECONDS, Peer, free_ports
 from .hmb_broker import Hmb, Installation
-from .jars import FETCHED, java, kafka_082_jars, kafka_43_jars, use_kafka
+from .jars import FETCHED, java, kafka_082_jars, kafka_43_jars, kafka_mirror_jars, use_kafka
 from .kafka_082 import Kafka082
 from .kafka_43 import Kafka43
 from .resources import cpu_seconds, resident_bytes
@@ -39,6 +39,7 @@ __all__ = [
     "java",
     "kafka_082_jars",
     "kafka_43_jars",
+    "kafka_mirror_jars",
     "resident_bytes",
     "use_kafka",
 ]

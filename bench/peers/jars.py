@@ -19,6 +19,7 @@ from ..errors import PeerUnavailable
 KAFKA_43_VARIABLE = "HMB_KAFKA_43"
 KAFKA_082_VARIABLE = "HMB_KAFKA_082"
 KAFKA_STREAMS_VARIABLE = "HMB_KAFKA_STREAMS"
+KAFKA_MIRROR_VARIABLE = "HMB_KAFKA_MIRROR"
 
 
 def fetch_folder(root: Path) -> Path:
@@ -44,6 +45,11 @@ def kafka_082_jars() -> Path:
 def kafka_streams_jars() -> Path:
     """Return the folder with the jars of Kafka Streams 4.3.0. Raises PeerUnavailable."""
     return _jars(KAFKA_STREAMS_VARIABLE, FETCHED / "streams" / "libs")
+
+
+def kafka_mirror_jars() -> Path:
+    """Return the folder with the jars of MirrorMaker 2 of Kafka 4.3.0. Raises PeerUnavailable."""
+    return _jars(KAFKA_MIRROR_VARIABLE, FETCHED / "mirror" / "libs")
 
 
 def use_kafka(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -20,8 +21,22 @@ from ..shared.parameters import NewPath, regular_expression, servers
 if TYPE_CHECKING:
     from hmb.client import Admin
     from hmb.mirror.mirror import Mirror, MirrorSettings
+    from hmb.mirror.names import Aliases
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def aliases(text: str) -> Aliases:
+    """Parse the names of two clusters, for example `east:west`. Raises click.BadParameter."""
+    from hmb.mirror.names import Aliases
+
+    source, _, target = text.partition(":")
+    for name in (source, target):
+        if not re.fullmatch(r"[a-zA-Z0-9_-]+", name):
+            raise click.BadParameter(f"{text!r} does not name two clusters; write for example east:west")
+    if source == target:
+        raise click.BadParameter(f"{text!r}: the two clusters need different names")
+    return Aliases(source, target)
 
 
 @click.command()
@@ -41,6 +56,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--once", is_flag=True, help="End when all records are copied that exist now.")
 @click.option("--transactions", is_flag=True, help="Copy each record exactly once: use transactions at the target.")
 @click.option("--group", metavar="NAME", help="The group at the target that stores the positions of the mirror.")
+@click.option(
+    "--mm2", "aliases", type=aliases, metavar="SOURCE:TARGET",
+    help="Name the clusters, and use MirrorMaker 2's names and topics: orders becomes SOURCE.orders.",
+)
 @json_option
 def command(**options: Any) -> None:
     """Copy topics from one cluster to another one: records, settings, partitions, and the offsets of groups.
@@ -98,7 +117,7 @@ def _settings(options: dict[str, Any]) -> MirrorSettings:
     from hmb.mirror.names import TopicChoice
 
     return MirrorSettings(
-        choice=TopicChoice(options["topics"], options["exclude"]),
+        choice=TopicChoice(options["topics"], options["exclude"], options["aliases"]),
         groups=options["groups"],
         group=options["group"],
         is_once=options["once"],

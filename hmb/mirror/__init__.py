@@ -26,7 +26,8 @@ Read in this order:
 7. `groups`       translates and commits the offsets of consumer groups
 8. `topics`       creates the topics of the copy, with their settings
 9. `names`        decides which topics are copied, and the names of their copies
-10. `errors`      the errors with which a mirror ends
+10. `mirror_maker` writes the topics of MirrorMaker 2, if a mirror uses its names
+11. `errors`      the errors with which a mirror ends
 
 Limits: a mirror copies every record in its own partition. It does not copy users, ACLs or share groups. Two mirrors
 with the same group must not run at the same time. With transactions, the target refuses the older one of them.

@@ -17,6 +17,7 @@ from hmb.client.admin import Admin
 from hmb.client.connection import ConnectionFailed
 from hmb.mirror.errors import MirrorError, can_retry, explained
 from hmb.mirror.groups import TranslatedOffset, commit_translated, translated_offsets
+from hmb.mirror.mirror_maker import MirrorMakerTopics
 from hmb.mirror.names import TopicChoice
 from hmb.mirror.resuming import MirroredPartition, resume
 from hmb.mirror.source import Fetched, SourceReader, is_missing
@@ -73,6 +74,7 @@ class Mirror:
         self._worked_at = time.monotonic()
         self._stopped = False
         self._group = ""
+        self._mirror_maker: MirrorMakerTopics | None = None
         self._said = ""  # the last error, which is not repeated
 
     def stop(self) -> None:
@@ -105,6 +107,8 @@ class Mirror:
         """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
         refuse_own_source(source, target)
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
+        aliases = self._settings.choice.aliases
+        self._mirror_maker = None if aliases is None else MirrorMakerTopics(source, target, aliases)
         described = [it for it in chosen_topics(source, self._settings.choice) if it.name not in self._missing]
         topics = prepare_topics(source, target, described, self._settings.choice)
         if not topics and self._settings.is_once:
@@ -150,6 +154,8 @@ class Mirror:
                 if now - committed_at > COMMIT_INTERVAL:
                     self._commit(writer)
                     committed_at = now
+                    if self._mirror_maker is not None:
+                        self._mirror_maker.write_heartbeat()
                 if now - groups_at > GROUPS_INTERVAL:
                     self._copy_groups(source, target)
                     groups_at = now
@@ -226,6 +232,8 @@ class Mirror:
     def _copy_groups(self, source: Admin, target: Admin) -> None:
         found = translated_offsets(source, self.partitions, self._settings.groups, self._group)
         commit_translated(target, found)
+        if self._mirror_maker is not None:
+            self._mirror_maker.write_checkpoints(found)
         self.group_offsets = {(it.group, it.partition): it for it in found}
 
     def _has_new_topics(self, source: Admin) -> bool:

@@ -70,22 +70,22 @@ def prepare_topics(
         else:
             raise explained("target", there)
         mirrored.append(MirroredTopic(topic.name, name, len(topic.partitions)))
-    _wait_for(target, mirrored)
+    wait_for_leaders(target, {topic.target: topic.partitions for topic in mirrored})
     return mirrored
 
 
-def _wait_for(target: Admin, topics: list[MirroredTopic]) -> None:
-    """Wait until the brokers of the target know all partitions and their leaders."""
+def wait_for_leaders(admin: Admin, partitions: Mapping[str, int]) -> None:
+    """Wait until the brokers know all partitions of new topics, and their leaders. Raises MirrorError."""
     deadline = time.monotonic() + WAIT_FOR_TOPICS
     while True:
-        described = target.describe_topics([topic.target for topic in topics])
-        if all(_is_ready(described[topic.target], topic.partitions) for topic in topics):
+        described = admin.describe_topics(list(partitions))
+        if all(_is_ready(described[topic], count) for topic, count in partitions.items()):
             break
         if time.monotonic() > deadline:
-            raise MirrorError(f"target: new topics have no leaders after {WAIT_FOR_TOPICS:.0f} s")
+            raise MirrorError(f"the new topics {', '.join(partitions)} have no leaders after {WAIT_FOR_TOPICS:.0f} s")
         time.sleep(RETRY_PAUSE)
-    for topic in topics:
-        target.cluster.forget(topic.target)
+    for topic in partitions:
+        admin.cluster.forget(topic)
 
 
 def _is_ready(topic: TopicDescription | KafkaError, partitions: int) -> bool:

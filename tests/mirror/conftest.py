@@ -10,7 +10,7 @@ import pytest
 
 import hmb
 from hmb.mirror.mirror import Mirror, MirrorSettings
-from hmb.mirror.names import TopicChoice
+from hmb.mirror.names import Aliases, TopicChoice
 
 QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 EVERYTHING = re.compile(".*")
@@ -40,8 +40,14 @@ def said() -> list[str]:
 def mirror(source: hmb.Broker, target: hmb.Broker, said: list[str]) -> MakeMirror:
     """Return a function that makes a mirror. By default, the mirror copies all topics and groups once."""
 
-    def make(topics: str = ".*", *, observe: Callable[[], None] = lambda: None, **settings: Any) -> Mirror:
-        choice = TopicChoice(re.compile(topics))
+    def make(
+        topics: str = ".*",
+        *,
+        aliases: Aliases | None = None,
+        observe: Callable[[], None] = lambda: None,
+        **settings: Any,
+    ) -> Mirror:
+        choice = TopicChoice(re.compile(topics), aliases=aliases)
         chosen = MirrorSettings(choice, EVERYTHING, **({"is_once": True} | settings))
         ends = [broker.bootstrap_servers for broker in (source, target)]
         return Mirror(lambda: hmb.Admin(ends[0]), lambda: hmb.Admin(ends[1]), chosen, said.append, observe)

@@ -1,0 +1,102 @@
+"""MirrorMaker 2's own topics: checkpoints and heartbeats, in MirrorMaker 2's format.
+
+Programs that move a consumer to another cluster often use the class RemoteClusterUtils of Kafka. This class reads two
+kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names writes them, too. For a mirror from the
+cluster `east` to the cluster `west`:
+    cluster  topic                         a record contains
+    west     east.checkpoints.internal     group, topic and partition at the target; source offset and target offset
+    east     heartbeats                    the names of both clusters, and the time
+
+The mirror also copies the topic `heartbeats`, as `east.heartbeats`. A program at the target sees from this name that
+`east` is a source, and from the last record that the mirror still works.
+
+All numbers are big endian. A text is its length (int16) and its UTF-8 bytes:
+    checkpoint  key    group text, topic text, partition int32
+                value  version int16 (0), source offset int64, target offset int64, metadata text
+    heartbeat   key    source cluster text, target cluster text
+                value  version int16 (0), time in ms int64
+
+Source: KIP-382; org.apache.kafka.connect.mirror.Checkpoint and Heartbeat of Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from struct import Struct
+
+from hmb.client.admin import Admin, NewTopic
+from hmb.client.errors import answered_error
+from hmb.client.producing.encoding import NEWEST_PRODUCE
+from hmb.mirror.errors import explained
+from hmb.mirror.groups import TranslatedOffset
+from hmb.mirror.names import HEARTBEATS, Aliases
+from hmb.mirror.topics import wait_for_leaders
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.topics import TopicPartition
+from hmb.records import Record, encode_batch
+
+COMPACTED = {"cleanup.policy": "compact"}
+ALL_REPLICAS, TIMEOUT_MS = -1, 30_000
+_INT16, _INT32 = Struct(">h"), Struct(">i")
+_CHECKPOINT, _HEARTBEAT = Struct(">hqq"), Struct(">hq")
+
+
+class MirrorMakerTopics:
+    """Writes the topics of MirrorMaker 2. It writes a checkpoint only if an offset of a group has changed."""
+
+    def __init__(self, source: Admin, target: Admin, aliases: Aliases) -> None:
+        """Create the topics that do not exist."""
+        self._source, self._target, self._aliases = source, target, aliases
+        self._written: dict[tuple[str, TopicPartition], tuple[int, int]] = {}  # the offsets in the last checkpoints
+        for side, admin, topic in (("source", source, HEARTBEATS), ("target", target, aliases.checkpoints)):
+            created = admin.create_topics([NewTopic(topic, 1, configs=COMPACTED)])[topic]
+            if isinstance(created, KafkaError) and created.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise explained(side, created)
+            wait_for_leaders(admin, {topic: 1})
+
+    def write_checkpoints(self, offsets: Iterable[TranslatedOffset]) -> None:
+        """Write a checkpoint for each offset that has changed since its last checkpoint."""
+        changed = [it for it in offsets if self._written.get((it.group, it.target)) != (it.offset, it.target_offset)]
+        if changed:
+            now = int(time.time() * 1000)
+            _append(self._target, self._aliases.checkpoints, [checkpoint(it, now) for it in changed])
+            self._written |= {(it.group, it.target): (it.offset, it.target_offset) for it in changed}
+
+    def write_heartbeat(self) -> None:
+        """Write a heartbeat at the source. The mirror copies it to the target."""
+        _append(self._source, HEARTBEATS, [heartbeat(self._aliases, int(time.time() * 1000))])
+
+
+def checkpoint(offset: TranslatedOffset, now: int) -> Record:
+    key = _text(offset.group) + _text(offset.target.topic) + _INT32.pack(offset.target.partition)
+    value = _CHECKPOINT.pack(0, offset.offset, offset.target_offset) + _text(offset.metadata)
+    return Record(key=key, value=value, timestamp=now)
+
+
+def heartbeat(aliases: Aliases, now: int) -> Record:
+    """Return the heartbeat of a mirror at its source.
+
+    MirrorMaker 2 writes it for the opposite direction: the source cluster is the one to which the heartbeat goes.
+    """
+    return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return _INT16.pack(len(encoded)) + encoded
+
+
+def _append(admin: Admin, topic: str, records: list[Record]) -> None:
+    """Write records to partition 0 of a topic. Raises KafkaError or ConnectionFailed."""
+    data = ProduceRequest.TopicProduceData(name=topic)
+    data.partition_data = [data.PartitionProduceData(index=0, records=memoryview(encode_batch(records)))]
+    request = ProduceRequest(acks=ALL_REPLICAS, timeout_ms=TIMEOUT_MS, topic_data=[data])
+    partition = TopicPartition(topic, 0)
+    with admin.cluster.connect(admin.cluster.leader(partition)) as connection:
+        version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
+        response: ProduceResponse = connection.send(request, version)
+    answer = response.responses[0].partition_responses[0]
+    if answer.error_code:
+        raise answered_error(partition, answer.error_code, answer.error_message)
