@@ -73,6 +73,7 @@ class Mirror:
         self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
         self._worked_at = time.monotonic()
         self._stopped = False
+        self._has_begun = False  # whether both clusters have answered; a wrong address is reported at once
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
         self._said = ""  # the last error, which is not repeated
@@ -94,7 +95,7 @@ class Mirror:
                         return
             except (ConnectionFailed, KafkaError) as error:
                 waited = time.monotonic() - self._worked_at
-                if not can_retry(error) or waited > self._settings.retry_for or not self.partitions:
+                if not can_retry(error) or waited > self._settings.retry_for or not self._has_begun:
                     raise
                 if str(error) != self._said:
                     self._say(f"{error}; the mirror tries again")
@@ -106,6 +107,7 @@ class Mirror:
     def _run_session(self, source: Admin, target: Admin) -> bool:
         """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
         refuse_own_source(source, target)
+        self._has_begun = True
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
         aliases = self._settings.choice.aliases
         self._mirror_maker = None if aliases is None else MirrorMakerTopics(source, target, aliases)
