@@ -1,0 +1,163 @@
+"""The throughput of a mirror between two brokers: HMB's mirror, and MirrorMaker 2 of Kafka 4.3.0.
+
+These commands are examples:
+    hmb bench mirror                               # HMB's mirror with and without transactions, and MirrorMaker 2
+    hmb bench mirror --num-records 500000 --record-size 1000
+
+All mirrors copy the same topic of an HMB broker, each to an empty HMB broker. A mirror process runs until the copy has
+all records. The rate counts the records after the first ones, so that the start of a JVM does not count. The column
+"with start" shows the seconds from the start of the process to the last record. With transactions, records count when
+they are committed, about once a second.
+
+MirrorMaker 2 runs without heartbeats and checkpoints. HMB's mirror copies the offsets of groups as usual.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import click
+
+from hmb.client import Admin, Producer, TopicPartition
+from hmb.protocol.errors import KafkaError
+
+from .. import peers
+from ..errors import PeerFailed, PeerUnavailable
+from ..measurement import POSITIVE, Measurement, scenario
+from ..peers import topics
+from ..peers.broker_process import spawn, terminate, write_properties
+from ..peers.resources import cpu_seconds, resident_bytes
+from ..report.view import Column, SampleView
+
+TOPIC, GROUP, PARTITIONS = "hmb-bench-mirror", "hmb-bench", 4
+TIMEOUT = 300.0  # seconds
+PLAIN, TRANSACTIONAL, MIRROR_MAKER = "HMB's mirror", "HMB's mirror, transactions", "MirrorMaker 2"
+MAIN_CLASS = "org.apache.kafka.connect.mirror.MirrorMaker"
+ONE_REPLICA = ("", "offset-syncs.topic.", "offset.storage.", "status.storage.", "config.storage.")
+
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        Column("seconds_with_start", "with start, s", spread=False),
+        Column("client_cpu_us_per_record", "CPU, us/record", spread=False, compare=True, digits=2),
+        Column("client_max_bytes", "peak memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=lambda sample: f"{sample.parameters['records']:,} records of {sample.parameters['message_bytes']} B",
+    contestant=lambda sample: sample.client,
+)
+
+
+def hmb_command(source: str, target: str, *options: str) -> list[str]:
+    hmb = str(Path(sys.executable).with_name("hmb"))
+    return [hmb, "mirror", "--from", source, "--to", target, "--topics", TOPIC, *options]
+
+
+def mirror_maker_command(source: str, target: str, folder: Path) -> list[str]:
+    settings = {
+        "clusters": "source,target",
+        "source.bootstrap.servers": source,
+        "target.bootstrap.servers": target,
+        "source->target.enabled": "true",
+        "source->target.topics": TOPIC,
+        "target->source.enabled": "false",
+        "emit.heartbeats.enabled": "false",
+        "emit.checkpoints.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        "tasks.max": "2",
+        **{f"{prefix}replication.factor": "1" for prefix in ONE_REPLICA},
+    }
+    write_properties(folder / "mm2.properties", settings)
+    return peers.java(peers.kafka_mirror_jars(), MAIN_CLASS, str(folder / "mm2.properties"), options=["-Xmx1G"])
+
+
+def written(admin: Admin, topic: str) -> int:
+    """Return the number of records in a copy without markers, or 0 before the mirror has created it."""
+    partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    found = admin.list_offsets(dict.fromkeys(partitions, "latest"))
+    return sum(0 if isinstance(it, KafkaError) else it.offset for it in found.values())
+
+
+def committed(admin: Admin) -> int:
+    """Return the number of records that transactions have copied. The positions are offsets of the source."""
+    return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
+
+
+def measure(command: list[str], target: str, count: Callable[[Admin], int], records: int) -> dict[str, float]:
+    """Run a mirror until the copy has all records. Return its rate, its CPU time and its memory. Raises PeerFailed."""
+    with tempfile.TemporaryDirectory() as folder, Admin(target) as admin:
+        started = time.monotonic()
+        process = spawn(command, Path(folder) / "log")
+        first, before = started, 0
+        try:
+            while (now_copied := count(admin)) < records:
+                if process.poll() is not None or time.monotonic() - started > TIMEOUT:
+                    log = (Path(folder) / "log").read_text(errors="replace")[-2000:]
+                    raise PeerFailed(f"a mirror copied {now_copied} of {records} records; its log ends:\n{log}")
+                if not before:
+                    first, before = time.monotonic(), now_copied
+                time.sleep(0.02)
+            end = time.monotonic()
+            used, memory = cpu_seconds(process.pid), resident_bytes(process.pid, "VmHWM")
+        finally:
+            terminate(process)
+    return {
+        "records_per_second": (records - before) / (end - first),
+        "seconds_with_start": end - started,
+        "client_cpu_us_per_record": used / records * 1e6,
+        "client_max_bytes": float(memory),
+    }
+
+
+def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
+    """Run one of the three mirrors into an empty target, and return its figures."""
+    if name == PLAIN:
+        return measure(hmb_command(source, target), target, partial(written, topic=TOPIC), records)
+    if name == TRANSACTIONAL:
+        return measure(hmb_command(source, target, "--transactions", "--group", GROUP), target, committed, records)
+    with tempfile.TemporaryDirectory() as folder:
+        command = mirror_maker_command(source, target, Path(folder))
+        return measure(command, target, partial(written, topic=f"source.{TOPIC}"), records)
+
+
+def fill(source: str, records: int, record_size: int) -> None:
+    topics.create(source, TOPIC, partitions=PARTITIONS)
+    value = b"x" * record_size
+    with Producer(source) as producer:
+        for number in range(records):
+            producer.send(TOPIC, value, partition=number % PARTITIONS)
+
+
+def available() -> list[str]:
+    """Return the names of the mirrors. Without the jars of MirrorMaker 2, print what is missing."""
+    try:
+        peers.kafka_mirror_jars()
+    except PeerUnavailable as error:
+        click.echo(f"without MirrorMaker 2: {error}", err=True)
+        return [PLAIN, TRANSACTIONAL]
+    return [PLAIN, MIRROR_MAKER, TRANSACTIONAL]
+
+
+@scenario("mirror", VIEW)
+@click.option("--num-records", type=POSITIVE, default=3_000_000, show_default=True, help="The number of records.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+def command(measurement: Measurement, num_records: int, record_size: int) -> None:
+    """Measure how many records per second a mirror copies from one HMB broker to another one.
+
+    HMB's mirror and MirrorMaker 2 run alternately. Each run has the same source, and an empty target.
+    """
+    names = available()
+    progress = measurement.progress(1 + len(names) * measurement.round_count)
+    source = measurement.stack.enter_context(peers.Hmb())
+    progress.step("filling the source")
+    fill(source.bootstrap, num_records, record_size)
+    for number, name in measurement.rounds(names):
+        progress.step(f"round {number + 1}, {name}")
+        with peers.Hmb() as target:
+            figures = run(name, source.bootstrap, target.bootstrap, num_records)
+        parameters = {"records": num_records, "message_bytes": record_size}
+        measurement.add(number, source.name, name, parameters, figures)
