@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # settings in security/settings.py
+CONTROLLERS = re.compile(
+    r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"
+    r"|broker\.session\.timeout\.ms|initial\.broker\.registration\.timeout\.ms|server\.max\.startup\.time\.ms"
+)
+"""The names of settings that only the controllers of Kafka (KRaft) need. HMB has no controllers of their own."""
 CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 
 def _is_known(name: str) -> bool:
-    return name in BROKER_CONFIGS or name.startswith(LISTENER_PREFIX) or name.endswith(JAAS_SUFFIX)
+    return (
+        name in BROKER_CONFIGS
+        or name.startswith(LISTENER_PREFIX)
+        or name.endswith(JAAS_SUFFIX)
+        or CONTROLLERS.fullmatch(name) is not None
+    )
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """Return a warning for each name that is not the name of a setting. The warning suggests the most similar name."""
-    return [
+    """Return a warning for each name that is not the name of a setting. The warning suggests the most similar name.
+
+    One warning names all settings that only Kafka's controllers need.
+    """
+    skipped = [name for name in properties if CONTROLLERS.fullmatch(name)]
+    warnings = [f"skipped settings that only Kafka's controllers need: {', '.join(skipped)}"] if skipped else []
+    return warnings + [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
         if not _is_known(name)

@@ -91,16 +91,20 @@ class AcceptedConnection:
         return self._requests.is_first or not (login is None or login.is_authenticated)
 
     def require_login(
-        self, mechanisms: Mapping[str, Callable[[], Exchange]], session: float, refused_logins: RefusedLogins
+        self,
+        mechanisms: Mapping[str, Callable[[], Exchange]],
+        sessions: Mapping[str, float],
+        refused_logins: RefusedLogins,
     ) -> None:
         """Handle no requests except those of a login until the client is authenticated.
 
-        `session` is the lifetime of a session in seconds, or 0. The server calls this method before the thread starts.
+        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0. The server calls this
+        method before the thread starts.
         """
         self._login_deadline = time.monotonic() + FIRST_REQUEST_TIMEOUT
         self._requests.limit = min(MAX_BEFORE, self._max_request)
         refuse = partial(self._refused, refused_logins)
-        self.client.login = Login(mechanisms, time.monotonic, session, self._authenticated, refuse)
+        self.client.login = Login(mechanisms, time.monotonic, sessions, self._authenticated, refuse)
 
     def _authenticated(self, principal: str) -> None:
         LOGGER.info("%s is authenticated as %s", self._peer, principal)

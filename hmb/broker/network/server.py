@@ -180,9 +180,8 @@ class Server:
                 security=security,
             )
             if security.protocol.has_sasl:
-                session = broker.config.connections_max_reauth / 1000
                 mechanisms = mechanisms_of(security, broker.security, broker.tokens)
-                connection.require_login(mechanisms, session, broker.refused_logins)
+                connection.require_login(mechanisms, security.sessions, broker.refused_logins)
             connection.thread.start()  # If no thread can start, do not put the connection into the table.
             self._connections[connection] = listener.name
             self._limits.add(host, listener.name)

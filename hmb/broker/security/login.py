@@ -97,18 +97,19 @@ class Login:
         self,
         mechanisms: Mapping[str, Callable[[], Exchange]],
         clock: Callable[[], float],
-        session: float,
+        sessions: Mapping[str, float],
         on_success: Callable[[str], None],
         on_failure: Callable[[str], None],
     ) -> None:
         """Prepare a login with one of `mechanisms`.
 
-        `session` is the lifetime of a session in seconds, or 0 for an unlimited one. `on_success` is called with the
-        principal of the client. `on_failure` is called with a line for the log when the client is refused.
+        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0 for an unlimited one.
+        `on_success` is called with the principal of the client. `on_failure` is called with a line for the log when the
+        client is refused.
         """
         self._mechanisms = mechanisms
         self._clock = clock
-        self._longest_session = session or None
+        self._sessions = sessions
         self._session: float | None = None  # the lifetime of the present session; None means unlimited
         self._on_success, self._on_failure = on_success, on_failure
         self.state = LoginState.NEW
@@ -182,7 +183,8 @@ class Login:
             raise self._failure()
         self.state = LOGIN.next(self.state, LoginEvent.PROVED)
         self.principal, self.is_delegated, self._exchange = principal, exchange.is_delegated, None
-        limits = [each for each in (self._longest_session, exchange.lifetime) if each is not None]
+        longest = self._sessions.get(self._mechanism) or None
+        limits = [each for each in (longest, exchange.lifetime) if each is not None]
         self._session = min(limits, default=None)
         self._ends = None if self._session is None else self._clock() + self._session
         self._on_success(principal)

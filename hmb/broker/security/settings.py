@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hmb.broker.config.broker_config import BROKER_KEYS
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
 from hmb.broker.config.limits_config import LIMIT_NAMES, LISTENER_LIMITS
 from hmb.broker.config.security_keys import AUTHORIZATION, SECURITY
@@ -46,6 +47,8 @@ RESTRICTING = re.compile(
     r"|quota\..*|controller\.quota\..*|client\.quota\..*"
 )
 JAAS = "sasl.jaas.config"
+SESSION = "connections.max.reauth.ms"  # can have a value for each listener, and for each mechanism of a listener
+NO_EFFECT = {"num.network.threads"}  # settings of one listener that restrict nothing; HMB has a thread per connection
 MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
 PRINCIPAL = re.compile(r"\w+:.+")
@@ -62,6 +65,7 @@ class ListenerSecurity:
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
     check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
+    sessions: Mapping[str, float] = field(default_factory=dict)  # by mechanism: the longest session in seconds; 0: any
 
 
 PLAIN = ListenerSecurity()
@@ -106,7 +110,8 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
             if prefixed[1].upper() not in listeners:
                 raise ConfigError(f"the broker has no listener {prefixed[1].upper()}", name, HIDDEN)
             base, limits = prefixed[2], set(LISTENER_LIMITS)
-        if base not in KEYS and base not in limits and not _is_of_mechanism(base):
+        is_harmless = prefixed is not None and base in (SESSION, *NO_EFFECT)
+        if base not in KEYS and base not in limits and not is_harmless and not _is_of_mechanism(base):
             problem = "HMB does not have this setting, and it may restrict access, so the broker does not start; "
             raise ConfigError(f"{problem}remove the setting{nearest(base, KEYS)}", name, HIDDEN)
 
@@ -118,7 +123,7 @@ def _is_of_mechanism(name: str) -> bool:
         return False
     base = match["base"]
     is_of_oauth = base == HANDLER or (base.startswith("sasl.oauthbearer.") and base in KEYS)
-    return base == JAAS or (is_of_oauth and match["mechanism"] == OAUTH_MECHANISM.lower())
+    return base in (JAAS, SESSION) or (is_of_oauth and match["mechanism"] == OAUTH_MECHANISM.lower())
 
 
 def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -145,7 +150,17 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
     mechanisms = _mechanisms_of(name, values) if protocol.has_sasl else []
     users = _users_of(name, mechanisms, values, properties)
     check = token_check(name, _oauth_values(name, values, properties)) if OAUTH_MECHANISM in mechanisms else None
-    return ListenerSecurity(protocol, tls, mapping, mechanisms, users, check)
+    sessions = {mechanism: _session_of(name, mechanism, properties) for mechanism in mechanisms}
+    return ListenerSecurity(protocol, tls, mapping, mechanisms, users, check, sessions)
+
+
+def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
+    """Return the longest lifetime of a session in seconds, or 0. The last of several values has precedence."""
+    prefixes = ["", f"listener.name.{listener.lower()}.", *_mechanism_prefixes(listener, mechanism)]
+    given = [prefix + SESSION for prefix in prefixes if prefix + SESSION in properties]
+    if not given:
+        return 0
+    return float(BROKER_KEYS[SESSION].parse(properties[given[-1]], given[-1])) / 1000
 
 
 def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
