@@ -96,6 +96,8 @@ def clients(state: State) -> list[Row]:
             "client_id": it["client_id"],
             "software": it["software"],
             "last_api": it["last_api"],
+            "codec": it["codec"],
+            "producer_id": it["producer_id"],
             "requests": it["requests"],
         }
         for it in state["connections"]
@@ -116,7 +118,7 @@ VIEWS: Mapping[str, TableView] = {
         requests, keys=("api",), counter="count", sorted_by="rate",
     ),
     "clients": TableView(
-        ("client", "client_id", "software", "last_api", "requests"),
+        ("client", "client_id", "software", "last_api", "codec", "producer_id", "requests"),
         clients, keys=("client",), counter="requests", sorted_by="rate",
     ),
 }  # fmt: skip

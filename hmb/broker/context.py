@@ -30,6 +30,7 @@ from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
@@ -107,6 +108,8 @@ class ConnectedClient:
     requests: int = 0  # number of requests that the broker has received
     principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
     login: Login | None = None  # the login of a connection to a listener with SASL; None for other listeners
+    last_attributes: int | None = None  # attributes of the last record batch that the client has produced
+    last_producer_id: int = NO_PRODUCER_ID  # producer id of this batch
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit

@@ -38,6 +38,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self, cast
 
+import hmb
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import AddressFailures
 from hmb.client.security.login import log_in
@@ -50,13 +51,14 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.enums import CONSUMER_REPLICA_ID
 from hmb.protocol.errors import ErrorCode, HmbError, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame
-from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.api_versions import FIRST_VERSION_OF_NAMES, ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 # The four bytes of the first correlation id are two line ends. A server of a text protocol (HTTP, SMTP, Redis) waits
 # for a line end before it answers. With these bytes in the first request, such a server answers immediately, and the
 # client sees that the server is not a Kafka broker.
@@ -328,10 +330,14 @@ class Connection:
     def _request_versions(self) -> None:
         """Send an ApiVersions request, and store the versions in the response.
 
-        Version 0 of the request works with each broker since Kafka 0.10.
+        The request contains the name and the version of this library (KIP-511). A broker before Kafka 2.4 answers this
+        version of the request with UNSUPPORTED_VERSION. Version 0 works with each broker since Kafka 0.10.
         """
-        self._write(self._protocol.request(ApiVersionsRequest(), 0))
+        self._write(self._protocol.request(SOFTWARE, FIRST_VERSION_OF_NAMES))
         response: ApiVersionsResponse = self._read()
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            self._write(self._protocol.request(ApiVersionsRequest(), 0))
+            response = self._read()
         if response.error_code:
             self.close()
             raise answered_error(self.address, response.error_code)

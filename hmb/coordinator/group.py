@@ -63,7 +63,7 @@ class Group(Protocol):
     group_id: str
     responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
-    events: list[str]  # for example "rebalance after generation 3: member a leaves"
+    events: list[str]  # for example "rebalance after generation 3, because member a leaves"
 
     @property
     def protocol_type(self) -> str | None: ...
@@ -91,6 +91,9 @@ class Group(Protocol):
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise KafkaError if a client with this member id and epoch is not allowed to fetch committed offsets."""
+
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of each member's last heartbeat, by member id."""
 
     def next_deadline(self) -> int | None:
         """Return the time (ms) of the group's next deadline, or None if the group has none."""

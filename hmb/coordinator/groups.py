@@ -310,6 +310,13 @@ class GroupCoordinator:
         with runner.lock:
             return describe_consumer_group(runner.consumer, self._topics)
 
+    def last_heartbeats(self, group_id: str) -> dict[str, int]:
+        """Return, for each member of a group, how long ago (ms) its last heartbeat has arrived. Raises KafkaError."""
+        runner = self._table.find(group_id)
+        with runner.lock:
+            now = self._clock()
+            return {member_id: now - heard for member_id, heard in runner.machine.last_heartbeats().items()}
+
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """Return the groups in these states and of these types. Raises COORDINATOR_LOAD_IN_PROGRESS.
 

@@ -19,12 +19,13 @@ from pathlib import Path
 
 import hmb
 from hmb.broker.broker import BrokerServer
-from hmb.broker.context import ConnectedClient
+from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
-from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.share.description import describe_share_group
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.monitoring.positions import positions_of
 from hmb.monitoring.sampling import Sampler, SampleRates
 from hmb.monitoring.state import (
     ApiInfo,
@@ -43,11 +44,13 @@ from hmb.monitoring.state import (
 )
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment
-from hmb.protocol.enums import NO_OFFSET, GroupType
+from hmb.protocol.enums import NO_OFFSET, NO_PRODUCER_ID, GroupType
 from hmb.protocol.errors import KafkaError, ProtocolError
 from hmb.protocol.messages import api_name
 from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records import Codec
+from hmb.records.batch import CODEC_MASK
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
@@ -75,7 +78,7 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
         user=None,
         missing={},
         topics=[_topic(topic, server.cleaner, rates) for topic in broker.topics.all()],
-        groups=list(_groups(broker.groups, broker.topics, broker.clock.now_ms(), sampler)),
+        groups=list(_groups(broker, sampler)),
         transactions=_transactions(broker.transactions),
         connections=[_connection(address, client) for address, client in server.clients()],
         requests=[_api(api, count, rates) for api, count in sorted(broker.requests.copy().items())],
@@ -163,46 +166,67 @@ def refusal(log: Log) -> str | None:
 # -- groups
 
 
-def _groups(groups: GroupCoordinator, topics: Topics, now: int, sampler: Sampler | None) -> Iterator[GroupInfo]:
+def _groups(broker: BrokerContext, sampler: Sampler | None) -> Iterator[GroupInfo]:
     with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
-        for listed in groups.list_groups([], []):
+        for listed in broker.groups.list_groups([], []):
             with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
-                group = _group(listed, groups, topics, now)
-                yield group if sampler is None else replace(group, lags=sampler.lags(group.group_id))
+                yield _group(broker, listed, sampler)
 
 
-def _group(listed: ListGroupsResponse.ListedGroup, groups: GroupCoordinator, topics: Topics, now: int) -> GroupInfo:
-    is_consumer = listed.group_type == GroupType.CONSUMER
-    members = _consumer_members if is_consumer else _classic_members
-    committed = groups.offsets.fetch(listed.group_id, None)
+def _group(broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None) -> GroupInfo:
+    name, now = listed.group_id, broker.clock.now_ms()
+    members = {GroupType.CONSUMER: _consumer_members, GroupType.SHARE: _share_members}
+    positions = sorted(positions_of(broker, listed).items())
+    ages = broker.groups.last_heartbeats(name)
     return GroupInfo(
-        group_id=listed.group_id,
+        group_id=name,
         type=listed.group_type,
         protocol_type=listed.protocol_type,
         state=listed.group_state,
-        members=members(groups, listed.group_id),
-        positions=[_position(topics, each, found.offset, now) for each, found in sorted(committed.items())],
-        lags=[],
+        members=[
+            replace(each, last_heartbeat=_second(now - ages[each.member_id]) if each.member_id in ages else None)
+            for each in members.get(GroupType(listed.group_type), _classic_members)(broker, name)
+        ],
+        positions=[_position(broker.topics, each, offset, now) for each, offset in positions],
+        lags=[] if sampler is None else sampler.lags(name),
     )
 
 
-def _consumer_members(groups: GroupCoordinator, group_id: str) -> list[GroupMemberInfo]:
+def _second(ms: int) -> int:
+    """Round a time down to a second. Two clocks make it, so its ms could differ in each collection."""
+    return ms // MS * MS
+
+
+def _consumer_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
     return [
         GroupMemberInfo(
             *(member.member_id, member.instance_id, member.client_id, member.client_host),
+            last_heartbeat=None,
             partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
         )
-        for member in groups.describe_consumer(group_id).members
+        for member in broker.groups.describe_consumer(group_id).members
     ]
 
 
-def _classic_members(groups: GroupCoordinator, group_id: str) -> list[GroupMemberInfo]:
+def _share_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
+    return [
+        GroupMemberInfo(
+            *(member.member_id, None, member.client_id, member.client_host),
+            last_heartbeat=None,
+            partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
+        )
+        for member in broker.share.describe(group_id, describe_share_group).members
+    ]
+
+
+def _classic_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
     return [
         GroupMemberInfo(
             *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
+            last_heartbeat=None,
             partitions=_assigned(member.member_assignment),
         )
-        for member in groups.describe(group_id).members
+        for member in broker.groups.describe(group_id).members
     ]
 
 
@@ -280,6 +304,8 @@ def _connection(address: str, client: ConnectedClient) -> ConnectionInfo:
         client_id=None if header is None else header.client_id,
         software=client.software,
         last_api=None if header is None else api_name(header.api_key),
+        codec=None if client.last_attributes is None else Codec(client.last_attributes & CODEC_MASK).name.lower(),
+        producer_id=None if client.last_producer_id == NO_PRODUCER_ID else client.last_producer_id,
         requests=client.requests,
     )
 

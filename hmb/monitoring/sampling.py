@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.context import BrokerContext
+from hmb.monitoring.positions import positions_of
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import KafkaError
@@ -123,10 +124,10 @@ def _lags(broker: BrokerContext) -> dict[str, int]:
         for listed in groups.list_groups([], []):
             with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
                 lag = 0
-                for name, found in groups.offsets.fetch(listed.group_id, None).items():
+                for name, offset in positions_of(broker, listed).items():
                     topic = topics.get(name.topic)
                     log = None if topic is None else topic.partitions.get(name.partition)
-                    lag += 0 if log is None else max(0, log.high_watermark - found.offset)
+                    lag += 0 if log is None else max(0, log.high_watermark - offset)
                 lags[listed.group_id] = lag
     return lags
 

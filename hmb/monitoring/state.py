@@ -73,7 +73,10 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class PositionInfo:
-    """The committed offset of a group in one partition, and its distance to the log's end."""
+    """The position of a group in one partition, and its distance to the log's end.
+
+    The position of a share group is the start offset of its share-partition.
+    """
 
     topic: str
     partition: int
@@ -90,15 +93,16 @@ class GroupMemberInfo:
     instance_id: str | None
     client_id: str
     client_host: str
+    last_heartbeat: int | None  # time of the last heartbeat, rounded to a second; None if it is unknown
     partitions: list[str]  # for example "orders-3"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """A group of consumers, with one of the two group protocols."""
+    """A group of consumers, with one of the three group protocols."""
 
     group_id: str
-    type: str  # "classic" or "consumer" (KIP-848)
+    type: str  # "classic", "consumer" (KIP-848) or "share" (KIP-932)
     protocol_type: str
     state: str  # Kafka's name of the state, for example "Stable"
     members: list[GroupMemberInfo]
@@ -127,6 +131,8 @@ class ConnectionInfo:
     client_id: str | None  # from the client's last request; None before the first request
     software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     last_api: str | None  # API of the client's last request
+    codec: str | None  # of the last record batch that the client has produced; None if it has produced none
+    producer_id: int | None  # of this batch; None if the producer is not idempotent
     requests: int  # requests that the broker has received on this connection
 
 

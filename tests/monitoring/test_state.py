@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -13,6 +14,7 @@ import hmb
 from hmb.monitoring.metrics import StateCollector, metrics_text
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, as_json
 from hmb.storage.log import Log
+from tests.waiting import until
 
 QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 
@@ -190,3 +192,47 @@ def test_metrics_have_the_names_of_the_exporters() -> None:
         assert 'kafka_server_brokertopicmetrics_messagesin_total{topic="t"} 7.0' in lines
         assert any(line.startswith('kafka_network_requestmetrics_requests_total{request="Produce"}') for line in lines)
         assert "kafka_controller_kafkacontroller_activecontrollercount 1.0" in lines
+
+
+def test_a_connection_has_the_codec_and_the_producer_of_its_last_batch() -> None:
+    with hmb.Broker() as broker, hmb.Producer(broker.bootstrap_servers, client_id="me", compression="gzip") as producer:
+        producer.send("t", b"x").result()
+        found = {(it.codec, it.producer_id, it.software) for it in broker.state().connections if it.client_id == "me"}
+        (named,) = {each for each in found if each[0] is not None}
+        assert named == ("gzip", 0, f"hmb {hmb.__version__}")
+        with hmb.Admin(broker.bootstrap_servers, client_id="other") as admin:
+            admin.list_topics()
+            others = broker.state().connections
+            assert any(it.codec is None and it.producer_id is None for it in others if it.client_id != "me")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_has_a_last_heartbeat_and_a_rebalance_has_a_cause(protocol: Any) -> None:
+    with hmb.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        broker.create_topic("t")
+        broker.produce("t", b"x")
+        with hmb.Consumer(broker.bootstrap_servers, "t", group="g", group_protocol=protocol) as consumer:
+            while not consumer.poll(1):
+                pass
+            state = broker.state()
+            (member,) = group_of(state, "g").members
+            assert member.last_heartbeat is not None and 0 <= state.time - member.last_heartbeat < 60_000
+            assert member.last_heartbeat % 1000 == 0
+        texts = [event.text for event in broker.state().events if event.kind == "group"]
+        assert any(", because the new member " in text and " joins" in text for text in texts), texts
+
+
+def test_a_share_group_has_positions_and_members() -> None:
+    with hmb.Broker() as broker:
+        broker.create_topic("t")
+        with hmb.ShareConsumer(broker.bootstrap_servers, "t", group="queue") as consumer:
+            assert all(not group.positions for group in broker.state().groups)
+            until(lambda: consumer.poll(0.1) or any(it.positions for it in broker.state().groups), "a position")
+            group = group_of(broker.state(), "queue")
+            assert group.type == "share" and group.members[0].partitions == ["t-0"]
+            assert group.members[0].last_heartbeat is not None
+            (position,) = group.positions
+            assert (position.topic, position.committed_offset, position.lag) == ("t", 0, 0)
+            broker.produce("t", b"a", b"b")
+            (position,) = group_of(broker.state(), "queue").positions
+            assert position.lag == 2

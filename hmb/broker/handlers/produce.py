@@ -32,6 +32,7 @@ from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import FIRST_VERSION_OF_IDS, ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records import RecordBatch
 from hmb.storage.batches.validation import InvalidRecords, ProducedRecords, parse_produced
 from hmb.storage.log import Log
 
@@ -107,7 +108,11 @@ class _Appends:
         if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
         is_transactional = request.transactional_id is not None
-        return parse_produced(partition.records, self._context.version, is_transactional=is_transactional)
+        records = parse_produced(partition.records, self._context.version, is_transactional=is_transactional)
+        if isinstance(records, RecordBatch):
+            client = self._context.client
+            client.last_attributes, client.last_producer_id = records.attributes, records.producer_id
+        return records
 
 
 def _append(log: Log, records: ProducedRecords, partition_response: PartitionResponse) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import hmb
 from hmb.client.admin.brokers import Brokers, by_topic
 from hmb.client.arguments import list_of, list_of_partitions
+from hmb.client.connection import SOFTWARE
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -17,8 +17,6 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-# A broker refuses an ApiVersions request without the name and the version of the client software.
-SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 
 

@@ -184,7 +184,7 @@ class ClassicGroup:
             is_new=True,
         )
         self.state.members.add(member)
-        self._rebalance.start(f"{member_id} joins{reason_of(request)}", now)
+        self._rebalance.start(f"the new member {member_id} joins{reason_of(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
@@ -198,7 +198,7 @@ class ClassicGroup:
         if self.state.current is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self._rebalance.wait_for_generation(member, call)
             member.update(request)
-            self._rebalance.start(f"{member.member_id} joins again{reason_of(request)}", now)
+            self._rebalance.start(f"member {member.member_id} joins again{reason_of(request)}", now)
         else:
             self.state.queue_response(call, self.state.generation_for(member))
 
@@ -250,7 +250,7 @@ class ClassicGroup:
         self.state.check_loaded()
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
-            f"{identity.member_id or identity.group_instance_id} leaves{reason_of(identity)}"
+            f"member {identity.member_id or identity.group_instance_id} leaves{reason_of(identity)}"
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
@@ -290,13 +290,22 @@ class ClassicGroup:
                 self._expire(member, now)
         self._rebalance.tick(now)
 
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of the last request of each member that has extended the member's session."""
+        return {
+            member.member_id: member.deadline - member.session_timeout
+            for member in self.state.members
+            if member.deadline is not None
+        }
+
     def _expire(self, member: ClassicMember, now: int) -> None:
+        silent = f"member {member.member_id} has sent no heartbeat for {member.session_timeout / 1000:g} s"
         self.state.remove(member.member_id)
         if self.state.current is GroupState.PREPARING_REBALANCE:
-            self.events.append(f"the session of {member.member_id} ended")
+            self.events.append(silent)
             self._rebalance.complete_join_if_all_joined(now)
         else:
-            self._rebalance.start(f"the session of {member.member_id} ended", now)
+            self._rebalance.start(silent, now)
 
     # -- deletion of the group
 

@@ -72,7 +72,7 @@ class Rebalance:
         if state.current is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
-        state.events.append(f"rebalance after generation {state.generation}: {because}")
+        state.events.append(f"rebalance after generation {state.generation}, because {because}")
         timeout, is_first = state.members.rebalance_timeout, state.current is GroupState.EMPTY
         state.move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout

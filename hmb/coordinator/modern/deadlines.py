@@ -67,6 +67,10 @@ class MemberDeadlines:
         self._sessions.clear()
         self._revocations.clear()
 
+    def last_heartbeats(self, session_timeout: int) -> dict[str, int]:
+        """Return the time (ms) of each member's last heartbeat, which has started a session of `session_timeout`."""
+        return {member_id: limit - session_timeout for member_id, limit in self._sessions.items()}
+
     def next(self) -> int | None:
         """Return the earliest deadline (ms), or None if the group has none."""
         return min([*self._sessions.values(), *(limit for _, limit in self._revocations.values())], default=None)

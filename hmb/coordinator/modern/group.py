@@ -89,6 +89,7 @@ class ConsumerGroup:
         self.subscriptions = Subscriptions(self.state, topics, clock)
         self._clock = clock
         self._deadlines = MemberDeadlines()
+        self._causes: list[str] = []  # why the group needs a new target; empty after the target is computed
         self.is_unloaded = False
 
     # -- ConsumerGroupHeartbeat
@@ -167,7 +168,10 @@ class ConsumerGroup:
         if self.state.members.get(member.member_id) != member:
             self.state.put_subscription(member)
         changed = (member.topics, member.regex) != (before.topics, before.regex)
+        epoch = self.state.epoch
         self.subscriptions.refresh(changed)
+        if self.state.epoch != epoch:
+            self._causes.append(_cause(before, member, changed))
         self._assign_if_due()
         return self._reconcile(member, owned, changed, now)
 
@@ -202,7 +206,10 @@ class ConsumerGroup:
         partitions = {topic.id: topic.partitions for topic in self.subscriptions.topics()}
         targets = ASSIGNORS[self.assignor](members, partitions)
         epoch = self.state.epoch
-        self.events.append(f"assignor {self.assignor} computes the target assignment of epoch {epoch}")
+        because = ", ".join(self._causes) or "an earlier change was not assigned yet"
+        self._causes.clear()
+        text = f"rebalance to epoch {epoch}, because {because}; the assignor {self.assignor} assigns the partitions"
+        self.events.append(text)
         for member_id, target in targets.items():
             self.state.set_target(member_id, target)
         self.state.set_assignment_epoch(epoch, now)
@@ -250,6 +257,7 @@ class ConsumerGroup:
     def _fence(self, member_ids: Iterable[str], because: str) -> None:
         for member_id in member_ids:
             self.events.append(f"member {member_id} is removed: {because}")
+            self._causes.append(f"member {member_id} is removed ({because})")
             self.state.remove(member_id)
             self._deadlines.remove(member_id)
         self.subscriptions.refresh(True)
@@ -282,6 +290,10 @@ class ConsumerGroup:
         return member
 
     # -- deadlines
+
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of the last heartbeat of each member."""
+        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
 
     def next_deadline(self) -> int | None:
         return self._deadlines.next()
@@ -340,3 +352,11 @@ class ConsumerGroup:
         if self.state.members:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
         return self.state.tombstones()
+
+
+def _cause(before: ConsumerMember, member: ConsumerMember, changed: bool) -> str:
+    """Return the reason why a heartbeat causes a rebalance, in words for the list of events."""
+    if not changed:
+        return "topics that the group reads have changed"
+    who = f"member {member.member_id} (client {member.client_id})"
+    return f"{who} subscribes to other topics" if before.topics or before.regex else f"the new {who} joins"

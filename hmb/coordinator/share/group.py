@@ -68,6 +68,11 @@ class ShareGroup:
         self._sessions: dict[str, int] = {}  # member id -> the time (ms) at which the session ends
         self.is_unloaded = False
 
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of the last heartbeat of each member."""
+        timeout = self._settings(self.group_id).session_timeout
+        return {member_id: limit - timeout for member_id, limit in self._sessions.items()}
+
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
@@ -177,7 +182,7 @@ class ShareGroup:
         }
         for member_id, target in assign_simple(members, self.state.initialized).items():
             self.state.set_target(member_id, target)
-        self.events.append(f"the target assignment of epoch {self.state.epoch} is computed")
+        self.events.append(f"rebalance to epoch {self.state.epoch}: members or topics of the share group have changed")
         self.state.set_assignment_epoch(self.state.epoch, now)
 
     def _subscribed(self) -> frozenset[str]:

@@ -47,6 +47,7 @@ def _members(group: GroupDescription) -> list[GroupMemberInfo]:
     return [
         GroupMemberInfo(
             *(member.member_id, member.group_instance_id, member.client_id, member.host),
+            last_heartbeat=None,
             partitions=[str(partition) for partition in member.assignment],
         )
         for member in group.members

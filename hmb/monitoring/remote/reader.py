@@ -31,6 +31,7 @@ from hmb.units import now_ms
 MISSING = {
     "segments": "no API describes the segments of a log or the entries of an index",
     "syncs": "no API reports the recovery point, the syncs and the dirty ratio of a log",
+    "last_heartbeat": "no API reports when a member has sent its last heartbeat",
     "lag_ms": "no API reports the age of the records that a group has not read",
     "connections": "no API lists the connections of a broker",
     "requests": "no API counts the requests of a broker; Kafka publishes the counts as JMX metrics",

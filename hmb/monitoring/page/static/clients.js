@@ -10,6 +10,8 @@ export function clients(main, store) {
     { name: "client id", cell: (row) => row.client_id, isLong: true },
     { name: "library", cell: (row) => row.software },
     { name: "last API", cell: (row) => row.last_api },
+    { name: "codec of the last batch", cell: (row) => row.codec },
+    { name: "producer id", cell: (row) => (row.producer_id === null ? null : String(row.producer_id)), isNumber: true },
     { name: "requests (of this connection)", cell: (row) => number(row.requests), isNumber: true },
   ], (row) => row.client, { empty: absence === null ? "No client is connected." : `No connections are shown: ${absence}.` });
   const transactions = table("Transactional producers", [

@@ -25,7 +25,7 @@ export function groups(main, store) {
 export function group(main, store, id) {
   const gone = el("p", { class: "problem", role: "alert", hidden: true });
   const headline = el("p", { class: "headline", role: "status" });
-  const members = memberTable();
+  const members = memberTable(store);
   const positions = positionTable();
   const chart = lagChart();
   const picture = machine();
@@ -50,11 +50,13 @@ export function group(main, store, id) {
   return update;
 }
 
-function memberTable() {
+function memberTable(store) {
+  const sinceHeartbeat = ({ last_heartbeat: heard }) => (heard === null ? null : `${duration(Math.max(0, store.get("broker").time - heard))} ago`);
   return table("Members", [
     { name: "client id", cell: (row) => row.client_id, isLong: true },
     { name: "assignment", cell: (row) => row.partitions.join(", ") || "no partition", isLong: true },
     { name: "host", cell: (row) => row.client_host },
+    { name: "last heartbeat", cell: sinceHeartbeat, isNumber: true },
     { name: "instance id", cell: (row) => row.instance_id },
     { name: "member id", cell: (row) => row.member_id, isLong: true },
   ], (row) => row.member_id, { empty: "The group has no members." });

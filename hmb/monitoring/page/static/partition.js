@@ -103,11 +103,11 @@ function segmentDetail(topic, id) {
     { name: "kind", cell: kindOf },
     { name: "greatest timestamp", cell: (row) => moment(row.max_timestamp) },
   ], (row) => row.position, { empty: "The segment contains no batch yet." });
-  const earlier = el("button", { type: "button", onclick: () => turn(pages.pop() ?? 0) }, "Earlier batches");
-  const later = el("button", { type: "button", onclick: () => { pages.push(from); turn(next); } }, "Later batches");
+  const earlier = el("button", { type: "button", onclick: () => turn(...(pages.pop() ?? [0, 0])) }, "Earlier batches");
+  const later = el("button", { type: "button", onclick: () => { pages.push([from, skipped]); turn(next, skipped + shown); } }, "Later batches");
   const node = el("section", {}, heading, problem, drawing.node, batches.node, el("p", { class: "form" }, earlier, later));
   const pages = [];
-  let from = 0, next = null, segment = null, seen = null, timer = null;
+  let from = 0, skipped = 0, shown = 0, next = null, segment = null, seen = null, timer = null;
 
   async function load() {
     const loaded = segment;
@@ -117,7 +117,8 @@ function segmentDetail(topic, id) {
       next = view.next;
       drawing.update(view, loaded.base_offset);
       batches.show(view.batches.map((it) => ({ ...it, segment: loaded.base_offset })));
-      setText(heading, `Segment ${number(loaded.base_offset)}: ${count(view.batches.length, "batch", "batches")} from byte ${number(from)} on`);
+      shown = view.batches.length;
+      setText(heading, `Segment ${number(loaded.base_offset)}: ${pageOf(skipped, shown, next === null ? skipped + shown : loaded.batches)}`);
       problem.hidden = true;
     } catch (error) {
       problem.hidden = false;
@@ -127,8 +128,9 @@ function segmentDetail(topic, id) {
     later.hidden = next === null;
   }
 
-  function turn(position) {
+  function turn(position, number) {
     from = position;
+    skipped = number;
     load();
   }
 
@@ -147,6 +149,13 @@ function segmentDetail(topic, id) {
     load();
   }
   return { node, update, leave: () => clearTimeout(timer) };
+}
+
+// The batches of the page with their numbers, and the total. The total is null if the broker has not counted the batches.
+function pageOf(skipped, shown, total) {
+  if (shown === 0) return "no batches";
+  const of = total === null ? "an unknown number" : number(total);
+  return `batches ${number(skipped + 1)} to ${number(skipped + shown)} of ${of}`;
 }
 
 export function kindOf(row) {

@@ -24,11 +24,12 @@ export function requests(main, store) {
     { name: "record bytes", cell: (row) => size(row.record_bytes), isNumber: true },
   ], (row) => row.api);
   const slowest = requestTable("Slowest requests since this view was opened");
+  const intro = el("p", { class: "note" }, "The broker records single requests only while this view is open. The three lists below therefore begin empty, and fill with the requests that arrive from now on.");
   const single = store.absence("single requests");
   const followed = requestTable("Followed requests: one of each API every two seconds, with its way through the code");
   const recent = requestTable("Last requests: the first five of each second, and each one that is followed or slow");
   const problem = el("p", { class: "problem", hidden: true });
-  main.append(el("h1", {}, "Requests"), apis.node, problem, ...(single === null ? [followed.node, slowest.node, recent.node]
+  main.append(el("h1", {}, "Requests"), apis.node, problem, ...(single === null ? [intro, followed.node, slowest.node, recent.node]
     : [el("p", { class: "note" }, `No single requests are shown: ${single}.`)]));
   let timer = null, isOpen = true;
 
