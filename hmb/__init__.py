@@ -78,9 +78,10 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`). `Plan.decode`
   decodes each field (`protocol/schema.py`).
 - Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps each
-  handler twice (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
-  the broker has an authorizer (`broker/security/acls/guards.py`). `Topics.find` returns the topic
-  (`broker/topics/registry.py`), and `error_code_in` writes an error into the response (`broker/errors.py`).
+  handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
+  broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
+  (`broker/security/quotas/throttling.py`). `Topics.find` returns the topic (`broker/topics/registry.py`), and
+  `error_code_in` writes an error into the response (`broker/errors.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`). After the write,
   `Watchers.wake_all` wakes the fetches that wait for records (`storage/watchers.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).

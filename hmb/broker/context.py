@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -112,16 +111,14 @@ class ConnectedClient:
     last_producer_id: int = NO_PRODUCER_ID  # producer id of this batch
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
+    throttle_ms: int = 0  # the throttle time of the present request
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
 
     def mute(self, milliseconds: int) -> None:
         """Let the connection read no request for this time, because the client has exceeded a quota. 0 does nothing."""
         if milliseconds:
+            self.throttle_ms = max(self.throttle_ms, milliseconds)
             self.muted_until = max(self.muted_until, time.monotonic() + milliseconds / 1000)
-
-    def throttle_ms(self) -> int:
-        """Return the time in ms for which the connection stays muted, or 0."""
-        return max(0, math.ceil((self.muted_until - time.monotonic()) * 1000)) if self.muted_until else 0
 
 
 class RequestContext(NamedTuple):

@@ -128,7 +128,7 @@ class AcceptedConnection:
 
     def _stay_muted(self) -> None:
         """Read no request until the throttle time of the client is over, or until the connection ends."""
-        wait = self.client.throttle_ms()
+        wait = max(0, round((self.client.muted_until - time.monotonic()) * 1000))
         LOGGER.info("%s has exceeded a quota: the broker reads no request from it for %d ms", self._peer, wait)
         has_left(self._socket, wait)
         self.client.muted_until = 0.0

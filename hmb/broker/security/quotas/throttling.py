@@ -6,7 +6,7 @@ the connection. It sends the response at once, and then reads no request from th
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
 A broker without quotas does no additional work. The table of handlers contains a wrapper only while a quota exists that
-concerns its API. When an administrator changes a quota, `Throttling.load` replaces the entries of the table.
+concerns its API. When an administrator changes a quota, the broker replaces the entries of the table.
 
 Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains them, because a consumer
 with a small quota could otherwise never read a large batch. The average rate is the same.
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from hmb.broker.context import RequestContext
-from hmb.broker.counting import MEASURES
+from hmb.broker.counting import MEASURES, Measure
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.security.quotas.limits import QuotaClient
@@ -38,6 +38,13 @@ KEYS = {
     ApiKey.CREATE_PARTITIONS: QuotaKey.CONTROLLER_MUTATION_RATE,
 }
 """The quota that concerns one API. REQUEST_PERCENTAGE concerns all APIs."""
+
+SIZES: Mapping[ApiKey, Measure] = {
+    ApiKey.PRODUCE: MEASURES[ApiKey.PRODUCE],
+    ApiKey.FETCH: MEASURES[ApiKey.FETCH],
+    ApiKey.SHARE_FETCH: MEASURES[ApiKey.FETCH],
+}
+"""The functions that return the bytes of records in a request or in a response, as the second value."""
 
 
 def throttled(
@@ -66,11 +73,12 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         response = handlers[api](request, context)
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
-        if api in (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH):
-            _, size = MEASURES[api](request, response)
+        if api in SIZES:
+            _, size = SIZES[api](request, response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)
-        return _with_throttle_time(context.client.throttle_ms(), response)
+        wait, context.client.throttle_ms = context.client.throttle_ms, 0
+        return _with_throttle_time(wait, response)
 
     return handle
 
