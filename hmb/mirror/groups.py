@@ -3,20 +3,60 @@
 Every few seconds, the mirror reads the committed offsets of each group at the source, and translates them. The mirror
 commits a translated offset at the target if two conditions hold. The group has no members at the target. Its offset at
 the target is smaller than the translated offset, so a group that already reads at the target does not go back.
+
+The runs of a partition translate most offsets (see `translation`). An offset between two runs needs a count. For
+example, 40 records at the source are between the end of the first run and the offset. The translated offset is then
+the offset of the record at the target that follows the first 40 records after the same run.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from hmb.client.admin import Admin
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.mirror.resuming import MirroredPartition
+from hmb.mirror.source import read_records
+from hmb.mirror.translation import TranslationGap
 from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
+
+MOST_COUNTED = 200_000  # offsets; a longer count would delay the copy
+MOST_REMEMBERED = 10_000  # counts
+
+
+class OffsetTranslator:
+    """Translates offsets of groups. It remembers its last counts, because a group often stays at an offset."""
+
+    def __init__(self, source: Admin, target: Admin) -> None:
+        self._source, self._target = source.cluster, target.cluster
+        self._counted: dict[tuple[TopicPartition, int], int] = {}
+
+    def translate(self, partition: MirroredPartition, offset: int) -> int:
+        """Return the offset at the target from which a group must read to continue at the offset `offset`."""
+        gap = partition.translation.gap_at(offset)
+        if gap is None or offset - gap.source > MOST_COUNTED:
+            return partition.translation.translate(offset)
+        key = partition.source, offset
+        if key not in self._counted:
+            if len(self._counted) >= MOST_REMEMBERED:
+                self._counted.clear()
+            try:
+                self._counted[key] = self._count(partition, gap, offset)
+            except KafkaError:  # The source has deleted the records of the gap.
+                self._counted[key] = gap.target
+        return self._counted[key]
+
+    def _count(self, partition: MirroredPartition, gap: TranslationGap, offset: int) -> int:
+        with closing(read_records(self._source, partition.source, gap.source, offset)) as originals:
+            count = sum(1 for _ in originals)
+        with closing(read_records(self._target, partition.target, gap.target, gap.target_end)) as copies:
+            return next((copy.offset for copy in islice(copies, count, None)), gap.target_end)
 
 
 class TranslatedOffset(NamedTuple):
@@ -31,7 +71,11 @@ class TranslatedOffset(NamedTuple):
 
 
 def translated_offsets(
-    source: Admin, partitions: Mapping[TopicPartition, MirroredPartition], chosen: re.Pattern[str], own_group: str
+    source: Admin,
+    partitions: Mapping[TopicPartition, MirroredPartition],
+    translator: OffsetTranslator,
+    chosen: re.Pattern[str],
+    own_group: str,
 ) -> list[TranslatedOffset]:
     """Return the committed offsets of the chosen groups, translated."""
     found = []
@@ -42,7 +86,7 @@ def translated_offsets(
         for partition, committed in source.list_group_offsets(group).items():
             it = partitions.get(partition)
             if it is not None:
-                offset = it.translation.translate(committed.offset)
+                offset = translator.translate(it, committed.offset)
                 found.append(
                     TranslatedOffset(group, partition, committed.offset, it.target, offset, committed.metadata)
                 )

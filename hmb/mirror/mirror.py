@@ -16,7 +16,7 @@ from typing import Any
 from hmb.client.admin import Admin
 from hmb.client.connection import ConnectionFailed
 from hmb.mirror.errors import MirrorError, can_retry, explained
-from hmb.mirror.groups import TranslatedOffset, commit_translated, translated_offsets
+from hmb.mirror.groups import OffsetTranslator, TranslatedOffset, commit_translated, translated_offsets
 from hmb.mirror.mirror_maker import MirrorMakerTopics
 from hmb.mirror.names import TopicChoice
 from hmb.mirror.resuming import MirroredPartition, resume
@@ -76,6 +76,7 @@ class Mirror:
         self._has_begun = False  # whether both clusters have answered; a wrong address is reported at once
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
+        self._translator: OffsetTranslator | None = None
         self._said = ""  # the last error, which is not repeated
 
     def stop(self) -> None:
@@ -109,6 +110,7 @@ class Mirror:
         refuse_own_source(source, target)
         self._has_begun = True
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
+        self._translator = OffsetTranslator(source, target)
         aliases = self._settings.choice.aliases
         self._mirror_maker = None if aliases is None else MirrorMakerTopics(source, target, aliases)
         described = [it for it in chosen_topics(source, self._settings.choice) if it.name not in self._missing]
@@ -232,7 +234,8 @@ class Mirror:
                 raise error if can_retry(error) else explained("target", error) from error
 
     def _copy_groups(self, source: Admin, target: Admin) -> None:
-        found = translated_offsets(source, self.partitions, self._settings.groups, self._group)
+        assert self._translator is not None
+        found = translated_offsets(source, self.partitions, self._translator, self._settings.groups, self._group)
         commit_translated(target, found)
         if self._mirror_maker is not None:
             self._mirror_maker.write_checkpoints(found)

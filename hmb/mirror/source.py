@@ -14,7 +14,7 @@ The reader skips what consumers with `read_committed` skip: markers, and the rec
 from __future__ import annotations
 
 import select
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -145,7 +145,7 @@ def _fetched(data: PartitionData, position: int) -> Fetched:
     return Fetched(batches, next_offset, max(data.last_stable_offset, next_offset))
 
 
-def read_records(cluster: Cluster, partition: TopicPartition, first: int, end: int) -> Iterator[Record]:
+def read_records(cluster: Cluster, partition: TopicPartition, first: int, end: int) -> Generator[Record, None, None]:
     """Yield the committed records of a partition from the offset `first` on, up to the offset `end`.
 
     Raises KafkaError if the partition cannot be read.

@@ -10,8 +10,9 @@ from record to record. For example, the source has a marker at offset 3, and the
 A consumer group that committed offset 5 continues at target offset 4.
 
 A partition whose only run has equal offsets *keeps* its offsets. Each transaction of the mirror begins a new run, so
-the number of runs is limited: after MOST_RUNS, the mirror drops every second one of the older runs. The translation of
-an offset in a dropped run is the end of the run before it. The group then reads some records again, but it misses none.
+the number of runs is limited: after MOST_RUNS, the mirror drops every second one of the older runs. A dropped run
+leaves a *gap*. For an offset in a gap, the mirror counts the records of the gap at both sides (see `groups`). Without
+the count, the translation is the start of the gap. A group then reads some records again, but it misses none.
 """
 
 from __future__ import annotations
@@ -29,6 +30,17 @@ class CopiedRun(NamedTuple):
     source: int
     target: int
     length: int
+
+
+class TranslationGap(NamedTuple):
+    """A part of a partition between two runs: its first offset at the source, and its first and last one at the target.
+
+    `target_end` is the offset after the last one.
+    """
+
+    source: int
+    target: int
+    target_end: int
 
 
 class Translation:
@@ -70,6 +82,14 @@ class Translation:
             self._runs.append(CopiedRun(source, target, length))
         if len(self._runs) > MOST_RUNS:
             del self._runs[1 : MOST_RUNS // 2 : 2]
+
+    def gap_at(self, source: int) -> TranslationGap | None:
+        """Return the gap between two runs that contains this source offset, or None if a run contains it."""
+        at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
+        if not 0 <= at < len(self._runs) - 1 or source <= self._runs[at].source + self._runs[at].length:
+            return None
+        run = self._runs[at]
+        return TranslationGap(run.source + run.length, run.target + run.length, self._runs[at + 1].target)
 
     def translate(self, source: int) -> int:
         """Return the offset at the target from which a consumer must read to continue at the offset `source`.

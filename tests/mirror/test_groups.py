@@ -1,0 +1,53 @@
+"""A group continues at the same record, even if the runs that contained its offset were dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+import hmb
+from hmb.mirror import groups, translation
+from hmb.protocol.topics import TopicPartition
+from tests.mirror.conftest import MakeMirror, contents
+
+ORDERS = TopicPartition("orders", 0)
+RECORDS = 24
+
+
+def copy_in_transactions(source: hmb.Broker, mirror: MakeMirror) -> None:
+    """Copy each record in a transaction of its own, so that each record is a run."""
+    source.create_topic("orders")
+    for number in range(RECORDS):
+        source.produce("orders", str(number))
+        mirror(is_transactional=True).run()
+
+
+def continued(broker: hmb.Broker) -> bytes | None:
+    """Return the value of the record at which the group continues."""
+    offset = broker.committed("billing")[ORDERS]
+    return next(it.value for it in broker.records("orders") if it.offset >= offset)
+
+
+def test_records_are_counted_where_runs_were_dropped(
+    source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translation, "MOST_RUNS", 4)
+    copy_in_transactions(source, mirror)
+    assert len(contents(target, "orders")) == RECORDS
+    with hmb.Admin(source.bootstrap_servers) as admin:
+        for offset in range(RECORDS):
+            admin.alter_group_offsets("billing", {ORDERS: offset})
+            mirror(is_transactional=True).run()
+            assert continued(target) == b"%d" % offset
+
+
+def test_a_long_count_is_replaced_by_an_earlier_offset(
+    source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translation, "MOST_RUNS", 4)
+    monkeypatch.setattr(groups, "MOST_COUNTED", 1)
+    copy_in_transactions(source, mirror)
+    with hmb.Admin(source.bootstrap_servers) as admin:
+        admin.alter_group_offsets("billing", {ORDERS: RECORDS // 2})
+    mirror(is_transactional=True).run()
+    value = continued(target)
+    assert value is not None and int(value) < RECORDS // 2
