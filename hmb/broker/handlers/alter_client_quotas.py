@@ -10,6 +10,8 @@ Left out: nothing. HMB supports the whole API.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import put_error
 from hmb.broker.security.quotas.alterations import Changes, alter
@@ -52,8 +54,7 @@ def _entity(wanted: Wanted) -> QuotaEntity:
 
 def _changes(wanted: Wanted) -> Changes:
     """Return the new values that the request contains for one entity. Raises INVALID_REQUEST."""
-    keys = [operation.key for operation in wanted.ops]
-    for key in keys:
-        if keys.count(key) > 1:
+    for key, times in Counter(operation.key for operation in wanted.ops).items():
+        if times > 1:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Duplicate quota key {key}, the quota is not updated")
     return {operation.key: None if operation.remove else operation.value for operation in wanted.ops}

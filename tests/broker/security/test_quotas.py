@@ -14,7 +14,7 @@ import pytest
 import hmb
 from hmb.broker import BrokerServer
 from hmb.broker.context import ConnectedClient
-from hmb.broker.handlers import HANDLERS
+from hmb.broker.handlers import HANDLERS, alter_client_quotas
 from hmb.broker.security.metadata_records import ClientQuotaRecord, decode_record, encode_record
 from hmb.broker.security.quotas import measuring
 from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
@@ -27,6 +27,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.enums import QuotaKey
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
@@ -164,6 +165,16 @@ def test_the_record_of_a_quota_has_the_bytes_of_kafka() -> None:
     encoded = bytes.fromhex("01 0e 00 02 05") + b"user" + bytes.fromhex("00 00 13") + b"request_percentage"
     encoded += bytes.fromhex("3ff0000000000000 00 00")
     assert encode_record(record) == encoded and decode_record(encoded) == record
+
+
+def test_a_request_with_many_keys_is_refused_quickly(ask: Asker) -> None:
+    """A check that compared each key with each other key would take minutes for 50,000 keys."""
+    kind = AlterClientQuotasRequest.EntryData
+    ops = [kind.OpData(key=str(number), value=1.0) for number in range(50_000)]
+    request = AlterClientQuotasRequest(entries=[kind(entity=[kind.EntityData(entity_type="user")], ops=ops)])
+    context: Any = SimpleNamespace(broker=ask.broker)
+    (entry,) = alter_client_quotas.handle(request, context).entries
+    assert entry.error_code == ErrorCode.INVALID_REQUEST
 
 
 # -- the handlers
