@@ -32,6 +32,7 @@ extensions = [
     "notebooks",
     "page_picture",
     "parts",
+    "permissions",
     "protocol_pages",
     "settings",
     "states",

@@ -22,6 +22,7 @@ from tables import TableDirective
 from hmb.state_table import StateTable
 
 WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, and the gap between two boxes
+MOST_WORDS = 2  # the most words of a label; a longer one does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 
 
@@ -69,8 +70,9 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 
 
 def label_of(state: Any) -> str:
-    """Return Kafka's name of a state."""
-    return str(getattr(state, "label", state.value))
+    """Return Kafka's name of a state. If the value of a state is a sentence, its name in the code is the label."""
+    label = str(getattr(state, "label", state.value))
+    return state.name.replace("_", " ").capitalize() if len(label.split()) > MOST_WORDS else label
 
 
 def _in_words(transitions: Sequence[Any]) -> str:

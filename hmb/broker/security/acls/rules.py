@@ -104,3 +104,24 @@ RULES: Mapping[ApiKey, ApiRule] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: ApiRule(group=Op.DELETE, topics=Op.READ),
 }
 """The APIs whose requests one rule describes. The module guards.py contains a function for each other API."""
+
+SPECIAL: Mapping[ApiKey, str] = {
+    ApiKey.METADATA: "DESCRIBE on each topic; for a new topic, CREATE on the topic or on the cluster",
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "DESCRIBE on each topic",
+    ApiKey.DESCRIBE_CLUSTER: "none; the response contains only operations on the cluster that the client may perform",
+    ApiKey.CREATE_TOPICS: "CREATE on the cluster, or on each topic",
+    ApiKey.FIND_COORDINATOR: "DESCRIBE on the group or on the transactional id; CLUSTER_ACTION for share-partitions",
+    ApiKey.OFFSET_FETCH: "DESCRIBE on the group, and on each topic",
+    ApiKey.LIST_GROUPS: "DESCRIBE on the cluster for all groups; otherwise DESCRIBE on each group",
+    ApiKey.LIST_TRANSACTIONS: "DESCRIBE on each transactional id",
+    ApiKey.INIT_PRODUCER_ID: "WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic",
+    ApiKey.ADD_PARTITIONS_TO_TXN: "WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "READ on the group, and DESCRIBE on each topic that the member names",
+    ApiKey.SHARE_GROUP_HEARTBEAT: "READ on the group, and DESCRIBE on each topic that the member names",
+    ApiKey.DESCRIBE_CONFIGS: "DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers",
+    ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
+    ApiKey.CREATE_DELEGATION_TOKEN: "none for an own token; otherwise CREATE_TOKENS on the owner",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; otherwise DESCRIBE on it, or DESCRIBE_TOKENS on its owner",
+}
+"""The APIs that no rule describes, each with its operations in words (see special_guards.py)."""
