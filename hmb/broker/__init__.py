@@ -41,8 +41,9 @@ methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other 
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
 - *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
-  thesis), `transactional.py` (transactions), `share/` (share groups), `counting.py` and `request_counters.py` (counters
-  of requests), the other handlers, and the other modules of `topics/` and `network/`
+  thesis), `transactional.py` (transactions), `share/` (share groups), the other handlers, and the other modules of
+  `topics/` and `network/`
+- *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
 Two small modules belong to all handlers: `context.py` (the second argument of each handler) and `errors.py` (the two
 ways in which a handler reports an error).

@@ -23,10 +23,11 @@ from hmb.broker.counting import counted
 from hmb.broker.dispatch import Handler
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.handlers import HANDLERS
+from hmb.broker.handlers.api_versions import offered_versions
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.network import descriptors
 from hmb.broker.network.connection_limits import connection_limits
-from hmb.broker.network.listeners import Listener, parse_listeners
+from hmb.broker.network.listeners import Listener, parse_listeners, real_settings
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.server import Server
 from hmb.broker.request_counters import RequestCounters
@@ -41,6 +42,7 @@ from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
+from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -94,7 +96,6 @@ class BrokerServer:
         """
         self._clock, self._syncs = clock, syncs
         self._requests = RequestCounters()
-        self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self.properties = properties
         self.authorizer = authorizer_of(properties)
@@ -102,6 +103,7 @@ class BrokerServer:
         self._quotas = ClientQuotas(*_window_sizes(self._config), clock.monotonic_ms)
         counting = counted(guarded(handlers, self.authorizer), self._requests)
         self._handlers, self._load_quotas = throttled(counting, self._quotas)
+        self._versions = offered_versions(versions, telemetry=self._config.client_telemetry)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
         self._limits = connection_limits(self._listeners, properties, self._quotas.size)
         self.security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
@@ -210,9 +212,7 @@ class BrokerServer:
     def _open(self, server: Server) -> None:
         self._logs = self._open_data_dir()
         directory, manifest = self._logs.directory, self._logs.manifest
-        advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in server.listeners)
-        directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
-        properties = {"advertised.listeners": advertised, **self.properties, **directories}
+        properties = real_settings(self.properties, server.listeners, directory)
         configs = DynamicConfig(properties, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
@@ -241,6 +241,7 @@ class BrokerServer:
             tokens=DelegationTokens(security, TokenSettings.from_properties(self.properties), self._clock.now_ms),
             refused_logins=RefusedLogins(self._logs.events),
             quotas=self._quotas,
+            telemetry=ClientTelemetry(lambda: configs.client_metrics),
             has_authorizer=self.authorizer is not None,
         )
         for coordinator in (groups, transactions, share.coordinator):

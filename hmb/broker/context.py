@@ -22,6 +22,7 @@ from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, no_tokens
 from hmb.broker.share.sessions import ShareSessions
+from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -75,6 +76,7 @@ class BrokerContext:
     refused_logins: RefusedLogins = field(default_factory=lambda: RefusedLogins(EventLog()))
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     tokens: DelegationTokens = field(default_factory=no_tokens)
+    telemetry: ClientTelemetry = field(default_factory=lambda: ClientTelemetry(dict))
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 
     def check_has_authorizer(self) -> None:
@@ -102,6 +104,7 @@ class ConnectedClient:
     """The client of one connection, and counts of its requests. Only the connection's thread changes this object."""
 
     host: str = ""
+    port: int = 0
     is_gone: Callable[[], bool] = lambda: False  # A handler that waits calls this function periodically.
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received

@@ -39,7 +39,12 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages import api_name
 from tests.conformance.java_clients import run
-from tests.golden.cluster_clients import hmb_login, kafka_43_cluster_tools, kafka_43_quotas
+from tests.golden.cluster_clients import (
+    hmb_login,
+    kafka_43_cluster_tools,
+    kafka_43_quotas,
+    librdkafka_telemetry,
+)
 from tests.golden.files import write
 from tests.golden.group_and_admin_clients import (
     kafka_43_consumer_protocol,
@@ -393,6 +398,16 @@ WITH_KAFKA_43 = [
 ]
 
 
+# Kafka offers these two APIs only with a plug-in that receives the metrics, so HMB answers.
+WITH_HMB = [
+    Scenario(
+        "librdkafka-telemetry",
+        librdkafka_telemetry,
+        dict.fromkeys([ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY]),
+    )
+]
+
+
 def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) -> None:
     """Run the clients of the scenarios, one after another, against one broker, and write their golden files."""
     threading.Thread(target=recorder.serve, args=(broker.port,), daemon=True).start()
@@ -417,9 +432,9 @@ def record(broker: peers.Peer, recorder: Recorder, scenarios: list[Scenario]) ->
 
 def main() -> None:
     clients = sys.argv[1:]
-    old, new = (
+    old, new, ours = (
         [each for each in scenarios if not clients or each.client in clients]
-        for scenarios in (WITH_KAFKA_082, WITH_KAFKA_43)
+        for scenarios in (WITH_KAFKA_082, WITH_KAFKA_43, WITH_HMB)
     )
     recorder = Recorder()
     advertised = {"advertised.host.name": peers.HOST, "advertised.port": str(recorder.port)}
@@ -439,7 +454,12 @@ def main() -> None:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }
-    record(peers.Kafka43(config=advertised | few | permissions), recorder, new)
+    if new:
+        record(peers.Kafka43(config=advertised | few | permissions), recorder, new)
+    recorder = Recorder()
+    advertised = {"advertised.listeners": f"PLAINTEXT://{peers.HOST}:{recorder.port}"}
+    if ours:
+        record(peers.Hmb(config=advertised | {"client.telemetry.enable": "true"}), recorder, ours)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+import confluent_kafka
+
+import hmb
 from hmb.bench import peers
+from hmb.client.admin import ConfigResource, ResourceType
 from hmb.client.connection import Connection
 from hmb.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
@@ -64,3 +70,14 @@ def hmb_login(bootstrap: str, topic: str) -> None:
     owner = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner(principal_type="User", principal_name="alice")
     connection.send(DescribeDelegationTokenRequest(owners=[owner]))
     connection.close()
+
+
+def librdkafka_telemetry(bootstrap: str, topic: str) -> None:
+    """Ask a producer of librdkafka for one of its metrics. The producer sends the metric to the broker."""
+    with hmb.Admin(bootstrap) as admin:
+        wanted = {"metrics": "org.apache.kafka.producer.connection.creation.total", "interval.ms": "100"}
+        admin.alter_configs(ConfigResource(ResourceType.CLIENT_METRICS, topic), set=wanted)
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "client.id": "rdkafka"})
+    producer.produce(topic, b"good morning")
+    producer.flush()
+    time.sleep(1)  # During this time, the producer sends its metrics several times.

@@ -14,6 +14,7 @@ A first reading can skip the rest:
 - `names.py`             names of settings in files and in the environment; warnings about misspelled names
 - `no_effect.py`         settings of Kafka that the broker accepts, but that change nothing
 - `group_configs.py`     settings of consumer groups
+- `client_metrics.py`    settings of client metrics: which metrics the broker requests from clients
 - `loggers.py`           log levels as settings
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `share_config.py`      settings for share groups

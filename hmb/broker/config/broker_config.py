@@ -262,6 +262,12 @@ class BrokerConfig(LimitsConfig):
         "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000,
         "The time between two searches for expired transactional ids.", 1, INT32_MAX
     )
+    client_telemetry: bool = _key(
+        "client.telemetry.enable", False, "Whether the broker asks clients for their metrics, and logs them (KIP-714)."
+    )
+    telemetry_max_bytes: int = _key(
+        "telemetry.max.bytes", MIB, "The largest size of the metrics in one push of a client.", 1, INT32_MAX
+    )
     max_decompressed: int = _key(
         "max.decompressed.message.bytes", DEFAULT_LIMIT, "The largest size of a batch after its decompression.", 1024
     )

@@ -43,6 +43,7 @@ from hmb.storage.state.identity import DataDirectoryError
 LOGGER = logging.getLogger(__name__)
 MOST_SETTINGS = 1000  # limit for the number of altered settings of one broker
 MOST_GROUPS = 10_000  # limit for the number of groups with altered settings
+MOST_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
 MOST_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
 MOST_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
@@ -131,14 +132,22 @@ class DynamicConfig:
         Raises INVALID_REQUEST if there are too many groups, and OSError if the file cannot be written.
         """
         with self._lock:
-            changed = {**self._store.groups, **groups}
-            if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
-                why = f"at most {MOST_GROUPS} groups may have settings of their own"
-                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
-            if sum(map(len, changed)) > MOST_CHARACTERS:
-                why = f"the names of groups with settings have more than {MOST_CHARACTERS} characters together"
-                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
-            self._store.write(groups=changed)
+            self._store.write(groups=_with_changes(self._store.groups, groups, MOST_GROUPS, "groups"))
+
+    @property
+    def client_metrics(self) -> Mapping[str, Mapping[str, str]]:
+        """The settings of client metrics: the subscriptions of KIP-714, by their names."""
+        return self._store.client_metrics
+
+    def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace all settings of these client metrics.
+
+        Raises INVALID_REQUEST if there are too many client metrics, and OSError if the file cannot be written.
+        """
+        with self._lock:
+            before = self._store.client_metrics
+            changed = _with_changes(before, changes, MOST_CLIENT_METRICS, "client metrics")
+            self._store.write(client_metrics=changed)
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         return {**self._static, **brokers.get(ALL_BROKERS, {}), **brokers.get(self.name, {})}
@@ -195,6 +204,19 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
         }
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def _with_changes(
+    before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the settings with changes. Raises INVALID_REQUEST if too many names would have settings of their own."""
+    changed = {**before, **changes}
+    if len(changed) > max(most, len(before)):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")
+    if sum(map(len, changed)) > MOST_CHARACTERS:
+        why = f"the names of {noun} with settings have more than {MOST_CHARACTERS} characters together"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+    return changed
 
 
 def _names_for(name: str) -> list[str]:

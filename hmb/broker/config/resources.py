@@ -1,4 +1,4 @@
-"""The resources that have settings: topics, brokers, the broker's loggers, groups.
+"""The resources that have settings: topics, brokers, the broker's loggers, groups, client metrics.
 
 The requests DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find`
 returns an object for this resource. This object has four methods: `altered` returns the settings that clients have set
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from hmb.broker.config.client_metrics import ClientMetricsResource
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.entries import ConfigDescription, broker_entries, default_broker_entries, topic_entries
 from hmb.broker.config.group_configs import GroupResource
@@ -67,7 +68,9 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
             return Loggers()
         case ResourceType.GROUP:
             return GroupResource(name, broker.configs)
-    names = ", ".join(kind.name for kind in ResourceType if kind is not ResourceType.CLIENT_METRICS)
+        case ResourceType.CLIENT_METRICS:
+            return ClientMetricsResource(name, broker.configs)
+    names = ", ".join(kind.name for kind in ResourceType)
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"resource type {type}: only {names} have settings")
 
 

@@ -1,9 +1,11 @@
 """The file `configs.json`: the settings that clients have altered while the broker was running.
 
-The file `configs.json` is in the data directory. It contains settings of brokers and of groups. The settings for one
-broker are listed under the broker's id. The settings for all brokers are listed under the empty name "":
+The file `configs.json` is in the data directory. It contains settings of brokers, of groups and of client metrics. The
+settings for one broker are listed under the broker's id. The settings for all brokers are listed under the empty name
+"":
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
-     "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
+     "groups": {"billing": {"consumer.session.timeout.ms": "50000"}},
+     "client_metrics": {"producers": {"metrics": "org.apache.kafka.producer"}}}
 
 The broker replaces the whole file `configs.json` in one step. After a crash, the directory contains either the old file
 or the complete new file. The settings of topics are in another file, `topics.json` (topics/store.py).
@@ -18,7 +20,7 @@ from pathlib import Path
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
-Configs = dict[str, dict[str, str]]  # broker id or group name -> setting's name -> value
+Configs = dict[str, dict[str, str]]  # broker id, group name or name of client metrics -> setting's name -> value
 
 
 class ConfigStore:
@@ -31,6 +33,7 @@ class ConfigStore:
         held = self._read()
         self.brokers: Mapping[str, Mapping[str, str]] = held.get("brokers", {})
         self.groups: Mapping[str, Mapping[str, str]] = held.get("groups", {})
+        self.client_metrics: Mapping[str, Mapping[str, str]] = held.get("client_metrics", {})
 
     def _read(self) -> dict[str, Configs]:
         try:
@@ -53,17 +56,19 @@ class ConfigStore:
         *,
         brokers: Mapping[str, Mapping[str, str]] | None = None,
         groups: Mapping[str, Mapping[str, str]] | None = None,
+        client_metrics: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Write new settings of all brokers, of all groups, or of both to the file. Raises OSError.
+        """Write new settings of all brokers, of all groups or of all client metrics to the file. Raises OSError.
 
-        If `brokers` is None, the settings of brokers in the file do not change. The same applies to `groups`. The file
-        does not list brokers or groups without settings.
+        If `brokers` is None, the settings of brokers in the file do not change. The same applies to the other two. The
+        file does not list names without settings.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)
-        text = json.dumps({"brokers": brokers, "groups": groups}, indent=2, sort_keys=True)
-        self._manifest.replace_file(self.path, text + "\n")
-        self.brokers, self.groups = brokers, groups
+        client_metrics = _filled(self.client_metrics if client_metrics is None else client_metrics)
+        kinds = {"brokers": brokers, "groups": groups} | ({"client_metrics": client_metrics} if client_metrics else {})
+        self._manifest.replace_file(self.path, json.dumps(kinds, indent=2, sort_keys=True) + "\n")
+        self.brokers, self.groups, self.client_metrics = brokers, groups, client_metrics
 
 
 def _filled(entries: Mapping[str, Mapping[str, str]]) -> Configs:

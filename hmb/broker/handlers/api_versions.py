@@ -1,7 +1,8 @@
 """ApiVersions: list the APIs that this broker supports, with the supported versions of each API.
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The response header always has version 0.
-Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. If the
+Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. It contains
+    the APIs for the telemetry of clients only if the setting `client.telemetry.enable` is true, as in Kafka. If the
     version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a
     version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
@@ -53,6 +54,7 @@ FEATURES = (
     Feature("transaction.version", VERSION_2, ApiKey.END_TXN, FIRST_VERSION_OF_EPOCHS),
     Feature("share.version", 1, ApiKey.SHARE_GROUP_HEARTBEAT, ShareGroupHeartbeatRequest.versions[0]),
 )
+TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511
 
 
@@ -92,9 +94,19 @@ def for_unknown_version(offered: Mapping[ApiKey, range] | None) -> ApiVersionsRe
     return _response(ErrorCode.UNSUPPORTED_VERSION, offered)
 
 
+def offered_versions(versions: Mapping[ApiKey, range] | None, *, telemetry: bool) -> Mapping[ApiKey, range]:
+    """Return the versions of each API that a broker offers. If `versions` is None, start with all APIs of HMB.
+
+    If `telemetry` is false, leave out the APIs for the telemetry of clients (KIP-714).
+    """
+    if versions is None:
+        versions = {key: request_class(key).versions for key in handlers.HANDLERS}
+    return {key: its for key, its in versions.items() if telemetry or key not in TELEMETRY}
+
+
 def _response(error_code: ErrorCode, offered: Mapping[ApiKey, range] | None) -> ApiVersionsResponse:
     if offered is None:
-        offered = {key: request_class(key).versions for key in handlers.HANDLERS}
+        offered = offered_versions(None, telemetry=True)
     api_keys = [
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=versions[0], max_version=versions[-1])
         for key, versions in offered.items()

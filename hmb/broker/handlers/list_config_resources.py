@@ -1,11 +1,12 @@
 """ListConfigResources: list the resources that have settings, such as topics and brokers.
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
-Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, and all groups for
-    which a client has altered a setting. It contains the broker twice: for its settings, and for the levels of its
-    loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no resources.
-Version notes: version 0 lists only the settings of client metrics. HMB has no such settings, so the list is empty.
-Left out: settings of client metrics (KIP-714). HMB asks no client for metrics, so a client cannot list such settings.
+Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, all groups for
+    which a client has altered a setting, and all client metrics. It contains the broker twice: for its settings, and
+    for the levels of its loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no
+    resources.
+Version notes: version 0 lists only client metrics.
+Left out: nothing.
 """
 
 from __future__ import annotations
@@ -53,4 +54,4 @@ def _names(type: ResourceType, broker: BrokerContext) -> Iterable[str]:
         case ResourceType.GROUP:
             return broker.configs.altered_groups()
         case ResourceType.CLIENT_METRICS:
-            return []
+            return broker.configs.client_metrics

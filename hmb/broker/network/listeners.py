@@ -17,8 +17,9 @@ import errno
 import logging
 import re
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.keys import ConfigError
@@ -53,6 +54,13 @@ class Listener:
     @property
     def advertised(self) -> str:
         return f"{_bracketed(self.advertised_host)}:{self.advertised_port}"
+
+
+def real_settings(properties: Mapping[str, str], listeners: Iterable[Listener], directory: Path) -> dict[str, str]:
+    """Return the settings of the start, with the addresses and the data directory that the broker really uses."""
+    advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in listeners)
+    directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
+    return {"advertised.listeners": advertised, **properties, **directories}
 
 
 class BindError(HmbError):

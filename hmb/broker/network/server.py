@@ -162,7 +162,7 @@ class Server:
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
-            connected = ConnectedClient(host, partial(has_left, client))
+            connected = ConnectedClient(host, int(peer.rpartition(":")[2]), partial(has_left, client))
             connection = make(
                 client,
                 peer,

@@ -40,6 +40,7 @@ class InvalidRegex(KafkaError):
     """The error for a regular expression that RE2 rejects."""
 
     def __init__(self, regex: str, reason: str) -> None:
+        self.reason = reason
         super().__init__(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",

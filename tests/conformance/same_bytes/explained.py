@@ -237,9 +237,12 @@ BROKER = [
         ("DescribeConfigs/all brokers/*", "*.configs", "[[]]", "*min.insync.replicas*"),
     ),
     *because(
-        "HMB has no settings for single groups and for clients' metrics",
+        "HMB appends to the lists of client metrics, too; Kafka does not regard them as lists",
+        ("IncrementalAlterConfigs/client metrics, append/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB has no settings of streams groups",
         ("*Configs/group/*", "*", ANY, ANY),
-        ("DescribeConfigs/client metrics/*", "*", ANY, ANY),
     ),
     *because(
         "a setting of a feature that HMB does not have",

@@ -249,4 +249,29 @@ CHANGE = [
         for what, kind in KINDS.items()
     ),
 ]
-CASES: Sequence[Case] = [*DESCRIBE, *ALTER, *CHANGE]
+METRICS = {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=x.*,client_software_name=librdkafka"}
+CLIENT_METRICS_CHANGES: dict[str, list[Change]] = {
+    "all": [(name, SET, value) for name, value in METRICS.items()],
+    "one": [("metrics", SET, "*")],
+    "append": [("metrics", APPEND, "c")],
+    "interval 99": [("interval.ms", SET, "99")],
+    "interval 3600001": [("interval.ms", SET, "3600001")],
+    "interval soon": [("interval.ms", SET, "soon")],
+    "condition without value": [("match", SET, "client_id")],
+    "condition of nothing": [("match", SET, "colour=blue")],
+    "condition, bad expression": [("match", SET, "client_id=(")],
+    "unknown setting": [("colour", SET, "blue")],
+    "one good, one bad": [("metrics", SET, "a"), ("interval.ms", SET, "1")],
+    "delete": [("metrics", DELETE, None)],
+}
+CLIENT_METRICS = [
+    case(
+        f"client metrics, {what}",
+        change(changed(*changes, name="<name>", kind=KINDS["client metrics"])),
+        Step(describe(described("<name>", None, KINDS["client metrics"]), synonyms=True), settles=True),
+        versions="1",
+        api_key=IncrementalAlterConfigsRequest.api_key,
+    )
+    for what, changes in CLIENT_METRICS_CHANGES.items()
+]
+CASES: Sequence[Case] = [*DESCRIBE, *ALTER, *CHANGE, *CLIENT_METRICS]

@@ -1,0 +1,66 @@
+"""The settings of client metrics. Each resource is a subscription: it asks some clients for their metrics (KIP-714).
+
+The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, clients can set
+them even if the broker does not offer client telemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from hmb.broker.config.dynamic import DynamicConfig, Synonym
+from hmb.broker.config.entries import ConfigDescription
+from hmb.broker.config.keys import ConfigError, nearest
+from hmb.broker.context import BrokerContext
+from hmb.broker.errors import outcome_of
+from hmb.broker.telemetry.subscriptions import INTERVALS, KEYS, subscription_of
+from hmb.protocol.enums import ConfigSource
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+class ClientMetricsResource:
+    """The settings of one subscription."""
+
+    def __init__(self, name: str, broker: DynamicConfig) -> None:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a subscription of client metrics")
+        self._name = name
+        self._broker = broker
+
+    @property
+    def altered(self) -> Mapping[str, str]:
+        return self._broker.client_metrics.get(self._name, {})
+
+    def entries(self) -> Iterator[ConfigDescription]:
+        for name, key in sorted(KEYS.items()):
+            own = self.altered.get(name)
+            if own is None:
+                yield ConfigDescription(key, key.default_text, ConfigSource.DEFAULT_CONFIG)
+            else:
+                source = ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
+                yield ConfigDescription(key, own, source, [Synonym(name, own, source)])
+
+    def check(self, configs: Mapping[str, str]) -> None:
+        """Raise KafkaError for settings that a subscription cannot have.
+
+        The code is INVALID_REQUEST for an unknown setting and for an interval outside the limits, as in Kafka. For all
+        other invalid values, the code is INVALID_CONFIG.
+        """
+        if unknown := [name for name in configs if name not in KEYS]:
+            why = f"unknown client metrics configuration {unknown[0]!r}{nearest(unknown[0], KEYS)}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+        try:
+            interval_ms = subscription_of(configs).interval_ms
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        if interval_ms not in INTERVALS:
+            why = f"interval.ms={interval_ms}: must be at least {INTERVALS[0]} and at most {INTERVALS[-1]}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+
+    @staticmethod
+    def alter_all(
+        changes: Sequence[tuple[ClientMetricsResource, Mapping[str, str]]], broker: BrokerContext
+    ) -> list[KafkaError | None]:
+        configs = {resource._name: configs for resource, configs in changes}
+        return [outcome_of(partial(broker.configs.alter_client_metrics, configs))] * len(changes)

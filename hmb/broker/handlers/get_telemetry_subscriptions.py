@@ -1,0 +1,50 @@
+"""GetTelemetrySubscriptions: tell a client which metrics it should send, and how often (KIP-714).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the broker looks for the subscriptions that match the client (broker/telemetry). The response contains their
+    metrics and the shortest of their intervals. Without a matching subscription, the list of metrics is empty, and the
+    client sends nothing. A client whose id is zero gets a new id. If the client asks again before the interval has
+    passed and the subscriptions have not changed, it gets THROTTLING_QUOTA_EXCEEDED. The broker offers this API only if
+    the setting `client.telemetry.enable` is true.
+Version notes: none.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.telemetry.subscriptions import TelemetryClient
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from hmb.records import Codec
+
+ACCEPTED = [Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY]  # a client uses the first codec that it has
+
+
+def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -> GetTelemetrySubscriptionsResponse:
+    broker = context.broker
+    try:
+        instance_id, requested = broker.telemetry.subscribe(
+            request.client_instance_id, telemetry_client(context), broker.clock.now_ms()
+        )
+    except KafkaError as error:
+        return GetTelemetrySubscriptionsResponse(error_code=error.code)
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=instance_id,
+        subscription_id=requested.subscription_id,
+        accepted_compression_types=[int(codec) for codec in ACCEPTED],
+        push_interval_ms=requested.interval_ms,
+        telemetry_max_bytes=broker.config.telemetry_max_bytes,
+        delta_temporality=True,
+        requested_metrics=list(requested.metrics),
+    )
+
+
+def telemetry_client(context: RequestContext) -> TelemetryClient:
+    """Return the values of the client that the conditions of subscriptions name. It has no instance id yet."""
+    software, _, version = (context.client.software or "").partition(" ")
+    host, port = context.client.host, str(context.client.port)
+    return TelemetryClient("", context.header.client_id or "", software, version, host, port)

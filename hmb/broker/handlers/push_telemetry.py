@@ -1,0 +1,67 @@
+"""PushTelemetry: write the metrics of a client to the broker's log (KIP-714).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the broker writes a line with the client's name to its log, and then one line for each metric. The lines have
+    the level INFO. A push before the end of the interval gets THROTTLING_QUOTA_EXCEEDED, unless it is the first push
+    after a GetTelemetrySubscriptions request, or the client's last push. A push with an old subscription id gets
+    UNKNOWN_SUBSCRIPTION_ID, and the client then asks for its subscriptions again. An unknown codec gets
+    UNSUPPORTED_COMPRESSION_TYPE, and more than `telemetry.max.bytes` bytes get TELEMETRY_TOO_LARGE. Metrics that the
+    broker cannot decode get INVALID_RECORD. The broker offers this API only if the setting `client.telemetry.enable` is
+    true.
+Version notes: none.
+Left out: plug-ins that receive the metrics. Another program can read the metrics in the broker's log.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from hmb.broker.context import RequestContext
+from hmb.broker.handlers.get_telemetry_subscriptions import telemetry_client
+from hmb.broker.telemetry.metrics_data import decode_metrics
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from hmb.records import Codec, decompress
+
+LOGGER = logging.getLogger(__name__)
+LARGEST_EXPANSION = 16  # the metrics may have this many times `telemetry.max.bytes` after decompression
+
+
+def handle(request: PushTelemetryRequest, context: RequestContext) -> PushTelemetryResponse:
+    try:
+        _check(request, context)
+        _write(request, context)
+    except KafkaError as error:
+        return PushTelemetryResponse(error_code=error.code)
+    return PushTelemetryResponse()
+
+
+def _check(request: PushTelemetryRequest, context: RequestContext) -> None:
+    broker = context.broker
+    broker.telemetry.check_push(
+        request.client_instance_id,
+        telemetry_client(context),
+        request.subscription_id,
+        request.terminating,
+        broker.clock.now_ms(),
+    )
+    if request.compression_type not in set(Codec):
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"codec {request.compression_type}")
+    if len(request.metrics) > broker.config.telemetry_max_bytes:
+        raise KafkaError(ErrorCode.TELEMETRY_TOO_LARGE, f"{len(request.metrics)} bytes")
+
+
+def _write(request: PushTelemetryRequest, context: RequestContext) -> None:
+    limit = context.broker.config.telemetry_max_bytes * LARGEST_EXPANSION
+    try:
+        metrics = decode_metrics(decompress(Codec(request.compression_type), request.metrics, limit=limit))
+    except KafkaError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, error.message) from error
+    client = telemetry_client(context)
+    LOGGER.info(
+        "telemetry of client %r, instance %s, software %s %s, host %s: %d values",
+        *(client.client_id, request.client_instance_id, client.client_software_name, client.client_software_version),
+        *(client.client_source_address, len(metrics)),
+    )
+    for metric in metrics:
+        LOGGER.info("telemetry of instance %s: %s", request.client_instance_id, metric)

@@ -1,0 +1,111 @@
+"""The client instances: each is one client that sends its metrics, for as long as the client runs.
+
+A client instance may send one push in each interval, and one directly after a GetTelemetrySubscriptions request. A
+client adds a random part to its first interval, so its first push may come early. The push with the flag `terminating`
+may come at any time, and is the last one.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from hmb.broker.telemetry.subscriptions import (
+    NO_INSTANCE_ID,
+    RESERVED_IDS,
+    MetricsSubscription,
+    RequestedMetrics,
+    TelemetryClient,
+    requested_from,
+    subscription_of,
+)
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+MOST_INSTANCES = 16_384
+NEVER = -(2**62)  # a time (ms) before every request
+
+Settings = Mapping[str, Mapping[str, str]]  # the settings of each subscription, by its name
+
+
+@dataclass(slots=True)
+class ClientInstance:
+    """A client instance: what the broker requests from it, and the times (ms) of its last requests."""
+
+    requested: RequestedMetrics
+    subscriptions: tuple[MetricsSubscription, ...]  # the subscriptions of the broker when `requested` was computed
+    last_get: int = NEVER
+    last_push: int = NEVER
+    is_terminating: bool = False
+
+    def check_get(self, now: int) -> None:
+        """Raise THROTTLING_QUOTA_EXCEEDED if the client asks for its subscriptions too early."""
+        if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
+        self.last_get = now
+
+    def check_push(self, subscription_id: int, terminating: bool, now: int) -> None:
+        """Raise KafkaError if the client may not push now, or for another subscription id."""
+        was_terminating, self.is_terminating = self.is_terminating, terminating
+        if was_terminating:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the client has already sent its last push")
+        is_due = self.last_get > self.last_push or now - self.last_push >= self.requested.interval_ms
+        if is_due:
+            self.last_push = now
+        elif not terminating:
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
+        if subscription_id != self.requested.subscription_id:
+            raise KafkaError(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, "the subscriptions have changed")
+
+
+class ClientTelemetry:
+    """The client instances of a broker. Thread-safe."""
+
+    def __init__(self, settings: Callable[[], Settings]) -> None:
+        """Take the function that returns the settings of all subscriptions."""
+        self._read_settings = settings
+        self._lock = threading.Lock()  # guards the fields below; a thread that holds this lock takes no other lock
+        self._settings: Settings = {}  # the settings from which `_subscriptions` was made
+        self._subscriptions: tuple[MetricsSubscription, ...] = ()
+        self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
+
+    def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
+        """Return the id of a client instance, and what the broker requests from it. Raises KafkaError.
+
+        If `instance_id` is zero, the client is new and gets an id.
+        """
+        if instance_id == NO_INSTANCE_ID:
+            instance_id = uuid.uuid4()
+        settings = self._read_settings()
+        with self._lock:
+            instance = self._instance(instance_id, client, settings)
+            instance.check_get(now)
+            return instance_id, instance.requested
+
+    def check_push(
+        self, instance_id: UUID, client: TelemetryClient, subscription_id: int, terminating: bool, now: int
+    ) -> None:
+        """Raise KafkaError if the client instance may not send its metrics now."""
+        if instance_id in RESERVED_IDS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{instance_id} is not the id of a client instance")
+        settings = self._read_settings()
+        with self._lock:
+            self._instance(instance_id, client, settings).check_push(subscription_id, terminating, now)
+
+    def _instance(self, instance_id: UUID, client: TelemetryClient, settings: Settings) -> ClientInstance:
+        """Return the client instance. If it is new, or if the subscriptions have changed, create it."""
+        if settings != self._settings:
+            self._settings = settings
+            self._subscriptions = tuple(map(subscription_of, settings.values()))
+        instance = self._instances.get(instance_id)
+        if instance is None or instance.subscriptions is not self._subscriptions:
+            named = client._replace(client_instance_id=str(instance_id))
+            instance = ClientInstance(requested_from(named, self._subscriptions), self._subscriptions)
+            self._instances[instance_id] = instance
+        self._instances.move_to_end(instance_id)
+        if len(self._instances) > MOST_INSTANCES:
+            self._instances.popitem(last=False)
+        return instance
