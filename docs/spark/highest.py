@@ -1,0 +1,50 @@
+"""Reports each new highest temperature of a city in a second topic.
+
+Usage: python highest.py SERVERS CHECKPOINT
+
+The topic `weather` contains records whose key is a city and whose value is a temperature. Spark keeps the highest
+temperature of each city as a state, from one run to the next.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+import hmb.spark
+
+servers, checkpoint = sys.argv[1:]
+broker = {"kafka.bootstrap.servers": servers}
+STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"  # transformWithState needs RocksDB.
+
+
+class Highest(StatefulProcessor):
+    """The state of a city is its highest temperature so far."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.state = handle.getValueState("highest", "celsius DOUBLE")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        (city,) = key
+        highest = max(row.celsius for row in rows)
+        if not self.state.exists() or highest > self.state.get()[0]:
+            self.state.update((highest,))
+            yield Row(key=city, value=str(highest))
+
+    def close(self) -> None:
+        pass
+
+
+spark = hmb.spark.session("highest", config={"spark.sql.streaming.stateStore.providerClass": STORE})
+records = spark.readStream.format("hmb").options(**broker, subscribe="weather", startingOffsets="earliest").load()
+readings = records.selectExpr("CAST(key AS STRING) AS city", "CAST(CAST(value AS STRING) AS DOUBLE) AS celsius")
+highest = readings.groupBy("city").transformWithState(Highest(), "key STRING, value STRING", "Append", "None")
+query = (
+    highest.writeStream.format("hmb")
+    .options(**broker, topic="highest", checkpointLocation=checkpoint)
+    .trigger(availableNow=True)
+    .start()
+)
+query.awaitTermination()
