@@ -55,7 +55,7 @@ def run(command: list[str], directory: Path, servers: str) -> None:
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": peers.HOST,
     }
-    done = subprocess.run(command, env=environment, cwd=directory, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, env=environment, cwd=directory, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
 
 
@@ -76,8 +76,9 @@ def test_a_declarative_pipeline_reads_a_topic(tmp_path: Path, servers: str) -> N
     definition = tmp_path / "pipeline" / "spark-pipeline.yml"
     definition.write_text(definition.read_text().replace("/tmp/weather-pipeline", str(tmp_path / "storage")))
     measure(servers, ("Oslo", 1), ("Bern", 5), ("Oslo", 3), ("Oslo", 2))
-    command = [str(SPARK_HOME / "bin" / "spark-pipelines"), "run", "--conf", "spark.ui.enabled=false"]
-    run(command, tmp_path / "pipeline", servers)
+    program = str(SPARK_HOME / "bin" / "spark-pipelines")
+    settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.catalogImplementation=in-memory"]
+    run([program, "run", *settings], tmp_path / "pipeline", servers)
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(tmp_path / "pipeline" / "spark-warehouse" / "highest")
