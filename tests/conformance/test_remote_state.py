@@ -18,7 +18,7 @@ pytestmark = pytest.mark.external
 def servers() -> Iterator[str]:
     with peers.Kafka43(config={"group.initial.rebalance.delay.ms": "0"}) as kafka:
         use(kafka.bootstrap)
-        with hmb.Producer(kafka.bootstrap, transactional_id="transfer") as producer:
+        with hmb.Producer(kafka.bootstrap, transactional_id="transfer", transaction_timeout=600) as producer:
             producer.init_transactions()
             producer.begin_transaction()
             producer.send("orders", b"open", timestamp=1005).result()
