@@ -105,7 +105,9 @@ def running_registry(store: Path) -> tuple[str, int]:
     path = registry_file(store)
     try:
         host, port = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        what = f"no topology that `hmb hailstorm run` started uses {store}"
+        socket.create_connection((host, port), CONNECT_TIMEOUT).close()
+    except (OSError, ValueError) as error:
+        killed = "" if isinstance(error, FileNotFoundError) else " (the last run did not end normally)"
+        what = f"no topology that `hmb hailstorm run` started uses {store}{killed}"
         raise CliError(f"{what}; `hmb hailstorm snapshots {store}` lists its snapshots", UNREACHABLE) from None
     return host, port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,6 @@ from .arguments import errors_as_lines, topology_argument
 
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
-    from hmb.hailstorm.topology import Topology
 
 
 @click.command("check")
@@ -34,7 +34,7 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
     The exit code is 1 if the check finds a problem, or if no tuple reached a spout or a bolt. It is 3 if a topic does
     not exist.
     """
-    from hmb.hailstorm.checking import check, late_records
+    from hmb.hailstorm.checking import check, dead_letters, event_times, late_records
     from hmb.hailstorm.reference import load_topology
     from hmb.hailstorm.runners.topics import SourceTopics
 
@@ -45,10 +45,16 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
         samples = {spout.topic: read(servers, spout.topic, records) for spout in loaded.spouts.values()}
         problems = check(loaded, samples, seed)
         late = {} if problems else late_records(loaded, samples)
+        dead = {} if problems else dead_letters(loaded, samples)
+        times = {} if problems else event_times(loaded, samples)
     if as_json:
-        print_json({"topology": loaded.name, "records": _count(samples), "problems": problems, "late": late})
+        found = {"topology": loaded.name, "records": _count(samples), "problems": problems, "late": late}
+        print_json({**found, "dead_letters": dead, "event_times": times})
+    elif problems:
+        click.echo("\n".join(problems))
     else:
-        click.echo(_verdict(loaded, _count(samples), problems, late))
+        verdict = f"{loaded.name}: no problem found with {plural(_count(samples), 'record')}"
+        click.echo(verdict + _notes(late, dead, times))
     if problems:
         click.get_current_context().exit(ERROR)
 
@@ -72,9 +78,21 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
     return sum(len(log) for logs in samples.values() for log in logs)
 
 
-def _verdict(topology: Topology, records: int, problems: list[str], late: dict[str, int]) -> str:
-    if problems:
-        return "\n".join(problems)
-    found = ", ".join(f"{name} {count:,}" for name, count in late.items())
-    left_out = f"; late records left out: {found}" if late else ""
-    return f"{topology.name}: no problem found with {plural(records, 'record')}{left_out}"
+def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tuple[int, int]]) -> str:
+    """Return the notes after the verdict: left-out records, dead letters and the range of the event times."""
+    notes = []
+    if late:
+        notes.append("late records left out: " + ", ".join(f"{name} {count:,}" for name, count in late.items()))
+    for name, errors in dead.items():
+        notes.append(f"dead letters: {name} {len(errors):,}, the first because `convert` raised {errors[0]}")
+    for name, (first, last) in times.items():
+        notes.append(f"event times of {name}: {_date(first)} to {_date(last)}")
+    return "".join(f"; {note}" for note in notes)
+
+
+def _date(time: int) -> str:
+    """Return a time in ms since 1970 as a date (UTC). A time that no calendar has stays a number."""
+    try:
+        return f"{datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
+        return f"{time} ms"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import random
 import sys
 import threading
@@ -64,6 +65,8 @@ def command(example: str, address: str | None, **options: Any) -> None:
     """
     if options["workers"] and options["kill"]:
         raise CliError("--kill crashes threads, and excludes --workers", 2)
+    if options["plot"] is not None and importlib.util.find_spec("matplotlib") is None:
+        raise CliError("--plot needs `pip install matplotlib`")
     module = importlib.import_module(f".examples.{example}", __package__)
     with contextlib.ExitStack() as stack:
         if address is None:
@@ -71,7 +74,7 @@ def command(example: str, address: str | None, **options: Any) -> None:
         with errors_as_lines():
             result, seconds, count = run_example(module, address, options)
     if options["plot"] is not None:
-        _plot(module, result, options["plot"])
+        module.draw(result.states).savefig(options["plot"])
     if options["as_json"]:
         print_json({"records": count, "seconds": seconds, "snapshots": result.snapshots, "epochs": result.epochs})
     else:
@@ -176,11 +179,3 @@ def _shown(runner: Any, name: str, wanted: bool) -> Iterator[None]:
 
     with Live(get_renderable=render, console=Console(stderr=True), refresh_per_second=4, transient=True):
         yield
-
-
-def _plot(module: Any, result: RunResult, path: Path) -> None:
-    try:
-        figure = module.draw(result.states)
-    except ImportError as error:
-        raise CliError(f"{error}: --plot needs `pip install matplotlib`") from error
-    figure.savefig(path)

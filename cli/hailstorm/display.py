@@ -31,7 +31,7 @@ class TopologyDisplay:
         self._measure(living)
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("processor")
-        for column in ("tuples", "tuples/s", "state", "late", "queued"):
+        for column in ("tuples", "tuples/s", "state", "late", "dead", "queued"):
             table.add_column(column, justify="right")
         table.add_column("at")
         for name, report in sorted(living.items()):
@@ -42,6 +42,7 @@ class TopologyDisplay:
                 _number(round(self._rates.get(name, 0))),
                 _number(figures.get("size")),
                 _number(figures.get("late")),
+                _number(figures.get("dead")),
                 _number(figures.get("queued")),
                 _position(figures),
             )

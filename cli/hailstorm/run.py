@@ -91,7 +91,7 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
         print_json(_as_json(result))
     else:
         sys.stdout.flush()  # A sink may have printed text that is still buffered.
-        click.echo(_summary(result), err=True)
+        click.echo(_summary(loaded, result), err=True)
 
 
 def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, options: dict[str, Any]) -> None:
@@ -184,17 +184,29 @@ def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
                 runner.request_stop()
 
 
-def _summary(result: RunResult) -> str:
-    sizes = [f"{name} {_size(state)}" for name, state in result.states.items() if state is not None]
+def _summary(topology: Topology, result: RunResult) -> str:
+    sizes = [
+        f"{name} {_size(topology.nodes[name].runs, state)}"
+        for name, state in result.states.items()
+        if state is not None
+    ]
     epochs = "" if result.epochs == 1 else f", epoch {result.epochs}"
     snapshots = plural(result.snapshots, "snapshot")
     late = [f"{name} {count:,}" for name, count in result.late.items()]
     left_out = f"; late tuples left out since the first start: {', '.join(late)}" if late else ""
+    dead = [f"{name} {count:,}" for name, count in result.dead.items()]
+    left_out += f"; dead letters since the first start: {', '.join(dead)}" if dead else ""
     return f"ended at {result.completed}: {snapshots}{epochs}; states: {', '.join(sizes) or 'none'}{left_out}"
 
 
-def _size(state: Any) -> str:
-    return plural(len(state), "entry", "entries") if hasattr(state, "__len__") else str(state)
+def _size(node: Any, state: Any) -> str:
+    """Return the size of the state of a bolt as a text. `node` is the bolt."""
+    from hmb.hailstorm.monoids import Sessions
+
+    if node.windows is not None and not isinstance(node.windows, Sessions):
+        return plural(len(state), "open window")
+    is_container = hasattr(state, "__len__") and not isinstance(state, str | bytes)
+    return plural(len(state), "entry", "entries") if is_container else str(state)
 
 
 def _as_json(result: RunResult) -> dict[str, Any]:
@@ -206,4 +218,5 @@ def _as_json(result: RunResult) -> dict[str, Any]:
         "epochs": result.epochs,
         "state_sizes": sizes,
         "late": result.late,
+        "dead_letters": result.dead,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from hmb.hailstorm.master import MasterState, Report
     from hmb.hailstorm.registry import Registry
 
+WIDE = 200  # columns
 LOOK_TIME = 1.2  # seconds; each processor reports twice in this time, because a rate needs two values
 
 
@@ -51,7 +53,8 @@ def command(
             }
         )
     else:
-        Console().print(display.render(view.master, view.living, None))
+        width = None if sys.stdout.isatty() else WIDE  # A pipe has no width, and rich would suppose 80 columns.
+        Console(width=width).print(display.render(view.master, view.living, None))
     found.close()
 
 

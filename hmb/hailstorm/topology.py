@@ -28,7 +28,9 @@ instance that does not have the state of this key. A bolt with sums cannot load 
 windows of a day cannot load windows of a week. A topology with another shape is therefore treated as a different
 topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects such a change by a
 `fingerprint`. The fingerprint contains the nodes, and the kind of each bolt's states, for example `MapOf(Sum())`. It
-cannot contain functions. If a function has changed, change the `version` of the topology.
+cannot contain functions. If a function has changed, change the `version` of the topology. The fingerprint contains no
+numbers that only affect later records, for example `allowed_lateness`. A user may change such a number, and keep the
+store. The new number then applies to the records after the newest snapshot.
 
 New partitions of a topic do not change the shape. The topology has not read the new partitions, so their offsets in the
 clock begin at the first offsets of these partitions.
@@ -226,10 +228,11 @@ class Processor:
     def saves(self) -> bool:
         """Whether this processor saves snapshots.
 
-        Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times. Otherwise its whole state
-        is its position, which the clock contains.
+        Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times or counts dead letters.
+        Otherwise its whole state is its position, which the clock contains.
         """
-        return not isinstance(self.node.runs, Spout) or self.node.runs.event_time is not None
+        runs = self.node.runs
+        return not isinstance(runs, Spout) or runs.event_time is not None or runs.dead_letters is not None
 
     @property
     def holds_outputs(self) -> bool:
@@ -305,7 +308,8 @@ class Processors:
 
 def _shape(node: Declaration) -> dict[str, Any]:
     if isinstance(node.runs, Spout):
-        return {"kind": "spout", "topic": node.runs.topic, "event times": node.runs.event_time is not None}
+        counts = {"dead letters": True} if node.runs.dead_letters is not None else {}
+        return {"kind": "spout", "topic": node.runs.topic, "event times": node.runs.event_time is not None, **counts}
     shape = {"after": sorted(node.after), "parallelism": node.parallelism}
     if isinstance(node.runs, Bolt):
         return {"kind": "bolt", **shape, "state": node.runs.monoid.describe()}

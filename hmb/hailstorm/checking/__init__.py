@@ -36,6 +36,7 @@ An empty list of problems means that `check` found no counterexample. With more 
 Read in this order:
 - `laws`          the laws of a monoid, and the purity of a bolt's functions
 - `orders`        the check of a topology
+- `samples`       dead letters and event times of the sample records
 - `messages`      values as short texts
 """
 
@@ -48,10 +49,11 @@ from typing import Any
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.checking.laws import bolt_problems
 from hmb.hailstorm.checking.orders import late_records, topology_problems
+from hmb.hailstorm.checking.samples import dead_letters, event_times
 from hmb.hailstorm.simulation import Partitions
 from hmb.hailstorm.topology import Topology
 
-__all__ = ["check", "late_records"]
+__all__ = ["check", "dead_letters", "event_times", "late_records"]
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:

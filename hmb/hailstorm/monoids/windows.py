@@ -10,9 +10,11 @@ key of a map, like any other key. Three types of windows exist:
 
 A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
-module `hmb.hailstorm.processors.event_time` explains how W is computed. A value is *late* if it arrives anyway and its
-event time is before W. Before a bolt merges the windows of a late value, it drops the windows that end at or below W.
-If the bolt merged such a window, a new count of 1 would replace the complete count of the dropped window.
+module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records. A
+value can still reach a bolt with an event time before W. The bolt does not merge this value into windows that end at or
+below W. Otherwise a new count of 1 would replace the complete count of the dropped window. With sliding windows, some
+windows of the value can still be open, and the value enters these windows. A bolt counts the value as late only if all
+its windows have ended.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """

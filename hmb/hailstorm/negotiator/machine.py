@@ -55,6 +55,7 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
+        self._is_behind = False  # whether the newest snapshot could not be recorded as complete
         self._stale: str | None = None  # why the store refused the present epoch; None if the store accepts the epoch
 
     def step(self, view: RegistryView) -> MasterState | None:
@@ -149,6 +150,9 @@ class Negotiator:
             self._leave_incomplete(before, str(error))
             return
         self.snapshots += 1
+        if self._is_behind:
+            LOGGER.warning("the snapshots are complete again: the newest one is at %s", clock)
+            self._is_behind = False
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
@@ -157,6 +161,7 @@ class Negotiator:
         If this was the last snapshot, end the topology with an error instead.
         """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
+        self._is_behind = True
         phase, error = MasterPhase.FLOWING, None
         if before.state.ending:
             phase, error = MasterPhase.ENDED, f"the last snapshot was not saved: {why}"

@@ -7,7 +7,7 @@ offsets without records. The clock and the low water mark therefore move past tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hmb.client import ConsumerRecord
 from hmb.hailstorm.clock import Clock
@@ -27,6 +27,7 @@ class SpoutMachine:
     position      the next offset to read
     is_flowing    whether the driver may call `take`
     dead_letters  records for which `convert` raised, with the error; the driver sends them to the dead-letter topic
+    dead_count    the number of dead letters since the topology's first start; a replay counts none of them twice
     late          (offset, event time) of the late records that the driver has not yet logged
     """
 
@@ -39,6 +40,7 @@ class SpoutMachine:
         self.position = start[self.partition]
         self.is_flowing = False
         self.dead_letters: list[tuple[ConsumerRecord, Exception]] = []
+        self.dead_count = 0
         self.late: list[tuple[int, int]] = []
         self._times = PartitionTimes(self.spout.allowed_lateness)
         self._is_idle = False
@@ -60,18 +62,19 @@ class SpoutMachine:
         return self._times.late
 
     def restore(self, value: Any) -> None:
-        """Restore the newest event time and the number of late records from a snapshot."""
-        self._times.newest, self._times.late = value
+        """Restore the newest event time and the numbers of late records and dead letters from a snapshot."""
+        self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: read on, pause, or request a save of the event times."""
+        """React to a new master state of this epoch: read on, pause, or request a save."""
         self.is_flowing = master.lets_spouts_flow
         self.report.position = None if self.is_flowing else self.position
         self.report.seen = master.number
         if master.phase is MasterPhase.SPOUTS_PAUSED_AT and self._saves:
             self.report.split, self.report.not_saved = master.clock, None
             if master.clock is not None and self.report.stored != master.clock:
-                self.save = SaveRequest(master.clock, EventTimesSnapshot(self._times))
+                snapshot = SpoutSnapshot(self._times.newest, self._times.late, self.dead_count)
+                self.save = SaveRequest(master.clock, snapshot)
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
         """Report the end of a save. `error` is None if the save succeeded."""
@@ -108,7 +111,8 @@ class SpoutMachine:
                 tuples.append(convert(record))
         except Exception as error:
             if self.spout.dead_letters is None:
-                origin = f"the record of {self.partition} at offset {records[len(tuples)].offset}"
+                record = records[len(tuples)]
+                origin = f"the record of {self.partition} at offset {record.offset}, {record.value!r:.100}"
                 raise UserCodeError(self.name, "convert", origin, error) from error
             tuples = [self._convert_or_refuse(record) for record in records]
         offsets = [record.offset for record in records]
@@ -123,6 +127,7 @@ class SpoutMachine:
             return self.spout.convert(record)
         except Exception as error:  # noqa: BLE001  # `convert` can raise anything; the record becomes a dead letter.
             self.dead_letters.append((record, error))
+            self.dead_count += 1
             return None
 
     def _in_time(self, tuples: list[Any], offsets: list[int]) -> tuple[list[Any], list[int]]:
@@ -137,7 +142,7 @@ class SpoutMachine:
             try:
                 time = event_time(item)
             except Exception as error:
-                origin = f"the tuple of {self.partition} at offset {offset}"
+                origin = f"the tuple {item!r:.100} of {self.partition} at offset {offset}"
                 raise UserCodeError(self.name, "event_time", origin, error) from error
             if not isinstance(time, int | float) or not NO_TIME < time < IDLE:
                 raise TopologyError(
@@ -159,11 +164,16 @@ class SpoutMachine:
         self._emitter.emit(self._path, self.partition, mark, times, tuples, offsets)
 
 
-class EventTimesSnapshot:
-    """The snapshot of a spout with event times: its newest event time, and its number of late records."""
+class SpoutSnapshot(NamedTuple):
+    """The snapshot of a spout: its newest event time, and its numbers of late records and dead letters."""
 
-    def __init__(self, times: PartitionTimes) -> None:
-        self._value = [times.newest, times.late]
+    newest: int  # ms
+    late: int
+    dead: int
 
     def to_value(self) -> list[int]:
-        return self._value
+        return list(self)
+
+    @classmethod
+    def from_value(cls, value: list[int]) -> SpoutSnapshot:
+        return cls(*[*value, 0][:3])  # Early development versions did not save the number of dead letters.

@@ -12,7 +12,7 @@ from hmb.hailstorm.master import MasterState, Report
 from hmb.hailstorm.registry import LocalRegistry
 from hmb.hailstorm.runners.negotiator_thread import NegotiatorThread
 from hmb.hailstorm.runners.restarts import RestartLimit
-from hmb.hailstorm.runners.settings import RunResult, RunSettings, late_tuples, saved_states
+from hmb.hailstorm.runners.settings import RunResult, RunSettings, left_out, saved_states
 from hmb.hailstorm.runners.start_deadline import StartDeadline
 from hmb.hailstorm.runners.topics import CheckedStore, SourceTopics
 from hmb.hailstorm.snapshots import SnapshotStore
@@ -45,7 +45,8 @@ class Runner(ABC):
         topics = SourceTopics(settings.bootstrap_servers, topology)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
-        topics.warn_of_empty()
+        if settings.until == "end":  # Otherwise the records may follow.
+            topics.warn_of_empty()
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)
@@ -200,5 +201,5 @@ class Runner(ABC):
             what = f"{', '.join(holding)} did not end in time, so the last outputs may be missing"
             raise HailstormError(f"{what}. The topology writes them at its next start")
         states = saved_states(self.processors, self.store)
-        late = late_tuples(self.processors, self.store)
-        return RunResult(master.completed, states, self.snapshots, master.epoch, late)
+        late, dead = left_out(self.processors, self.store)
+        return RunResult(master.completed, states, self.snapshots, master.epoch, late, dead)

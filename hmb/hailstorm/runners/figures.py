@@ -18,11 +18,13 @@ def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
     mark       the low water mark of a bolt or a sink, as the codec stores a clock
     size       the number of entries in a bolt's state, or of outputs that a sink holds back
     late       the number of records or tuples that the processor dropped because they were late
+    dead       the number of dead letters of a spout
     refused    the number of tuples that the processor refused because they belong to an older epoch
     queued     the number of payloads in the mailbox
     """
     if isinstance(machine, SpoutMachine):
-        return {"tuples": machine.sent, "position": machine.position, "late": machine.late_count}
+        left_out = {"late": machine.late_count, "dead": machine.dead_count}
+        return {"tuples": machine.sent, "position": machine.position, **left_out}
     if isinstance(machine, BoltMachine):
         return {
             "tuples": machine.received,

@@ -40,6 +40,7 @@ from hmb.hailstorm.runners.settings import RunSettings
 from hmb.hailstorm.runners.transport.mailbox import SaveNotice
 from hmb.hailstorm.runners.transport.partition_reader import PartitionReader
 from hmb.hailstorm.runners.transport.post import BrokenChannelError, Post
+from hmb.hailstorm.runners.warning_interval import WarningInterval
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processor, Processors
@@ -81,6 +82,7 @@ class ProcessorThread(threading.Thread):
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0
+        self._late_warnings, self._dead_warnings = WarningInterval(), WarningInterval()
         self._failure: str | None = None
         self._is_stopped = False
 
@@ -264,16 +266,23 @@ class ProcessorThread(threading.Thread):
             deliveries.append(self._dead_letters.send(topic, record.value, record.key, headers=headers))
         for delivery in deliveries:
             delivery.result()
+        record, error = machine.dead_letters[-1]
         machine.dead_letters.clear()
+        if self._dead_warnings.is_due():
+            LOGGER.warning(
+                "%d records of %s are dead letters and were sent to the topic %s, the last one at offset %d: %s: %s",
+                machine.dead_count, machine.partition, topic, record.offset, type(error).__name__, error,
+            )  # fmt: skip
 
     def _name_late(self, machine: SpoutMachine) -> None:
         if machine.late:
             offset, time_of_record = machine.late[-1]
-            LOGGER.warning(
-                "%d records of %s are late and are left out, the last one at offset %d with event time %d ms",
-                len(machine.late), machine.partition, offset, time_of_record,
-            )  # fmt: skip
             machine.late.clear()
+            if self._late_warnings.is_due():
+                LOGGER.warning(
+                    "%d records of %s are late and are left out, the last one at offset %d with event time %d ms",
+                    machine.late_count, machine.partition, offset, time_of_record,
+                )  # fmt: skip
 
     # -- the registry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from hmb.hailstorm.codec import decode
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.monoids import MapOf, Sessions
 from hmb.hailstorm.negotiator import NegotiatorSettings
+from hmb.hailstorm.processors.spouts import SpoutSnapshot
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processors
@@ -58,8 +60,9 @@ class RunResult:
     snapshots   the number of complete snapshots
     epochs      the number of starts of the topology: 1, and one more for each recovery
     late        spout or bolt -> the number of late tuples that it left out since the first start of the topology
+    dead        spout -> the number of records that became dead letters since the first start of the topology
 
-    A node without late tuples is not in the dict `late`.
+    A node without such tuples or records is not in these dicts.
     """
 
     completed: Clock | None
@@ -67,18 +70,23 @@ class RunResult:
     snapshots: int
     epochs: int
     late: dict[str, int] = field(default_factory=dict)
+    dead: dict[str, int] = field(default_factory=dict)
 
 
-def late_tuples(processors: Processors, store: SnapshotStore) -> dict[str, int]:
-    """Return the numbers of late tuples in the snapshots at the newest complete clock (see `RunResult`)."""
-    at = store.completed()
-    late: dict[str, int] = {}
+def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the numbers of late tuples and of dead letters at the newest complete clock: `late` and `dead`."""
+    at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
-        runs = processor.node.runs
-        counts = runs.windows is not None if isinstance(runs, Bolt) else isinstance(runs, Spout)
-        if at is not None and counts and processor.saves:
-            late[processor.node.name] = late.get(processor.node.name, 0) + decode(store.load(name, at))[-1]
-    return {name: count for name, count in late.items() if count}
+        runs, node = processor.node.runs, processor.node.name
+        if at is None or not processor.saves:
+            continue
+        if isinstance(runs, Spout):
+            saved = SpoutSnapshot.from_value(decode(store.load(name, at)))
+            late[node] += saved.late
+            dead[node] += saved.dead
+        elif isinstance(runs, Bolt) and runs.windows is not None:
+            late[node] += decode(store.load(name, at))[-1]
+    return dict(+late), dict(+dead)  # The unary + leaves out the nodes whose count is 0.
 
 
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:

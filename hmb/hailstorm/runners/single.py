@@ -50,7 +50,8 @@ def negotiate(topology: Topology, settings: RunSettings, store: SnapshotStore, r
     topics = SourceTopics(settings.bootstrap_servers, topology)
     processors = Processors(topology, topics.partitions)
     store.claim(topics.fingerprint(processors))
-    topics.warn_of_empty()
+    if settings.until == "end":
+        topics.warn_of_empty()
     negotiator = NegotiatorThread(processors, CheckedStore(store, topics), registry, settings.negotiator)
     negotiator.start()
     try:

@@ -35,7 +35,7 @@ class SourceTopics:
         filled = {each.topic for each, end in ends.items() if isinstance(end, KafkaError) or end.offset > 0}
         for name in self._names:
             if name not in filled:
-                LOGGER.warning("the topic %s has no records yet, so its spout has nothing to read", name)
+                LOGGER.warning("the topic %s has no records, so its spout has nothing to read", name)
 
     def check(self) -> None:
         """Raise TopologyError if a topic was deleted or created again, or if it has got partitions since the start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -82,7 +83,8 @@ def test_a_sink_in_a_worker_process_can_print_more_than_a_pipe_holds(
 
 def test_check_finds_nothing_wrong_with_word_count(run: Hmb, servers: str, program: Path) -> None:
     result = run("hailstorm", "check", f"{program}:topology", "-b", servers, "--json")
-    assert json.loads(result.stdout) == {"topology": "words", "records": 4, "problems": [], "late": {}}
+    nothing: dict[str, object] = {"problems": [], "late": {}, "dead_letters": {}, "event_times": {}}
+    assert json.loads(result.stdout) == {"topology": "words", "records": 4, **nothing}
 
 
 def test_check_names_a_merge_that_is_not_commutative(run: Hmb, servers: str, program: Path) -> None:
@@ -128,6 +130,47 @@ def test_the_end_line_of_a_run_names_late_tuples(run: Hmb, servers: str, program
     assert result.stderr.splitlines()[-1].endswith("; late tuples left out since the first start: numbers 2")
     again = run("hailstorm", "run", f"{program}:topology", *arguments, "--json")
     assert json.loads(again.stdout)["late"] == {"numbers": 2}
+
+
+def test_check_shows_the_event_times(run: Hmb, servers: str, program: Path) -> None:
+    """A program whose `event_time` returns seconds has all its times in January 1970."""
+    program.write_text(LATE.format(topic="event-times"))
+    with hmb.Producer(servers) as producer:
+        producer.send_many("event-times", [b"1790000000", b"1790003600"], partition=0)
+    result = run("hailstorm", "check", f"{program}:topology", "-b", servers)
+    assert result.stdout.endswith("; event times of numbers: 1970-01-21 17:13 to 1970-01-21 17:13\n")
+
+
+DEAD = """
+from hmb.hailstorm import Sink, Spout, Topology
+topology = Topology("dead")
+topology.spout("numbers", Spout("dead-numbers", lambda record: int(record.value), dead_letters="dead-letters"))
+topology.sink("out", Sink(lambda item: None), after="numbers")
+"""
+
+
+def test_run_and_check_count_dead_letters(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
+    """The number is part of the snapshots, so the second run continues to count."""
+    program.write_text(DEAD)
+    arguments = f"{program}:topology", "-b", servers
+    options = "--until-end", "--store", str(tmp_path / "store")
+    for total in (2, 4):
+        with hmb.Producer(servers) as producer:
+            producer.send_many("dead-numbers", [b"5", b"five", b"six"], partition=0)
+        result = run("hailstorm", "run", *arguments, *options)
+        assert result.stderr.splitlines()[-1].endswith(f"; dead letters since the first start: numbers {total}")
+    result = run("hailstorm", "check", *arguments)
+    problem = "numbers 4, the first because `convert` raised ValueError for dead-numbers-0 at offset 1: invalid literal"
+    assert f"dead: no problem found with 6 records; dead letters: {problem}" in result.stdout
+
+
+def test_status_of_a_killed_run_names_the_store(run: Hmb, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        (store / "registry.json").write_text(json.dumps(closed.getsockname()))
+    result = run("hailstorm", "status", str(store), exit_code=4)
+    assert f"uses {store} (the last run did not end normally); `hmb hailstorm snapshots" in result.stderr
 
 
 def test_expired_records_are_an_error_until_the_user_allows_them(

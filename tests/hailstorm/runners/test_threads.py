@@ -78,7 +78,7 @@ def test_an_empty_topic_and_an_idle_partition_do_not_stall(
 ) -> None:
     assert run(trending(empty := make_topic([[], [], []])), servers).states["count"] == {}
     assert [it.message for it in caplog.records if "no records" in it.message] == [
-        f"the topic {empty} has no records yet, so its spout has nothing to read"
+        f"the topic {empty} has no records, so its spout has nothing to read"
     ]
     caplog.clear()
     assert run(trending(make_topic([[b"sun"], [], []])), servers).states["count"] == {"sun": 1}
@@ -265,7 +265,7 @@ def broken(topic: str, **changes: Any) -> Topology:
 def test_a_convert_that_raises_stops_the_topology(servers: str, make_topic: MakeTopic) -> None:
     topic = make_topic([[b"1", b"2", b"three"]])
     numbers = broken(topic, spout={"convert": lambda record: (int(record.value), 1)})
-    problem = f"words-0: convert raised ValueError for the record of {topic}-0 at offset 2"
+    problem = f"words-0: convert raised ValueError for the record of {topic}-0 at offset 2, b'three': invalid literal"
     with pytest.raises(HailstormError, match=problem):
         run(numbers, servers)
 
@@ -273,7 +273,9 @@ def test_a_convert_that_raises_stops_the_topology(servers: str, make_topic: Make
 def test_a_convert_that_raises_sends_dead_letters_if_the_user_wants_it(servers: str, make_topic: MakeTopic) -> None:
     topic, dead = make_topic([[b"1", b"two", b"3"]]), make_topic([[]])
     numbers = broken(topic, spout={"convert": lambda record: (int(record.value), 1), "dead_letters": dead})
-    assert run(numbers, servers).states["count"] == {1: 1, 3: 1}
+    result = run(numbers, servers)
+    assert result.states["count"] == {1: 1, 3: 1}
+    assert result.dead == {"words": 1}
     (letter,) = hmb.Consumer(servers, dead, until="end")
     assert letter.value == b"two"
     headers = dict(letter.headers)

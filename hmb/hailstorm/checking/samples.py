@@ -1,0 +1,43 @@
+"""Figures about the sample records of a check: the records for which `convert` raises, and the event times.
+
+The event times show a frequent mistake: if `event_time` returns seconds, all times are in January 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hmb.hailstorm.simulation import Partitions
+from hmb.hailstorm.spout import Spout
+from hmb.hailstorm.topology import Topology
+
+
+def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
+    """Return one text for each record that becomes a dead letter, for each spout that has any such record."""
+    found = {
+        name: [error for _, error in _converted(spout, records) if error is not None]
+        for name, spout in topology.spouts.items()
+    }
+    return {name: errors for name, errors in found.items() if errors}
+
+
+def event_times(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, tuple[int, int]]:
+    """Return the smallest and the largest event time (ms) of each spout with event times."""
+    found = {}
+    for name, spout in topology.spouts.items():
+        if spout.event_time is not None:
+            times = [spout.event_time(item) for item, _ in _converted(spout, records) if item is not None]
+            if times:
+                found[name] = min(times), max(times)
+    return found
+
+
+def _converted(spout: Spout, records: Mapping[str, Partitions]) -> Iterator[tuple[Any, str | None]]:
+    """Yield, for each record of a spout, its tuple and None, or None and the error of `convert` as a text."""
+    for record in (record for log in records[spout.topic] for record in log):
+        try:
+            yield spout.convert(record), None
+        except Exception as error:  # noqa: BLE001  # `convert` can raise anything; the record becomes a dead letter.
+            where = f"{record.topic}-{record.partition} at offset {record.offset}"
+            yield None, f"{type(error).__name__} for {where}: {error}"

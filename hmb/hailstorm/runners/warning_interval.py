@@ -1,0 +1,22 @@
+"""A limit for warnings that could repeat for each batch of records."""
+
+from __future__ import annotations
+
+import time
+
+INTERVAL = 10.0  # seconds between two warnings of one kind
+
+
+class WarningInterval:
+    """Limits the warnings of one kind: the first one is logged at once, each further one after INTERVAL seconds."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def is_due(self) -> bool:
+        """Return whether the caller should log its warning now."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + INTERVAL
+        return True
