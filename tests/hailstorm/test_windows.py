@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -265,7 +266,7 @@ def test_watermarks_are_the_minimum_over_the_processors_that_carry_a_partition()
 
 
 def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
-    servers: str, make_topic: Callable[..., str], tmp_path: Path
+    servers: str, make_topic: Callable[..., str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The count of late tuples of a bolt continues after a restart.
 
@@ -282,6 +283,8 @@ def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
     produce(servers, topic, [[b"2010", b"2012", b"2011"]])
     found = run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late
     assert found == {"words": 1, "window": 2}
+    late = r"window-0: \d tuples came after their windows had ended .*, the last one was \('sun', 201"
+    assert re.search(late, caplog.text)
     produce(servers, topic, [[b"2020"]])
     assert run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late == {"words": 1, "window": 3}
 

@@ -43,6 +43,7 @@ class BoltMachine:
         upstreams = processors.upstreams[processor.name]
         self.marks, self.watermark = LowWaterMarks(upstreams, start), Watermark(upstreams)
         self.received = self.refused = 0  # numbers of tuples; `refused` counts tuples of an older epoch
+        self.last_late: Any = None  # a late tuple that the driver has not yet logged; None if it has logged all
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
@@ -162,7 +163,7 @@ class BoltMachine:
         for item in tuples:
             lifted = bolt.lift(item)
             if bolt.event_time(item) < closed and not (lifted := windows.expire(lifted, closed)):
-                late += 1
+                late, self.last_late = late + 1, item
                 results.append(())
                 continue
             state = windows.absorb(state, lifted)

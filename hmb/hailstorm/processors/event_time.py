@@ -8,8 +8,9 @@ only the spout sees all records of its partition, in order. The spout uses these
     time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
 
 Whether a record is late depends only on the records before it in its own partition. Other partitions and the speed of
-the processors have no influence. Every replay therefore drops the same late records, and a batch job over the same
-topic drops the same records, too.
+the processors have no influence. Every replay therefore drops the same late records in the spout, and a batch job over
+the same topic drops the same records, too. After a partition was idle, a bolt can drop further tuples, as the paragraph
+on idle partitions explains.
 
 A spout sends its time mark together with its low water mark. Each processor keeps, for each partition, the minimum of
 the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions, and it
@@ -18,9 +19,13 @@ never goes back.
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
 record of this partition can then be before the watermark. If a window of this record is already closed, the bolt does
-not count the record in this window. Whether a partition is idle depends on the moment at which the spout reads it, so a
-replay may come to another decision. The bolt therefore saves its watermark with its state. A replay from this snapshot
-then begins with the same closed windows.
+not count the record in this window. If all windows of the record are closed, the bolt logs a warning. Whether a
+partition is idle depends on the moment at which the spout reads it, so a replay may come to another decision. The bolt
+therefore saves its watermark with its state. A replay from this snapshot then begins with the same closed windows.
+
+A run over the complete topic, in which no partition is idle, can count such a record. If the records of a partition can
+pause and then continue with old event times, choose a larger `idle_after`, for example 3600. The windows of the other
+partitions then stay open for this time.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time

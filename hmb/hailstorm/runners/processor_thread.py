@@ -31,6 +31,7 @@ from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import CodecError, HailstormError, StaleEpochError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors.bolts import BoltMachine
 from hmb.hailstorm.processors.participant import Machine, Participant
 from hmb.hailstorm.processors.spouts import SpoutMachine
 from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
@@ -216,6 +217,8 @@ class ProcessorThread(threading.Thread):
             if isinstance(machine, SpoutMachine):
                 self._send_dead_letters(machine)
                 self._name_late(machine)
+            elif isinstance(machine, BoltMachine):
+                self._name_late_tuples(machine)
             if machine.save is not None and machine.save is not self._saving:
                 self._begin_save(machine)
         self._publish()
@@ -283,6 +286,17 @@ class ProcessorThread(threading.Thread):
                     "%d records of %s are late and are left out, the last one at offset %d with event time %d ms",
                     machine.late_count, machine.partition, offset, time_of_record,
                 )  # fmt: skip
+
+    # -- bolts
+
+    def _name_late_tuples(self, machine: BoltMachine) -> None:
+        late, machine.last_late = machine.last_late, None
+        if late is not None and self._late_warnings.is_due():
+            LOGGER.warning(
+                "%s: %d tuples came after their windows had ended and are left out, the last one was %.200r. "
+                "If a partition pauses, a larger idle_after of its spout keeps the windows open",
+                machine.name, machine.state.late, late,
+            )  # fmt: skip
 
     # -- the registry
 
