@@ -15,7 +15,7 @@ import click
 
 from ..shared.client_options import ClientConfig, admin_settings, client_keywords
 from ..shared.errors import NOT_FOUND, UNREACHABLE, CliError
-from ..shared.output import json_option, print_json
+from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath, regular_expression, servers
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def _stopping(mirror: Mirror) -> Iterator[None]:
 def _print_summary(mirror: Mirror, summary: dict[str, Any]) -> None:
     kept = sum(it.keeps_offsets for it in mirror.partitions.values())
     click.echo(
-        f"{summary['records']:,} records in {len(mirror.partitions)} partitions, {summary['records_per_second']:,} "
-        f"records/s, lag {summary['lag']:,}; {kept} partitions keep their offsets; "
-        f"{len(mirror.group_offsets)} offsets of groups",
+        f"{summary['records']:,} records in {plural(len(mirror.partitions), 'partition')}, "
+        f"{summary['records_per_second']:,} records/s, lag {summary['lag']:,}; offsets kept in "
+        f"{plural(kept, 'partition')}; {plural(len(mirror.group_offsets), 'offset')} of groups",
         err=True,
     )

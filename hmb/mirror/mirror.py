@@ -71,7 +71,8 @@ class Mirror:
         self._ends: dict[TopicPartition, int] = {}  # with `is_once`: the offsets at which the copy is complete
         self._missing: set[str] = set()  # topics of the source that were deleted meanwhile
         self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
-        self._worked_at = time.monotonic()
+        self._worked_at = time.monotonic()  # when the mirror last copied batches, or had nothing to copy
+        self._answered_at = self._worked_at  # when both clusters last answered
         self._stopped = False
         self._has_begun = False  # whether both clusters have answered; a wrong address is reported at once
         self._group = ""
@@ -88,14 +89,15 @@ class Mirror:
 
         Raises MirrorError if the mirror cannot continue.
         """
-        self._worked_at = time.monotonic()
+        self._worked_at = self._answered_at = time.monotonic()
         while True:
             try:
                 with self._open_source() as source, self._open_target() as target:
                     if self._run_session(source, target):
                         return
             except (ConnectionFailed, KafkaError) as error:
-                waited = time.monotonic() - self._worked_at
+                since = self._answered_at if isinstance(error, ConnectionFailed) else self._worked_at
+                waited = time.monotonic() - since
                 if not can_retry(error) or waited > self._settings.retry_for or not self._has_begun:
                     raise
                 if str(error) != self._said:
@@ -108,7 +110,7 @@ class Mirror:
     def _run_session(self, source: Admin, target: Admin) -> bool:
         """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
         refuse_own_source(source, target)
-        self._has_begun = True
+        self._has_begun, self._answered_at = True, time.monotonic()
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
         self._translator = OffsetTranslator(source, target)
         aliases = self._settings.choice.aliases
@@ -154,7 +156,7 @@ class Mirror:
             while not self._is_complete():
                 fetched = reader.poll(POLL_TIMEOUT) if self.partitions else self._pause()
                 self._write(fetched, writer)
-                now = self._worked_at = time.monotonic()
+                now = self._worked_at = self._answered_at = time.monotonic()
                 if now - committed_at > COMMIT_INTERVAL:
                     self._commit(writer)
                     committed_at = now

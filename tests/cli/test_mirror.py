@@ -36,8 +36,8 @@ def test_once_copies_the_chosen_topics(source: hmb.Broker, target: hmb.Broker, r
     result = run(*sides(source, target), "--once", "--topics", "orders.*", "--exclude", ".*-old")
     assert target.topics() == ["orders"]
     assert [(it.key, it.value) for it in target.records("orders")] == [(b"k", b"a"), (b"k", b"b")]
-    assert result.stderr.startswith("2 records in 1 partitions, ")
-    assert result.stderr.endswith(" records/s, lag 0; 1 partitions keep their offsets; 0 offsets of groups\n")
+    assert result.stderr.startswith("2 records in 1 partition, ")
+    assert result.stderr.endswith(" records/s, lag 0; offsets kept in 1 partition; 0 offsets of groups\n")
     assert result.stdout == ""
 
 
@@ -97,7 +97,7 @@ def test_sigterm_stops_a_continuous_mirror_after_a_commit(source: hmb.Broker, ta
     finally:
         process.kill()
     assert process.returncode == 0, errors
-    assert errors.decode().splitlines()[-1].startswith("2 records in 1 partitions, ")
+    assert errors.decode().splitlines()[-1].startswith("2 records in 1 partition, ")
     values = [it.value for it in hmb.Consumer(
         target.bootstrap_servers, "orders", until="end", isolation_level="read_committed"
     )]
