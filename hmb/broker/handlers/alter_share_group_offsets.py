@@ -5,13 +5,15 @@ Behavior: if the group has members, the error is NON_EMPTY_GROUP. The group read
     The broker deletes all delivery states at or above the new offset, so the group delivers acknowledged records again.
     If the group has never read a partition, the broker adds the partition to the group.
 Version notes: none. The API has one version.
-Left out: nothing. HMB supports the whole API.
+Left out: the creation of a group. Kafka creates a share group that does not exist. HMB reports GROUP_ID_NOT_FOUND, so a
+    member must join the group first.
 """
 
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
+from hmb.broker.handlers.shared_responses import check_group_id
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.share.requests import NewOffset
 from hmb.protocol.errors import KafkaError
@@ -38,6 +40,7 @@ def handle(request: AlterShareGroupOffsetsRequest, context: RequestContext) -> A
                 topic.log(each.partition_index)
                 offsets.append(NewOffset(PartitionId(topic.id, each.partition_index), each.start_offset))
     try:
+        check_group_id(request.group_id)
         context.broker.share.alter_offsets(request.group_id, offsets)
     except KafkaError as error:
         response.responses.clear()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
+from hmb.broker.handlers.shared_responses import check_group_id
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -31,6 +32,7 @@ def handle(request: DeleteShareGroupOffsetsRequest, context: RequestContext) -> 
             topic_response.topic_id = topic.id
             topic_ids.append(topic.id)
     try:
+        check_group_id(request.group_id)
         context.broker.share.delete_offsets(request.group_id, topic_ids)
     except KafkaError as error:
         response.responses.clear()

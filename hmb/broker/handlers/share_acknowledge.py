@@ -18,7 +18,7 @@ from hmb.broker.share.acknowledging import acknowledge, acknowledgements_in, rel
 from hmb.broker.share.sessions import SessionId
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.records import by_topic
-from hmb.protocol.enums import FINAL_SESSION_EPOCH
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 
@@ -31,6 +31,8 @@ def handle(request: ShareAcknowledgeRequest, context: RequestContext) -> ShareAc
     try:
         if not request.group_id or not request.member_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A ShareAcknowledge request needs a group id and a member id.")
+        if request.share_session_epoch == INITIAL_SESSION_EPOCH:
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH, "ShareAcknowledge cannot open a share session.")
         session = broker.share_sessions.next(
             SessionId(request.group_id, request.member_id), request.share_session_epoch
         )

@@ -13,7 +13,6 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
 from hmb.coordinator.share.description import DescribedShareGroup, describe_share_group
-from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
@@ -33,6 +32,4 @@ def _describe(group_id: str, context: RequestContext) -> DescribedShareGroup:
         return group
     with error_code_in(group):
         return context.broker.share.describe(group_id, describe_share_group)
-    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        group.group_state = GroupState.DEAD
     return group

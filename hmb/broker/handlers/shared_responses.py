@@ -12,7 +12,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.schema import Response
 
 MOST_TIMES = 2
@@ -82,6 +82,12 @@ def metadata_length(metadata: str | None) -> int:
     if not metadata or metadata.isascii():
         return len(metadata or "")
     return len(metadata.encode("utf-16-le")) // 2
+
+
+def check_group_id(group_id: str) -> None:
+    """Raise INVALID_GROUP_ID if the id of a group is empty."""
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the id of a group cannot be empty")
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:

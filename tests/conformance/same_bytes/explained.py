@@ -269,7 +269,36 @@ BROKER = [
         ("DescribeConfigs/all of a broker/*", "*.configs.min.incremental.fetch.session.eviction.ms", ANY, ABSENT),
     ),
 ]
+SHARE_GROUPS = [
+    *because(
+        "Kafka creates a share group when a client alters its offsets; HMB requires that the group exists",
+        *(
+            (f"AlterShareGroupOffsets/{what}/*", "*", ANY, ANY)
+            for what in ("unknown group", "unknown topic", "no topics", "partition 9")
+        ),
+    ),
+    *because(
+        "HMB reports that the share group or the topic does not exist; Kafka reports that it has no offsets",
+        ("DescribeShareGroupOffsets/unknown group*/*", "*", ANY, ANY),
+        ("DescribeShareGroupOffsets/classic group/*", "*", ANY, ANY),
+        ("DescribeShareGroupOffsets/unknown topic/*", "*", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
+    ),
+    *because(
+        "Kafka fails with an internal error",
+        ("DescribeShareGroupOffsets/empty group id/*", "*.error_code", "GROUP_ID_NOT_FOUND", "UNKNOWN_SERVER_ERROR"),
+        ("ShareFetch/unknown topic id/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB refuses a ShareFetch request with an empty group id",
+        ("ShareFetch/empty group id/*", "*", ANY, ANY),
+    ),
+    *because(
+        "HMB reports the partitions that the group does not read yet; Kafka leaves them out of the response",
+        ("ShareFetch/member id of a few letters/*", "responses*", ANY, ANY),
+    ),
+]
 EXPLAINED: list[Explanation] = [
+    *SHARE_GROUPS,
     *OFFERS,
     *PROTOCOL,
     *KAFKA_FAILS,
