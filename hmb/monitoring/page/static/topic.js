@@ -4,7 +4,7 @@ import { el, link, reconcile, setText } from "./dom.js";
 import { lane } from "./lane.js";
 import { count, number, rate, size } from "./texts.js";
 
-const MOST_LANES = 1000;
+const MOST_LANES = 1000, MANY_LANES = 50;
 
 export function topic(main, store, name) {
   const facts = el("p", { class: "headline" });
@@ -24,6 +24,7 @@ export function topic(main, store, name) {
       first: Math.min(...partitions.map(({ part }) => part.log_start_offset), Infinity),
       end: Math.max(...partitions.map(({ part }) => part.log_end_offset), -Infinity),
     };
+    lanes.classList.toggle("many", partitions.length > MANY_LANES);
     const positions = store.positions(name);
     const segments = Map.groupBy(store.all("segment").filter((it) => it.key[1] === name), (it) => it.key[2]);
     reconcile(lanes, partitions, ({ key }) => key[2], ({ key }) => row(name, key[2]), (node, { key, part }) => {
