@@ -30,15 +30,21 @@ def load_answer(number: int) -> ModuleType:
     """Import the student's `answer.py`, for a program in the text of the lab that uses the answer.
 
     `number` is the number of the lab. The function searches the same folders as `hmb lab check`. If the environment
-    variable HMB_LAB_SOLUTIONS is set, the function imports the lab's solution instead. Raises FileNotFoundError if
-    `answer.py` does not exist, and any exception that `answer.py` raises during the import.
+    variable HMB_LAB_SOLUTIONS is set, the function imports the lab's solution instead. If `answer.py` does not exist,
+    or has never passed the check of the lab, the function ends the program with a message. Raises SystemExit, and any
+    exception that `answer.py` raises during the import.
     """
     if os.environ.get(SOLUTIONS):
         return load_solution(number)
     try:
-        return _load(locate(number, Path.cwd()).answer())
+        found = locate(number, Path.cwd())
+        answer = found.answer()
     except WorkspaceError as error:
-        raise FileNotFoundError(str(error)) from error
+        raise SystemExit(str(error)) from error
+    if not found.passed_checks():
+        what = f"complete answer.py first (hmb lab check {number})"
+        raise SystemExit(f"{what}; this program needs an answer that has passed the check")
+    return _load(answer)
 
 
 def load_solution(number: int) -> ModuleType:

@@ -16,17 +16,20 @@ HINT = re.compile(r"^## ", re.MULTILINE)
 
 HOW_TO_RUN = """
 ```text
+pip install 'hmb[labs]'
 hmb lab start {number}
 ```
 
-This command creates the folder `lab-{number:02}`. Each program of this page uses variables of the programs before it.
+The first command installs HMB with matplotlib, which draws the plots, and with pytest, which the checks need. The
+second command creates the folder `lab-{number:02}`. Each program of this page uses variables of the programs before it.
 Run the programs in this folder, in one of two ways:
 
 - In Jupyter: `pip install notebook`, then `jupyter notebook lab.ipynb`.
 - In a terminal: `python lab.py`. This file contains all programs of the page in their order, and saves
   each plot as a PNG file.
 
-A program that calls `load_answer` runs your own answer, so it needs a complete `answer.py`.
+A program that calls `load_answer` runs your own answer. It needs an answer that has passed `hmb lab check {number}`.
+Until then, `lab.py` stops at this program.
 """
 
 

@@ -2,7 +2,8 @@
 
 `hmb lab start 4` creates the folder lab-04 in the current folder. After that, other commands such as `hmb lab check 4`
 work in three places: in the folder that contains lab-04, inside lab-04, and inside the folder of another lab, for
-example lab-05. Each lab has a second exercise, which the option `--second` selects.
+example lab-05. Inside lab-04, `hmb lab check` needs no number. Each lab has a second exercise, which the option
+`--second` selects.
 """
 
 from __future__ import annotations
@@ -27,7 +28,24 @@ from .workspace import NOT_STARTED, NotStarted, Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two checks whether the answer's file has changed
 PRINTED_LINES = 10  # the number of lines of an answer's output that a failed requirement shows
-number_argument = click.argument("number", type=click.IntRange(min=1), metavar="N")
+
+
+
+def _number_or_here(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int:
+    """Return the number that the user has given, or the number of the lab in whose folder the user is."""
+    try:
+        found = number or workspace.number_here(Path.cwd())
+    except WorkspaceError as error:
+        raise CliError(str(error), NOT_FOUND) from error
+    if found is None:
+        raise click.MissingParameter("outside of a folder lab-NN, name the lab", ctx, parameter)
+    return found
+
+
+new_number_argument = click.argument("number", type=click.IntRange(min=1), metavar="N")
+number_argument = click.argument(
+    "number", type=click.IntRange(min=1), metavar="[N]", required=False, callback=_number_or_here
+)
 second_option = click.option(
     "--second", "exercise", is_flag=True, callback=lambda *given: SECOND if given[2] else FIRST,
     help="Use the second exercise of the lab.",
@@ -89,7 +107,7 @@ def _joined(states: Sequence[str]) -> str:
 
 
 @command.command()
-@number_argument
+@new_number_argument
 @click.option("--seed", metavar="TEXT", help="A number or your name; selects the random cases of the checks.")
 @second_option
 def start(number: int, seed: str | None, exercise: Exercise) -> None:
@@ -131,7 +149,7 @@ def _start_second(lab: Lab, seed: str | None) -> None:
             raise CliError(f"{what}; repeat the command without --seed", USAGE)
     found = _locate(lab.number)
     path = workspace.start_second(found)
-    click.echo(f"complete  {found.folder.name}/{path.name}, as the last section of lab.md describes")
+    click.echo(f"complete  {found.folder.name}/{path.name}, as the section 'The second exercise' of lab.md describes")
     click.echo(f"check     hmb lab check {lab.number} --second")
 
 
@@ -143,8 +161,8 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
         raise CliError(str(error)) from error
     found.add_check(results, exercise)
     shown: set[str] = set()
-    for result in results:
-        click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {result.requirement}")
+    for number, result in enumerate(results, 1):  # The text of the lab has the same numbers.
+        click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {number}. {result.requirement}")
         if result.error is not None:
             _show_error(result, result.error in shown)
             shown.add(result.error)
@@ -234,7 +252,7 @@ def progress() -> None:
         hints = f"{found.state.hints_shown} of {len(found.lab.hints)} hints"
         count = len(found.state.checks) + len(found.state.second_checks)
         states = _joined([found.summary(each) for each in catalog.EXERCISES])
-        click.echo(f"{found.lab.title:48} {states:24} {count:3} checks  {hints}")
+        click.echo(f"{found.lab.title:48} {states:24} {count:3} {'check ' if count == 1 else 'checks'}  {hints}")
 
 
 @command.command()

@@ -18,7 +18,10 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 HEAD = """\
 \"\"\"The programs of lab {number}, in the order of lab.md. Run them with: python lab.py\"\"\"
 
-import matplotlib
+try:
+    import matplotlib
+except ModuleNotFoundError:
+    raise SystemExit("the plots need matplotlib: pip install 'hmb[labs]'") from None
 
 matplotlib.use("Agg")  # Plots are saved as files. No window opens.
 """

@@ -163,7 +163,8 @@ def explain(error: BaseException) -> str:
         case OSError(errno=errno.EFBIG):
             return f"writes or prints more than {FILE_SIZE >> 20} MB{place(error)}"
         case _:
-            return f"{failed_call(error)}{type(error).__name__}: {error}{place(error)}"
+            text = f": {error}" if str(error) else ""
+            return f"{failed_call(error)}{type(error).__name__}{text}{place(error)}"
 
 
 def place(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """The folder in which a student works on a lab, for example ./lab-04.
 
 `hmb lab start` creates the folder with these files:
-    lab.md      the text of the lab, for an editor
+    lab.md      the text of the lab, for an editor, with the answers to its questions at the end
     lab.ipynb   the same text, for Jupyter
     lab.py      the programs of the text, for a terminal
     answer.py   the student's answer, at first a copy of the lab's starter.py
@@ -23,6 +23,7 @@ from typing import Any
 
 from .catalog import FIRST, SECOND, Exercise, Lab, find
 from .checking import Result
+from .editor_text import editor_text
 from .jupyter import program
 
 NOT_STARTED = "not started"
@@ -69,6 +70,10 @@ class Workspace:
             raise WorkspaceError(f"{path} is missing; {how}")
         return path
 
+    def passed_checks(self, exercise: Exercise = FIRST) -> list[dict[str, Any]]:
+        """Return the results of the checks in which the answer met all requirements, oldest first."""
+        return [check for check in self.state.checks_of(exercise) if check["passed"] == check["of"]]
+
     def summary(self, exercise: Exercise = FIRST) -> str:
         """Return the state in a few words: `passed 2026-11-25`, or the newest result, such as `3 of 5 requirements`.
 
@@ -77,8 +82,7 @@ class Workspace:
         checks = self.state.checks_of(exercise)
         if not checks:
             return "started" if (self.folder / exercise.answer).is_file() else NOT_STARTED
-        passed = [check for check in checks if check["passed"] == check["of"]]
-        if passed:
+        if passed := self.passed_checks(exercise):
             return f"passed {passed[0].get('date', '')}".rstrip()
         return f"{checks[-1]['passed']} of {checks[-1]['of']} requirements"
 
@@ -90,7 +94,7 @@ class Workspace:
         if self.state.digest == self.lab.digest:
             return None
         path = self.folder / NEW_TEXT
-        path.write_text(self.lab.page, encoding="utf-8")
+        path.write_text(editor_text(self.lab.page), encoding="utf-8")
         self.state.digest = self.lab.digest
         self.save()
         return path
@@ -131,7 +135,7 @@ def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Wo
     if folder.exists():
         raise WorkspaceError(f"{folder} exists already; go on there, or rename it to start again")
     folder.mkdir(parents=True)
-    (folder / "lab.md").write_text(lab.page, encoding="utf-8")
+    (folder / "lab.md").write_text(editor_text(lab.page), encoding="utf-8")
     (folder / "lab.py").write_text(program(lab.text, lab.number), encoding="utf-8")
     for name, notebook in notebooks.items():
         (folder / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
@@ -164,6 +168,11 @@ def locate(number: int, where: Path) -> Workspace:
         if (folder / STATE).is_file() and (state := _read(folder / STATE)).lab == number:
             return Workspace(folder, state)
     raise NotStarted(f"there is no {name} in {where}; create it with: hmb lab start {number}")
+
+
+def number_here(where: Path) -> int | None:
+    """Return the number of the lab whose workspace is the folder `where`, or None. Raises WorkspaceError."""
+    return _read(where / STATE).lab if (where / STATE).is_file() else None
 
 
 def started(where: Path) -> dict[int, Workspace]:

@@ -66,7 +66,11 @@ def test_forgetting(answer, rng):
 
 
 def test_copies(answer, rng):
-    """A `SpeedView` counts a click only once, and does not count the clicks that the batch view contains."""
+    """A `SpeedView` counts a click only once, even if the click arrives several times.
+
+    It does not count clicks that the batch view contains. Apart from repeated clicks, the clicks arrive in the order of
+    their offsets.
+    """
     for number in range(50):
         log = random_log(rng, 2 + number // 8)
         begin = rng.randrange(len(log))
@@ -116,7 +120,10 @@ def expected_windows(clicks, size, lateness):
 
 
 def test_final_windows(answer, rng):
-    """A window is final when its end is at or before the watermark: the newest event time minus `lateness`."""
+    """A window is final when its end is at or before the watermark.
+
+    The watermark is the newest event time so far minus `lateness`.
+    """
     small = [
         [(0, "home"), (59, "home"), (100, "home"), (110, "home")],
         [(0, "home"), (75, "home"), (59, "cart"), (80, "home")],

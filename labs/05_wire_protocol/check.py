@@ -4,11 +4,14 @@ In each test, `answer` is the student's module `answer.py`, and `rng` generates 
 """
 
 import socket
+import struct
 
 import hmb
 from hmb.labs.varints import zigzag_varint
 from hmb.protocol.errors import ErrorCode
 from hmb.records import Record, encode_batch
+
+TIME = 1_700_000_000_000  # ms since 1970
 
 
 def shown(data):
@@ -52,11 +55,10 @@ FIELDS = [
 
 def test_batch(answer, rng):
     """The result of `batch` has the right header fields, length, records and CRC."""
-    time = 1_700_000_000_000
     for records in ([(None, b"tea")], [(b"anna", b"tea"), (None, rng.randbytes(80)), (b"ben", None)]):
-        expected = encode_batch([Record(delta, time, key, value) for delta, (key, value) in enumerate(records)])
-        found = answer.batch(list(records), time)
-        case = f"batch({records}, {time})"
+        expected = encode_batch([Record(delta, TIME, key, value) for delta, (key, value) in enumerate(records)])
+        found = answer.batch(list(records), TIME)
+        case = f"batch({records}, {TIME})"
         assert isinstance(found, bytes | bytearray), f"{case} returns {found!r} (right: bytes)"
         assert len(found) >= 61, f"{case} has {len(found)} bytes, but the header alone has 61"
         for name, begin, end in FIELDS:
@@ -68,6 +70,25 @@ def test_batch(answer, rng):
         assert given == right, f"{case}: the records are {given} (right: {right})"
         right, given = expected[17:21].hex(), found[17:21].hex()
         assert given == right, f"{case}: the CRC-32C of the bytes from 21 on is {given} (right: {right})"
+
+
+def test_the_fields_before_the_records(answer, rng):
+    """`produce` returns a whole frame with the given correlation id, a null transactional id and acks 1."""
+    number = rng.randrange(1, 2**31)
+    frame = answer.produce("orders", answer.batch([(b"anna", b"tea")], TIME), number)
+    assert isinstance(frame, bytes | bytearray), f"produce returns {frame!r} (right: bytes)"
+    assert len(frame) > 14, f"produce returns {len(frame)} bytes; the length and the header alone have 14"
+    length, key, version, correlation_id, client_id_length = struct.unpack_from(">ihhih", frame)
+    rest = len(frame) - 4
+    assert length == rest, f"the length at the beginning of the frame is {length} (right: {rest})"
+    assert (key, version) == (0, 3), f"the api key and the api version are {key} and {version} (right: 0 and 3)"
+    assert correlation_id == number, f"produce(..., {number}): the frame has the correlation id {correlation_id}"
+    end = 14 + max(0, client_id_length)  # of the client id
+    assert end + 4 <= len(frame), f"the client id has the length {client_id_length}, but the frame ends before"
+    transactional_id, acks = struct.unpack_from(">hh", frame, end)
+    given = f"has the length {transactional_id} (right: -1, which means null)"
+    assert transactional_id == -1, f"the transactional id (bytes {end} and {end + 1} of the frame) {given}"
+    assert acks == 1, f"acks (bytes {end + 2} and {end + 3} of the frame) is {acks} (right: 1)"
 
 
 def ask(broker, frame):
@@ -90,16 +111,10 @@ def test_a_real_broker(answer, rng):
         for records in ([(None, b"tea")], [(b"anna", rng.randbytes(300)), (b"ben", b"milk")]):
             before = len(broker.records("orders"))
             number = rng.randrange(1, 2**31)
-            frame = answer.produce("orders", answer.batch(list(records), 1_700_000_000_000), number)
+            frame = answer.produce("orders", answer.batch(list(records), TIME), number)
             assert isinstance(frame, bytes | bytearray), f"produce returns {frame!r} (right: bytes)"
-            assert len(frame) > 14, f"produce returns {len(frame)} bytes; the length and the header alone have 14"
-            length = int.from_bytes(frame[:4], signed=True)
-            rest = len(frame) - 4
-            assert length == rest, f"the length at the beginning of the frame is {length} (right: {rest})"
             response = ask(broker, frame)
-            acks = int.from_bytes(frame[4 + 8 + 2 + int.from_bytes(frame[12:14]) + 2 :][:2], signed=True)
-            assert response is not None or acks != 0, "the broker sends no response to a request with acks 0 (right: 1)"
-            why = "the broker closes the connection without a response: a field before the records is wrong"
+            why = "the broker sends no response: a field before the records is wrong (for example, acks is 0)"
             assert response is not None, f"{why}; compare your frame with the program of the lab (hmb decode -)"
             found = int.from_bytes(response[:4])
             assert found == number, f"the response has the correlation id {found}; the request should have {number}"

@@ -105,11 +105,19 @@ def test_find_batch(answer, files):
 
 
 def test_the_end(answer, files):
-    """`find_batch` returns None for an offset after the end of the log, and stops at an incomplete batch."""
+    """`find_batch` returns `None` for an offset that no batch contains, and stops at an incomplete batch."""
     position, first, last = files.batches[-1]
     found = answer.find_batch(files.log, 0, last + 1)
     case = f"the log ends at offset {last}"
     assert found is None, f"{case}; find_batch(log, 0, {last + 1}) returns {found!r} (right: None)"
+    before, (gap, first_missing, last_missing) = files.batches[29], files.batches[30]
+    compacted = files.log[:gap] + files.log[files.batches[31][0] :]
+    for wanted in (first_missing, last_missing):
+        for begin in (0, before[0], gap):
+            found = answer.find_batch(compacted, begin, wanted)
+            case = f"compaction has removed the batch with the offsets {first_missing} to {last_missing}"
+            right = f"(right: None; the batch at {gap} begins with offset {last_missing + 1})"
+            assert found is None, f"{case}; find_batch(log, {begin}, {wanted}) returns {found!r} {right}"
     for missing in (1, 30, len(files.log) - position - 5):
         found = answer.find_batch(files.log[:-missing], 0, first)
         case = f"the last {missing} bytes of the log are missing"

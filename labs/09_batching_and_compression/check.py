@@ -47,7 +47,10 @@ def test_linger(answer):
 
 
 def test_random_batches(answer, rng):
-    """`cut_batches` keeps the order of the records, and no batch is too large or waits too long."""
+    """`cut_batches` keeps the order of the records.
+
+    No batch of several records is larger than `batch_size`, and no record waits longer than `linger`.
+    """
     for _ in range(200):
         times = sorted(rng.randrange(60) for _ in range(rng.randrange(1, 12)))
         records = [(time, rng.randrange(1, 60)) for time in times]

@@ -36,7 +36,10 @@ def test_ranges(answer):
 
 
 def test_the_rest(answer, rng):
-    """`assign_range` sorts the consumers by name. If the division has a remainder, the first consumers get one more."""
+    """`assign_range` sorts the consumers by name, whatever their order in the argument is.
+
+    If the partitions cannot be divided evenly, the first consumers get one partition more.
+    """
     for consumers in (["b", "a"], ["c", "a", "b"], rng.sample(NAMES, 6)):
         case = f"assign_range(7, {consumers})"
         result = answer.assign_range(7, consumers)
@@ -70,7 +73,10 @@ def cases(rng):
 
 
 def test_sticky_is_complete(answer, rng):
-    """`assign_sticky` assigns each partition to exactly one consumer, and the load is even."""
+    """`assign_sticky` assigns each partition to exactly one consumer.
+
+    No consumer has two or more partitions more than another one.
+    """
     for previous, partitions, consumers in cases(rng):
         case = f"assign_sticky({previous}, {partitions}, {consumers})"
         result = answer.assign_sticky(copy.deepcopy(previous), partitions, consumers)
@@ -95,7 +101,10 @@ def test_few_moves(answer, rng):
 
 
 def test_the_same_result(answer, rng):
-    """`assign_sticky` does not change `previous`. The order of the consumers does not change the result."""
+    """`assign_sticky` does not change `previous`.
+
+    It returns the same result, whatever the order of the consumers is.
+    """
     for previous, partitions, consumers in cases(rng):
         given = copy.deepcopy(previous)
         first = answer.assign_sticky(given, partitions, consumers)

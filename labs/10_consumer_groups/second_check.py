@@ -53,7 +53,10 @@ def test_one_owner(answer, rng):
 
 
 def test_nothing_stops(answer, rng):
-    """A consumer keeps each partition that it owns before the round and also owns in `target`."""
+    """A consumer keeps each partition that it owns before the round and also owns in `target`.
+
+    It gives up all other partitions in this round.
+    """
     for owned, target, found, case in calls(answer, rng):
         for name, numbers in target.items():
             for number in owned.get(name, []):

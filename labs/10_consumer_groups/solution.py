@@ -12,7 +12,7 @@ def assign_range(partitions, consumers):
 
 
 def assign_sticky(previous, partitions, consumers):
-    owned = {name: [each for each in previous.get(name, []) if each < partitions] for name in sorted(consumers)}
+    owned = {name: previous.get(name, []) for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
     # If the partitions cannot be divided evenly, `rest` consumers get one partition more than the others. These are the
     # consumers that own the most partitions now, so that as few partitions as possible move.

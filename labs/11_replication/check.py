@@ -59,7 +59,11 @@ def test_common_length(answer, rng):
 
 
 def test_acknowledgements(answer):
-    """`is_acknowledged` returns whether the record at `offset` is acknowledged with the given `acks`."""
+    """`is_acknowledged` returns whether the record is acknowledged.
+
+    With `acks` "0", it is acknowledged at once. With "1", it is acknowledged as soon as the leader has the record. With
+    "all", it is acknowledged as soon as it is below the high watermark.
+    """
     for offset, leader_end, mark in ((0, 1, 1), (4, 5, 4), (3, 5, 4), (4, 5, 5), (2, 5, 0)):
         compare(answer, "is_acknowledged", ("0", offset, leader_end, mark), True)
         compare(answer, "is_acknowledged", ("1", offset, leader_end, mark), True)

@@ -6,9 +6,19 @@ In each test, `answer` is the student's module `answer.py`, and `rng` generates 
 import pytest
 
 
-def appended(partition, *batches):
-    """Append batches, and return their offsets. A batch is (producer id, epoch, first sequence number, count)."""
-    return [partition.append(*batch) for batch in batches]
+def appended(answer, partition, *batches):
+    """Append batches, and return their offsets. A batch is (producer id, epoch, first sequence number, count).
+
+    The check fails if `append` refuses one of the batches.
+    """
+    offsets = []
+    for number, batch in enumerate(batches):
+        try:
+            offsets.append(partition.append(*batch))
+        except (answer.OutOfOrder, answer.Fenced) as error:
+            case = f"after {list(batches[:number])}, append{batch}"
+            raise AssertionError(f"{case} raises {type(error).__name__} (right: no error)") from error
+    return offsets
 
 
 def refused(answer, kind, before, batch):
@@ -17,7 +27,7 @@ def refused(answer, kind, before, batch):
     The call has to raise `kind`, and must not change the end offset.
     """
     partition = answer.Partition()
-    appended(partition, *before)
+    appended(answer, partition, *before)
     end = partition.end_offset
     case = f"after {before}, append{batch}"
     try:
@@ -33,10 +43,12 @@ def refused(answer, kind, before, batch):
 
 def test_in_order(answer, rng):
     """`append` assigns consecutive offsets to the batches of one producer that arrive in order."""
-    partition, sequence = answer.Partition(), 0
+    batches, sequence = [], 0
     for _ in range(30):
         count = rng.randrange(1, 6)
-        offset = partition.append(7, 0, sequence, count)
+        batches.append((7, 0, sequence, count))
+        partition = answer.Partition()
+        offset = appended(answer, partition, *batches)[-1]
         case = f"the batch with the sequence numbers {sequence} to {sequence + count - 1}"
         assert offset == sequence, f"{case} gets offset {offset!r}"
         sequence += count
@@ -48,7 +60,7 @@ def test_copies(answer):
     batches = [(7, 0, 10 * number, 10) for number in range(8)]
     for length in (1, 2, 6, 8):
         partition = answer.Partition()
-        appended(partition, *batches[:length])
+        appended(answer, partition, *batches[:length])
         for number in range(max(0, length - 5), length):
             case = f"after {length} batches of 10 records, batch number {number + 1} comes again"
             try:
@@ -62,7 +74,10 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """`append` raises `OutOfOrder` for a batch that is not a copy and does not continue its producer's last batch."""
+    """`append` raises `OutOfOrder` for a batch that is not a copy and does not continue its producer's last batch.
+
+    It also raises `OutOfOrder` if a producer's first batch does not begin with 0.
+    """
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5), (7, 0, 5, 5)], (7, 0, 5, 3))
@@ -70,21 +85,30 @@ def test_out_of_order(answer):
     refused(answer, answer.OutOfOrder, [(7, 0, 10 * number, 10) for number in range(6)], (7, 0, 0, 10))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 1, 5, 5))
     partition = answer.Partition()
-    appended(partition, (7, 0, 0, 5))
+    appended(answer, partition, (7, 0, 0, 5))
     with pytest.raises(answer.OutOfOrder):
         partition.append(7, 1, 5, 5)
-    offset = partition.append(7, 0, 5, 5)
-    assert offset == 5, f"a refused batch of a new epoch must not change the state; the next batch gets {offset!r}"
+    case = "after [(7, 0, 0, 5)] and the refused batch (7, 1, 5, 5), append(7, 0, 5, 5)"
+    why = "a refused batch of a new epoch changes nothing, so the epoch 0 is still valid"
+    try:
+        offset = partition.append(7, 0, 5, 5)
+    except (answer.OutOfOrder, answer.Fenced) as error:
+        raise AssertionError(f"{case} raises {type(error).__name__} (right: 5); {why}") from error
+    assert offset == 5, f"{case} returns {offset!r} (right: 5); {why}"
 
 
 def test_epochs(answer):
-    """A new epoch begins with the sequence number 0. From then on, `append` raises `Fenced` for the old epoch."""
+    """A new epoch of a producer begins with the sequence number 0.
+
+    From then on, `append` raises `Fenced` for the old epoch. The batches of one producer have no effect on the sequence
+    numbers of another producer.
+    """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
     refused(answer, answer.Fenced, [(7, 1, 0, 5)], (7, 0, 0, 3))
     partition = answer.Partition()
     batches = [(7, 0, 0, 2), (8, 0, 0, 3), (7, 0, 2, 2), (7, 1, 0, 2), (8, 0, 3, 1), (7, 1, 2, 1)]
-    found = appended(partition, *batches)
+    found = appended(answer, partition, *batches)
     assert found == [0, 2, 5, 7, 9, 10], f"the batches {batches} get the offsets {found} (right: [0, 2, 5, 7, 9, 10])"
 
 

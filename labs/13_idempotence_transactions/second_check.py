@@ -96,7 +96,11 @@ def test_fencing(answer):
 
 
 def test_after_the_end(answer):
-    """After `end`, the same `end` writes nothing. `add` raises `Ended`, and so does `end` with the other outcome."""
+    """After `end`, the same `end` writes nothing.
+
+    `add` raises `Ended` and writes nothing, and so does `end` with the other outcome. These rules also hold after a
+    restart.
+    """
     for outcome, other in (("commit", "abort"), ("abort", "commit")):
         for restarts in (False, True):
             world = World()

@@ -98,7 +98,7 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples below its clock, in whatever order the tuples arrive."""
+    """A snapshot contains exactly the tuples below its clock, in whatever order the partitions' tuples arrive."""
     for number in range(200):
         words = streams(rng, number)
         clock = [rng.randrange(1, len(each) + 1) for each in words]

@@ -25,7 +25,10 @@ def compare(name, found, expected):
 
 
 def test_ranges(answer, tmp_path):
-    """`plan` returns the next range with at most `max_records` records, or None if the source has no new record."""
+    """`plan` returns the next range with at most `max_records` records.
+
+    It returns None if the source has no new record.
+    """
     compare("plan(folder, 0, 10)", answer.plan(tmp_path, 0, 10), None)
     compare("plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), (0, 0, 10))
     answer.commit(tmp_path, 0)
@@ -79,7 +82,10 @@ def test_run(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """Wherever `run` crashes, a second call completes the output without mistakes."""
+    """Your program can crash at any line.
+
+    A second call of `run` then completes the output: no record is missing, and no record is in the output twice.
+    """
     for line in range(2000):
         folder, source = tmp_path / str(line), Source(range(6))
         folder.mkdir()

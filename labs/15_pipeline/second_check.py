@@ -97,7 +97,10 @@ def test_few_files(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """Wherever `run` crashes, the repeated batch has the same rows, and all counts are right."""
+    """The pipeline can crash at any line.
+
+    The repeated batch then has the same rows as before, and all counts are right at the end.
+    """
     words = ["hail", "rain", "hail"]
     for line in range(2000):
         folder, source, sink = tmp_path / str(line), Source(words), Sink()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from hmb.cli.lab.catalog import SECOND, find
 from hmb.cli.lab.checking import STUCK, CheckFailed, _results, check
+from hmb.cli.lab.editor_text import editor_text
 from hmb.cli.lab.grading import seed_of
 from hmb.cli.lab.requirements_plugin import running_threads
 from hmb.cli.main import main
@@ -61,12 +64,64 @@ def test_the_programs_of_a_lab_are_one_program(folder: Path) -> None:
 
 def test_a_notebook_finds_the_answer_as_the_check_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab("start", "4", "--seed", "1")
+    (folder / "lab-04" / "answer.py").write_text(LAB.solution)
+    assert lab("check", "4").exit_code == 0
     monkeypatch.delenv("HMB_LAB_SOLUTIONS", raising=False)
     for place in (folder, folder / "lab-04"):
         monkeypatch.chdir(place)
         assert hasattr(load_answer(4), "Log")
-    with pytest.raises(FileNotFoundError, match="create it with: hmb lab start 5"):
+    with pytest.raises(SystemExit, match="create it with: hmb lab start 5"):
         load_answer(5)
+
+
+def run_program(lab_folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Write `code` to lab.py as the only program of a lab, and run lab.py with Python."""
+    text = (lab_folder / "lab.py").read_text()
+    (lab_folder / "lab.py").write_text(text[: text.index("# Program 1")] + code)
+    environment = {name: value for name, value in os.environ.items() if name != "HMB_LAB_SOLUTIONS"}
+    command = [sys.executable, "lab.py"]
+    return subprocess.run(command, cwd=lab_folder, env=environment, capture_output=True, text=True, timeout=100)
+
+
+def test_the_programs_of_a_lab_stop_before_an_unfinished_answer(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    pytest.importorskip("matplotlib")
+    ended = run_program(folder / "lab-04", "from hmb.labs import load_answer\nload_answer(4)\nprint('never')\n")
+    assert ended.returncode == 1 and ended.stdout == ""
+    message = "complete answer.py first (hmb lab check 4); this program needs an answer that has passed the check\n"
+    assert ended.stderr == message
+
+
+def test_the_programs_of_a_lab_name_the_missing_matplotlib(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    (folder / "lab-04" / "matplotlib.py").write_text("raise ModuleNotFoundError('as if it were not installed')\n")
+    ended = run_program(folder / "lab-04", "print('never')\n")
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr == "the plots need matplotlib: pip install 'hmb[labs]'\n"
+
+
+def test_the_text_for_an_editor_has_the_answers_at_its_end(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    text = (folder / "lab-04" / "lab.md").read_text()
+    exercise, answers = text.split("\n## Answers\n")
+    assert text.startswith("# Lab 4: The commit log\n") and "details>" not in text and "{code-cell}" not in text
+    assert "The file has 16 bytes" not in exercise and "The file has 16 bytes" in answers
+    headings = [line for line in answers.splitlines() if line.startswith("### ")]
+    assert headings == ["### Predict first: answers", "### Question 1", "### Question 2", "### Question 3"]
+    assert exercise.count("(The end of this file contains: ") == len(headings)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert max(map(len, prose.splitlines())) <= 100 and "1. The file has 16 bytes: 4 + 1 for" in prose
+
+
+def test_a_check_inside_the_folder_of_a_lab_needs_no_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = lab("hint")
+    assert outside.exit_code == 2 and "outside of a folder lab-NN, name the lab" in outside.output
+    lab("start", "4", "--seed", "1")
+    monkeypatch.chdir(folder / "lab-04")
+    checked = lab("check").output
+    assert "ok    1. The first record gets offset 0" in checked and "\nFAIL  2. A record may contain" in checked
+    assert "   1 check   0 of 5 hints\n" in lab("progress").output
+    assert lab("start").exit_code == 2
 
 
 def test_what_an_answer_prints_is_shown_with_a_failed_requirement(folder: Path) -> None:
@@ -167,7 +222,7 @@ def test_a_lab_that_a_newer_version_has_changed_is_named_once(folder: Path) -> N
     (folder / "lab-04" / "lab.md").write_text("my notes\n")
     first = lab("hint", "4")
     assert "lab 4 has changed since you started it" in first.stderr and first.exit_code == 0
-    assert (folder / "lab-04" / "lab.new.md").read_text() == LAB.page
+    assert (folder / "lab-04" / "lab.new.md").read_text() == editor_text(LAB.page)
     assert (folder / "lab-04" / "lab.md").read_text() == "my notes\n"
     assert lab("hint", "4").stderr == ""
 

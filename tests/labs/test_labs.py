@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from hmb.cli.lab.catalog import labs
+from hmb.cli.lab.catalog import EXERCISES, SECOND, labs
 from hmb.cli.lab.checking import check
 
 WRONG = Path(__file__).parent / "wrong"
 SEED = 7
-TASK = re.compile(r"^`hmb lab check \d+` tests these requirements:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 # For each wrong answer in the folder `wrong`: a text that the first error of the check must contain.
 MESSAGES = {
     "01/does_not_notify": "a thread waits, and another one publishes 'hello': wait returns nothing",
@@ -22,6 +22,8 @@ MESSAGES = {
     "01/locks_only_some_methods": "in its middle poll('a') in another one: they return ['one', 'one']",
     "01/looks_again_and_again": "use the condition's wait and notify_all",
     "01/never_forgets": "'a' has read 100 messages, and 'b' 40: retained() is 100",
+    "01/polls_without_the_lock": "IndexError('pop from an empty deque')",
+    "01/publishes_without_the_lock": "RuntimeError('dictionary changed size during iteration')] (right: no error)",
     "01/wait_does_not_wait": "returns before 0.2 seconds are over",
     "01/waits_only_once": "have returned [('a', 'one'), ('a', None), ('b', 'one'), ('b', None)]",
     "01/wakes_one_thread": "publish 'one': the calls of wait have returned [('a', 'one')]",
@@ -48,12 +50,15 @@ MESSAGES = {
     "04/reads_the_whole_file": "20 reads of one record took 20",
     "04/separates_records_by_lines": "the record b'two\\nlines' was appended at offset 2, and read returns b'two'",
     "05/crc_of_everything": "the CRC-32C of the bytes from 21 on is",
-    "05/length_counts_itself": "the length at the beginning of the frame is 120 (right: 116)",
+    "05/length_counts_itself": "the length at the beginning of the frame is 124 (right: 120)",
     "05/little_endian": "the last offset delta (bytes 23 to 26) is 33554432 (right: 2)",
     "05/no_zigzag": "varint(-1) is ff ff ff ff 0f (right: 01)",
     "05/null_is_empty": "record(0, None, b'tea') is",
+    "05/transactional_id_is_empty": "has the length 0 (right: -1, which means null)",
+    "05/waits_for_all_replicas": "of the frame) is -1 (right: 1)",
     "06/forgets_the_base_offset": "in segment 5000 the first entry is",
     "06/reads_at_any_position": "raises error: unpack_from requires a buffer of at least ",
+    "06/returns_the_batch_after_a_gap": "compaction has removed the batch with the offsets ",
     "06/returns_the_batch_before": "find_batch(log, 0, ",
     "06/searches_linearly": "lookup of offset 0 reads 1000 entries",
     "06/takes_the_entry_after": "lookup([(9, 100)], 0) returns 100 (right: 0)",
@@ -106,6 +111,7 @@ MESSAGES = {
     "13/keeps_one_batch": "after 2 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
     "13/reads_past_open_transactions": "('record', 7), ('record', None)]) returns [0, 2] (right: [0])",
     "13/returns_aborted_records": "('record', 7), ('record', None), ('abort', 7)]) returns [0, 1] (right: [1])",
+    "13/stores_a_refused_epoch": "(7, 1, 5, 5), append(7, 0, 5, 5) raises Fenced (right: 5); a refused batch",
     "13/writes_copies_again": "after 1 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
     "14/checks_one_side": "broken_law returns 'commutativity' (right: 'associativity')",
     "14/counts_replayed_tuples": "it counts {'snow': 2, 'rain': 2, 'hail': 1} (right: {'snow': 1, 'rai",
@@ -142,10 +148,24 @@ def test_a_lab_has_three_wrong_answers_and_hints(lab) -> None:  # type: ignore[n
     assert len(lab.hints) >= 3 and lab.title.startswith(f"Lab {lab.number}: ")
 
 
+def words(text: str) -> str:
+    """Return a requirement on one line, without the signs of code."""
+    return " ".join(text.replace("`", "").split())
+
+
 @pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.folder.name)
-def test_the_text_lists_each_requirement_of_the_check(lab) -> None:  # type: ignore[no-untyped-def]
-    listed = TASK.search(lab.text)
-    assert listed and len(re.findall(r"^\d+\. ", listed[1], re.MULTILINE)) == lab.requirement_count()
+def test_the_text_lists_each_requirement_with_the_words_and_the_number_of_the_check(lab) -> None:  # type: ignore[no-untyped-def]
+    for exercise in EXERCISES:
+        option = " --second" if exercise is SECOND else ""
+        heading = f"`hmb lab check {lab.number}{option}` tests these requirements:"
+        listed = re.search(f"^{heading}\n(.*?)\n\n", lab.text, re.MULTILINE | re.DOTALL)
+        assert listed
+        texts = re.split(r"^\d+\. ", listed[1], flags=re.MULTILINE)[1:]
+        assert re.findall(r"^(\d+)\. ", listed[1], re.MULTILINE) == [str(1 + number) for number in range(len(texts))]
+        tests = ast.parse((lab.folder / exercise.check).read_text()).body
+        functions = [each for each in tests if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+        checked = [ast.get_docstring(each) or "" for each in functions]
+        assert list(map(words, texts)) == list(map(words, checked))
 
 
 @pytest.mark.parametrize("wrong", sorted(WRONG.glob("*/*.py")), ids=lambda path: f"{path.parent.name}/{path.stem}")
