@@ -38,7 +38,7 @@ class MirrorSettings:
     """The settings of a mirror: the chosen topics and groups, and how they are copied.
 
     `group` is the group at the target that stores the positions. By default, its name contains the source's cluster id.
-    `retry_for` is the time (s) after which the mirror gives a broker up.
+    The mirror ends if it copies nothing for `retry_for` seconds because of the same temporary error.
     """
 
     choice: TopicChoice
@@ -71,14 +71,13 @@ class Mirror:
         self._ends: dict[TopicPartition, int] = {}  # with `is_once`: the offsets at which the copy is complete
         self._missing: set[str] = set()  # topics of the source that were deleted meanwhile
         self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
-        self._worked_at = time.monotonic()  # when the mirror last copied batches, or had nothing to copy
-        self._answered_at = self._worked_at  # when both clusters last answered
         self._stopped = False
         self._has_begun = False  # whether both clusters have answered; a wrong address is reported at once
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
         self._translator: OffsetTranslator | None = None
-        self._said = ""  # the last error, which is not repeated
+        self._failure = ""  # the temporary error since which nothing was copied; "" while the mirror works
+        self._failed_at = 0.0  # when this error first occurred
 
     def stop(self) -> None:
         """Let `run` commit the positions and return."""
@@ -89,20 +88,19 @@ class Mirror:
 
         Raises MirrorError if the mirror cannot continue.
         """
-        self._worked_at = self._answered_at = time.monotonic()
         while True:
             try:
                 with self._open_source() as source, self._open_target() as target:
                     if self._run_session(source, target):
                         return
             except (ConnectionFailed, KafkaError) as error:
-                since = self._answered_at if isinstance(error, ConnectionFailed) else self._worked_at
-                waited = time.monotonic() - since
-                if not can_retry(error) or waited > self._settings.retry_for or not self._has_begun:
+                if not can_retry(error) or not self._has_begun:
                     raise
-                if str(error) != self._said:
+                if str(error) != self._failure:
                     self._say(f"{error}; the mirror tries again")
-                    self._said = str(error)
+                    self._failure, self._failed_at = str(error), time.monotonic()
+                elif time.monotonic() - self._failed_at > self._settings.retry_for:
+                    raise
             if self._stopped:
                 return
             time.sleep(RETRY_PAUSE)
@@ -110,7 +108,7 @@ class Mirror:
     def _run_session(self, source: Admin, target: Admin) -> bool:
         """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
         refuse_own_source(source, target)
-        self._has_begun, self._answered_at = True, time.monotonic()
+        self._has_begun = True
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"
         self._translator = OffsetTranslator(source, target)
         aliases = self._settings.choice.aliases
@@ -156,7 +154,8 @@ class Mirror:
             while not self._is_complete():
                 fetched = reader.poll(POLL_TIMEOUT) if self.partitions else self._pause()
                 self._write(fetched, writer)
-                now = self._worked_at = self._answered_at = time.monotonic()
+                self._failure = ""
+                now = time.monotonic()
                 if now - committed_at > COMMIT_INTERVAL:
                     self._commit(writer)
                     committed_at = now
