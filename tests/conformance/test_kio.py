@@ -26,6 +26,9 @@ from kio.serial import entity_reader, entity_writer  # noqa: E402
 MILLISECOND = datetime.timedelta(milliseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
+PERIODS = ("max_lifetime_ms", "renew_period_ms", "expiry_time_period_ms")
+TIMES_OF_TOKENS = [f"{time}_timestamp{end}" for time in ("issue", "expiry", "max") for end in ("", "_ms")]
+
 
 def kio_class(cls: type[Struct], version: int) -> Any:
     """Return kio's class for the version, or None if Kafka 4, and therefore kio, has dropped the version."""
@@ -51,9 +54,9 @@ def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.sampled_from([code.value for code in ErrorCode])
     if name in ("timestamp", "log_append_time_ms", "retention_time_ms"):
         return st.integers(-1, 2**40)
-    if name == "session_lifetime_ms":  # kio computes with floats, which are exact up to 2 ** 53.
+    if name in ("session_lifetime_ms", *PERIODS):  # kio computes with floats, which are exact up to 2 ** 53.
         return st.integers(0, 2**53 // 1000)
-    if name == "transaction_start_time_ms":  # kio cannot represent -1 in this field.
+    if name in ("transaction_start_time_ms", *TIMES_OF_TOKENS):  # kio cannot represent -1 in these fields.
         return st.integers(0, 2**40)
     return values
 
