@@ -65,6 +65,7 @@ FIXED_AT_START = {
 }
 OURS = {
     "allow.unauthenticated",
+    "client.telemetry.enable",  # Kafka has a plug-in class for this.
     "sasl.plain.users",
     "log.flush.acks.all",
     "max.decompressed.message.bytes",
