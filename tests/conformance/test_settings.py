@@ -27,15 +27,8 @@ TOPIC_DIFFERENCES = {
     "min.insync.replicas": "Kafka sets it for all brokers when its storage is formatted, so its source differs",
 }
 BROKER_DIFFERENCES = {
-    "broker.id": "the default of HMB is 0; Kafka has no default",
-    "node.id": "see broker.id",
-    "listeners": "HMB listens on 127.0.0.1, and cannot change its address while it runs",
+    "listeners": "HMB cannot change its address while it runs",
     "listener.security.protocol.map": "see listeners",
-    "advertised.listeners": "the default of HMB is an empty text; Kafka's is null",
-    "log.dir": "the default of HMB is in the current directory",
-    "log.dirs": "see log.dir",
-    "max.connections": "HMB's connections are threads, so they have a limit",
-    "queued.max.request.bytes": "HMB limits the memory of all requests by default; Kafka does not",
 }
 # Clients of Kafka can alter these settings while the broker runs. HMB reads them at its start. It loads new files of
 # certificates by itself. The type of a store has no default in HMB, because a file shows its own type.
