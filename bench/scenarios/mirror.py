@@ -5,9 +5,9 @@ These commands are examples:
     hmb bench mirror --num-records 500000 --record-size 1000
 
 All mirrors copy the same topic of an HMB broker, each to an empty HMB broker. A mirror process runs until the copy has
-all records. The rate counts the records after the first ones, so that the start of a JVM does not count. The column
-"with start" shows the seconds from the start of the process to the last record. With transactions, records count when
-they are committed, about once a second.
+all records. The time of the rate begins when the copy has its first records, so that the start of a JVM does not count.
+It ends when the copy has all records. With transactions, it ends when all records are committed. The column "with
+start" shows the seconds from the start of the process to this end.
 
 MirrorMaker 2 runs without heartbeats and checkpoints. HMB's mirror copies the offsets of groups as usual.
 """
@@ -87,19 +87,24 @@ def committed(admin: Admin) -> int:
     return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
 
 
-def measure(command: list[str], target: str, count: Callable[[Admin], int], records: int) -> dict[str, float]:
-    """Run a mirror until the copy has all records. Return its rate, its CPU time and its memory. Raises PeerFailed."""
+def measure(
+    command: list[str], target: str, copied: Callable[[Admin], int], finished: Callable[[Admin], int], records: int
+) -> dict[str, float]:
+    """Run a mirror until the copy has all records. Return its rate, its CPU time and its memory.
+
+    `copied` counts the records in the copy, and `finished` counts those that no crash can remove. Raises PeerFailed.
+    """
     with tempfile.TemporaryDirectory() as folder, Admin(target) as admin:
         started = time.monotonic()
         process = spawn(command, Path(folder) / "log")
         first, before = started, 0
         try:
-            while (now_copied := count(admin)) < records:
+            while (now_finished := finished(admin)) < records:
                 if process.poll() is not None or time.monotonic() - started > TIMEOUT:
                     log = (Path(folder) / "log").read_text(errors="replace")[-2000:]
-                    raise PeerFailed(f"a mirror copied {now_copied} of {records} records; its log ends:\n{log}")
+                    raise PeerFailed(f"a mirror copied {now_finished} of {records} records; its log ends:\n{log}")
                 if not before:
-                    first, before = time.monotonic(), now_copied
+                    first, before = time.monotonic(), copied(admin)
                 time.sleep(0.02)
             end = time.monotonic()
             used, memory = cpu_seconds(process.pid), resident_bytes(process.pid, "VmHWM")
@@ -115,13 +120,15 @@ def measure(command: list[str], target: str, count: Callable[[Admin], int], reco
 
 def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
     """Run one of the three mirrors into an empty target, and return its figures."""
+    copied = partial(written, topic=TOPIC)
     if name == PLAIN:
-        return measure(hmb_command(source, target), target, partial(written, topic=TOPIC), records)
+        return measure(hmb_command(source, target), target, copied, copied, records)
     if name == TRANSACTIONAL:
-        return measure(hmb_command(source, target, "--transactions", "--group", GROUP), target, committed, records)
+        command = hmb_command(source, target, "--transactions", "--group", GROUP)
+        return measure(command, target, copied, committed, records)
     with tempfile.TemporaryDirectory() as folder:
-        command = mirror_maker_command(source, target, Path(folder))
-        return measure(command, target, partial(written, topic=f"source.{TOPIC}"), records)
+        copied = partial(written, topic=f"source.{TOPIC}")
+        return measure(mirror_maker_command(source, target, Path(folder)), target, copied, copied, records)
 
 
 def fill(source: str, records: int, record_size: int) -> None:
