@@ -163,7 +163,7 @@ def look_up_by_time(servers: str) -> None:
     with Consumer(servers, demo_data.TOPIC, offset=offset, partitions=[partition.partition]) as consumer:
         record = next(iter(consumer))
     step(f"The first record at or after {LOOKED_UP_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
-    # Divide the text into lines of at most 76 characters. Each line ends after a comma.
+    # Divide the text into lines of at most 77 characters. Each line except the last one ends with a comma.
     for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):
         click.echo(f"  {line}")
 

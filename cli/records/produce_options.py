@@ -22,7 +22,7 @@ from ..shared.parameters import IntRange, delimiter, name_value, topic_name
 from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
 ACKS = ("all", "-1", "1", "0")
-BY_KEY = -1  # the value of --partition with which the key selects the partition
+BY_KEY = -1  # With `--partition -1`, the key of each record selects the partition.
 
 INPUT = under("What to read")
 RECORD = under("What to add to each record")

@@ -143,4 +143,4 @@ def _encode(name: str, text: object) -> bytes | None:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f'"{name}" has half a character: {json.dumps(text[error.start])}') from None
+        raise ValueError(f'"{name}" contains only one half of a character: {json.dumps(text[error.start])}') from None

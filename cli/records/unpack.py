@@ -1,6 +1,8 @@
-r"""The modifier `%v{unpack[>I s]}`: print binary values as text. The letters describe the fields of a value.
+r"""The modifier unpack of an output format: prints binary values as text. Its letters describe the fields of a value.
 
-The letters are those of Python's struct module. kcat's option -s and rpk's modifier unpack have the same letters:
+For example, the format `%v{unpack[>I s]}` prints a number of 32 bits and then a text. The letters are those of rpk's
+modifier unpack. kcat's option -s has the same letters, except `.` and `x`. The letters for numbers and for their byte
+order are also those of Python's struct module:
     <     the numbers after this letter are little endian (the default)
     >     the numbers after this letter are big endian
     b B   a number of 8 bits: signed, unsigned
@@ -12,9 +14,10 @@ The letters are those of Python's struct module. kcat's option -s and rpk's modi
     s     all remaining bytes, printed as they are
     $     checks that no bytes remain
 
-Numbers are printed in decimal, without a separator between two fields. If the value is too short for a field, a note is
-printed in place of the field. The same happens if bytes remain at `$`. For example, `unpack[>hI]` prints the bytes 00
-01 00 00 00 2a as `142`, which is 1 and 42. It prints the bytes 00 01 as `1(I: 0 of 4 bytes)`.
+Numbers are printed in decimal, without a separator between two fields. If the value is too short for a field, unpack
+prints a note in parentheses instead of the field. It also prints a note if bytes remain at `$`. For example,
+`unpack[>hI]` prints the bytes 00 01 00 00 00 2a as `142`, which is 1 and 42. It prints the bytes 00 01 as `1(I: 0 of 4
+bytes)`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ Step = Callable[[bytes, int], tuple[bytes, int]]  # (input, position) -> (output
 
 
 class UnpackError(ValueError):
-    """A wrong letter in a description. `position` is the index of the letter."""
+    """The error for a wrong letter between the brackets of unpack. `position` is the index of the letter."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -38,7 +41,7 @@ class UnpackError(ValueError):
 
 
 def parse_unpack(description: str) -> Unpack:
-    """Return a function that converts bytes to text, by the letters of a description. Raises UnpackError."""
+    """Return a function that converts a value to text. `description` contains the letters. Raises UnpackError."""
     steps: list[Step] = []
     order = "<"
     for position, letter in enumerate(description):

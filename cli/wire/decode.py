@@ -137,7 +137,7 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
     else:
         return ARGUMENTS, " ".join(words).encode()
     if len(data) > MAX_INPUT:
-        raise CliError(f"{name}: more than {MAX_INPUT >> 20} MB; `hmb dump-log` reads files of a log of any size")
+        raise CliError(f"{name}: more than {MAX_INPUT >> 20} MB; `hmb dump-log` has no such limit for log files")
     if not data:
         raise CliError(f"{name} is empty; it must contain the bytes of a message")
     return name, data

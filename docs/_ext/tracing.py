@@ -10,8 +10,9 @@ inside the `with` block, and `add_calls` adds the recorded calls to a sequence (
         ...
     add_calls(sequence, events)
 
-A call becomes a message from the lane of the calling function to the lane of the called function. Because the drawing
-names functions and not texts, the build of the page fails if a function has another name.
+Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
+function to the lane of the called function. The program of the drawing refers to the functions themselves. If somebody
+renames such a function in HMB, the build of the page therefore fails.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from drawing import DrawingError, Tone
 Locals: TypeAlias = Mapping[str, Any]
 Text: TypeAlias = str | Callable[[Locals], str]  # a text, or a function that makes it from the call's local variables
 
-PATIENCE = 60.0  # seconds until a run that makes no call is an error
+PATIENCE = 60.0  # seconds; a run that has not made the expected calls after this time is an error
 
 
 class Watched(NamedTuple):
-    """A function whose calls a trace records.
+    """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    The drawing shows a call as an arrow to `lane`, the participant that the function belongs to. If `lane` is empty,
-    the drawing does not show the call. If no other watched function has made the call, the arrow begins at the
+    Each participant of the drawing has a lane, a vertical line. The drawing shows a call as an arrow to the lane of the
+    participant `lane`, to which the function belongs. If `lane` is empty, the drawing does not show the call. If
+    another function that is watched makes the call, the arrow begins at its lane. Otherwise, the arrow begins at the
     participant `caller`. `reply` is the text at the arrow back to the caller. If `reply` is empty, the drawing does not
-    show this arrow. If `waits` is true, the caller has a bar while the function runs.
+    show this arrow. If `waits` is true, the drawing shows a bar on the caller's lane while the function runs.
     """
 
     function: Callable[..., Any]
@@ -53,7 +55,7 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The begin or the end of a call. Its texts show the function's local variables at this moment."""
+    """The begin or the end of a call. The texts may contain values of the function's local variables at this moment."""
 
     moment: float  # seconds
     thread: str
@@ -105,7 +107,10 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 
 
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
-    """Add the calls of a trace to a sequence. A call inside the same lane becomes a note.
+    """Add the recorded calls (`events`) to the drawing of a sequence.
+
+    A call becomes an arrow between two lanes. If both functions belong to the same lane, the call becomes a text on
+    this lane, a note.
 
     A thread can run several watched functions, one after the other. The lane of the first function is the lane of the
     thread. If a later function has no `caller`, the arrow of its call begins at the lane of the thread.
@@ -127,7 +132,7 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """The lane of a thread, and the lanes of the functions that it runs now, the newest call last."""
+    """The lane of a thread (`home`), and the lanes of the functions that the thread runs now, the newest call last."""
 
     home: str
     lanes: list[str]

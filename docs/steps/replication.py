@@ -137,7 +137,7 @@ def tone_of(partition: ReplicatedPartition, offset: int, record: Stored) -> Tone
 
 
 def in_words(act: Act, safe: ReplicatedPartition, fast: ReplicatedPartition) -> str:
-    """Return the text alternative of a step."""
+    """Describe one step in words, for readers who cannot see its picture."""
     doing = {
         "produce": "The leader appends",
         "fetch": "A replica fetches:",

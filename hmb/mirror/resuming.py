@@ -1,8 +1,9 @@
 """Finds the position of each partition when a mirror starts.
 
-A partition that the mirror's group has no offset for is new: the mirror begins with its first record at the source. A
-partition with a committed offset continues there. The text that belongs to the committed offset contains the runs of
-the partition (see `translation`).
+If the mirror's group has no offset for a partition, the partition is new. The mirror then begins with the first record
+of this partition at the source. If the group has an offset, the mirror continues at this offset. The mirror has
+committed the offset together with a text, which contains the *runs* of the partition. The runs show which source
+offsets belong to which offsets of the copy (see `translation`).
 
 Without transactions, a crash can happen after the target has written records and before the mirror has committed their
 position. These records follow the last run in the copy. The mirror reads them, and compares them with the next records
@@ -30,12 +31,12 @@ from hmb.records import Record
 
 @dataclass(slots=True)
 class MirroredPartition:
-    """A partition with its copy.
+    """A partition of the source, its copy at the target, and the progress of the mirror.
 
     `position` is the source offset of the next record to copy. `end` is the offset after the last committed record of
     the source. `has_markers` is true if the mirror writes markers of transactions into the copy. `foreign` counts the
-    offsets of the copy that another program has written after the last run. `lost` counts the offsets that the source
-    deleted before the mirror could copy them.
+    offsets of the copy at which another program has written, after the last record that the mirror copied. `lost`
+    counts the offsets that the source deleted before the mirror could copy them.
     """
 
     source: TopicPartition
@@ -51,7 +52,10 @@ class MirroredPartition:
 
     @property
     def keeps_offsets(self) -> bool:
-        """Whether each record of the copy has its offset of the source. A marker takes an offset of the copy."""
+        """Whether each record has the same offset in the copy as at the source.
+
+        This is false if the mirror writes markers into the copy, because each marker also uses an offset of the copy.
+        """
         return self.translation.keeps_offsets and not self.has_markers
 
     @property

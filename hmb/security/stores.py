@@ -149,7 +149,7 @@ class TlsSettings:
 def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if the type of a store whose text is in a setting is not PEM."""
     if type.upper() not in ("", "PEM"):
-        raise TlsSettingError(setting, f"{type}: a store whose text is in a setting has the type PEM")
+        raise TlsSettingError(setting, f"{type}: a setting can contain the text of a store only if the type is PEM")
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:

@@ -208,7 +208,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # The second call of `poll` finds a message that the first call is reading, the last message, or no message.
+    # The second call of `poll` runs in the middle of the first call. There are three cases, one in each tuple:
+    # 1. Both calls are for 'a', and two messages are there: each call must return a different message.
+    # 2. One call is for 'a', and one is for 'b': both calls must return the first message.
+    # 3. Both calls are for 'a', and only one message is there: one call returns the message, the other returns None.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

@@ -33,7 +33,7 @@ def test_copies(answer):
 
 
 def test_window(answer):
-    """A `Receiver` ignores a message whose number is `window` or more above the next missing number."""
+    """A `Receiver` ignores a message that is too early: its number is the next missing one plus `window`, or more."""
     for window in (1, 2, 4):
         processed = []
         found = receive(answer.Receiver(processed.append, window), [*range(7, 0, -1), 0])
@@ -43,7 +43,7 @@ def test_window(answer):
 
 
 def test_memory(answer):
-    """A `Receiver` stores only messages that wait for an earlier one."""
+    """A `Receiver` stores a message only while an earlier message is missing."""
     receiver = answer.Receiver(lambda message: None, 4)
     for number in range(0, 10_000, 2):
         receive(receiver, [number + 1, number])
@@ -75,7 +75,7 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """`send_window` passes to each call of `send` the first `window` messages that are not acknowledged."""
+    """Each time that `send_window` calls `send`, it passes the first `window` messages that are not acknowledged."""
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0
         answer.send_window(list(MESSAGES), window, link.send)

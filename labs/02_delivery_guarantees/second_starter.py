@@ -17,6 +17,6 @@ class Receiver:
 
 
 def send_window(messages, window, send):
-    """Send all messages, with at most `window` of them in flight. `send` returns an acknowledgement or None."""
+    """Send all messages, with at most `window` messages in flight. `send` returns an acknowledgement or None."""
     for number, message in enumerate(messages):
         send([(number, message)])

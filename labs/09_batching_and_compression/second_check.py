@@ -75,9 +75,9 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` returns the partition that owns the chosen number.
+    """`choose` returns the partition that has the chance with the chosen number.
 
-    A partition with fewer waiting batches owns more numbers.
+    A partition with fewer waiting batches has more chances.
     """
     for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(chances) for _ in range(count)]

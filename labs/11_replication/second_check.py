@@ -62,8 +62,10 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the same records. After these records, the two logs differ. Each later epoch is in only
-        # one of the logs, because an epoch has only one leader.
+        # Both logs begin with the same records, and differ after them. Each later epoch is in only one of the logs, for
+        # the following reason. An epoch has only one leader. Before a follower copies records of this epoch, it makes
+        # its log equal to the leader's log. So if both logs had records of a later epoch, they would be equal before
+        # these records. But the logs already differ there.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

@@ -113,7 +113,7 @@ def test_epochs(answer):
 
 
 def expected_of(log):
-    """Return the offsets that a reader of committed records gets, with a simple and slow method."""
+    """Compute, by a simple but slow method, the offsets that a reader of committed records gets."""
     found = []
     for offset, (kind, producer_id) in enumerate(log):
         markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]

@@ -71,8 +71,8 @@ def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, 
         ({"value_base64": "eA=="}, '"value" and "value_base64" exclude each other'),
         ({"key_base64": "a"}, '"key_base64" is not in base64'),
         ({"key_base64": 5}, '"key_base64" is not in base64'),
-        ({"key": "\ud800"}, '"key" has half a character: "\\ud800"'),
-        ({"headers": [{"key": "\ud800"}]}, '"key" has half a character: "\\ud800"'),
+        ({"key": "\ud800"}, '"key" contains only one half of a character: "\\ud800"'),
+        ({"headers": [{"key": "\ud800"}]}, '"key" contains only one half of a character: "\\ud800"'),
     ],
 )
 def test_a_field_that_means_nothing_is_named_with_its_line(

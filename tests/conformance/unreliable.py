@@ -56,7 +56,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Chances:
-    """The probability of each failure (0 to 1), and the lengths of pauses in seconds."""
+    """The probability of each failure (0 to 1), and the longest times that frames wait, in seconds."""
 
     requests: dict[Fate, float] = field(
         default_factory=lambda: {Fate.CUT: 0.01, Fate.LATE: 0.01, Fate.COPIED: 0.05, Fate.DELAYED: 0.02}
@@ -64,7 +64,7 @@ class Chances:
     answers: dict[Fate, float] = field(
         default_factory=lambda: {Fate.CUT: 0.02, Fate.LOST: 0.002, Fate.DELAYED: 0.02, Fate.THROTTLED: 0.01}
     )
-    pause: float = 0.1  # the longest pause
+    pause: float = 0.1  # the longest time that a delayed or throttled frame waits in the proxy
     lateness: float = 0.3  # the longest delay of a late request
 
 

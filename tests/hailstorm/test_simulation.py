@@ -228,7 +228,7 @@ def test_defect_each_processor_restores_its_own_newest_snapshot(plant: Callable[
 
 
 class _Renamed:
-    """A store that loads a different snapshot from the requested one."""
+    """A snapshot store that always loads the snapshot at one fixed clock, even if another clock is requested."""
 
     def __init__(self, store: Any, clock: Clock) -> None:
         self._store, self._clock = store, clock

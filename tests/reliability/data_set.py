@@ -72,7 +72,7 @@ class Served:
     end: int
     records: dict[int, KeyAndValue]
     committed: frozenset[int]  # the offsets that a read_committed consumer gets
-    times: tuple[int, ...]  # the offsets that searches for some timestamps found
+    times: tuple[int, ...]  # for each timestamp that the test searches for, the offset that the broker returns
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A simulated disk that fails on demand, and that loses unsynced bytes in a power failure.
 
-`FaultyDisk` replaces the functions of `os` that open, write, sync, rename and remove files. It only observes the files
-of one directory. It does three things:
+`FaultyDisk` replaces the functions of `os` that open, write, sync, rename and remove files. For files outside of one
+directory, the replaced functions work as usual. For files in this directory, `FaultyDisk` does three things:
 
 - It counts the calls in which a kind of error may happen, and lets some of them fail.
 - It stores the content of each file at each successful sync. After a failed sync, the kernel may discard the unwritten
@@ -72,7 +72,7 @@ class FaultyDisk:
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Inside the `with` block, observe all calls for files."""
+        """Inside the `with` block, replace the functions of `os` and `io` that open, write, sync or remove files."""
         with ExitStack() as stack:
             for name in (*WRITES, "rename", "unlink", "rmdir"):
                 stack.enter_context(patch.object(os, name, self._wrapped(name, getattr(os, name))))

@@ -230,7 +230,7 @@ def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
     return outcomes
 
 
-# Connections that send nothing, or the beginning of a request
+# Connections that send nothing, a part of a request, or one small request
 
 
 @contextlib.contextmanager
@@ -271,7 +271,10 @@ class Report:
 
 
 def run(directory: Path, *, requests: int, connections: int, silent: int, seed: int) -> Report:
-    """Attack a broker in all three ways."""
+    """Start a broker, and attack it with damaged requests, with huge requests, and with silent connections.
+
+    Return the counts, the times and the failed checks.
+    """
     report = Report()
     primitives.LONGEST_STRING = 1 << 30  # Allow this process to encode strings that a broker must refuse.
     with BrokerProcess(directory) as broker:

@@ -1,4 +1,7 @@
-"""Tests of responses with a fault's error, for each version of each API. Only the selected topics get the error."""
+"""Tests of faults, with which a test lets a broker answer a request with an error.
+
+Each version of each API can answer with an error. If a fault selects a topic, only this topic gets the error.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def test_a_consumer_repeats_a_fetch_that_got_an_error(broker: hmb.Broker, faults
 
 
 def test_a_fault_of_fetch_finds_its_topic_in_a_running_fetch_session(broker: hmb.Broker, faults: Faults) -> None:
-    """A fault applies to a topic although the Fetch session exists already.
+    """A fault applies to a topic even if a Fetch session already contains the topic.
 
     Requests in a session name only changed partitions, so the broker must end the session first.
     """

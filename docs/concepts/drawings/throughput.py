@@ -1,4 +1,4 @@
-"""The drawings of the page on batches and speed."""
+"""The drawings of the page that explains batches and the speed of a log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ COUNTS = (1, 2, 5, 10, 50, 100)
 
 
 def bytes_of_record(count: int) -> float:
-    """Return the size of a batch of `count` records, in bytes, divided by `count`. The size includes the header."""
+    """Return how many bytes a record takes up in a batch of `count` records, including its share of the header."""
     batch = encode_batch([Record(timestamp=number, value=VALUE) for number in range(count)])
     return len(batch) / count
 
 
 def overhead() -> Drawing:
-    """Draw a bar for each number of records in a batch: the bytes that a record of 100 bytes needs in the batch."""
+    """Draw one bar for each size of a batch: batches of 1, 2, 5 and more records.
+
+    The height of a bar shows how many bytes a record with a value of 100 bytes takes up in such a batch. These bytes
+    include the record's share of the batch header.
+    """
     sizes = {count: bytes_of_record(count) for count in COUNTS}
     in_words = ", ".join(f"{size:.0f} bytes with {count}" for count, size in sizes.items())
     drawing = Drawing(620, 270, f"Bytes for each record of 100 bytes, by the number of records in a batch: {in_words}.")

@@ -19,7 +19,7 @@ WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
-    """The syncs of a run: for each sync, the recovery point before the sync and the recovery point after it."""
+    """The syncs of one run. For each sync, `syncs` contains the recovery points before and after the sync."""
 
     syncs: list[tuple[int, int]]
 
@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated segment. During each of its syncs, further producers append batches."""
+    """A simulated segment for the group commit. During each sync of the segment, the next producers append batches."""
 
     files: tuple[()] = ()
 
@@ -96,9 +96,9 @@ def group_commit() -> Drawing:
 
 
 def begin_of(lane: int, sync: int) -> float:
-    """Return where on the time axis a producer appends its batch.
+    """Return the x coordinate at which a producer appends its batch, on the time axis.
 
-    `lane` is its row, and the sync `sync` covers the batch.
+    `lane` is the row of the producer in the drawing. `sync` is the number of the sync that covers the batch.
     """
     if not sync:
         return LEFT + 6

@@ -7,7 +7,8 @@ Behavior: a request contains, for each topic, the new total number of partitions
     partitions. Such a request must contain one replica assignment for each new partition, and each assignment must
     contain only this broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
 Version notes: none. The versions differ only in their encoding.
-Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so a client loses nothing.
+Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
+    difference to a client.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Behavior: each topic has its own error code. The broker ignores the request's ti
     INVALID_REQUEST.
 Version notes: from version 6 on, a request can identify a topic by its id instead of its name. If the request contains
     both the id and the name of a topic, or neither of them, the topic gets INVALID_REQUEST.
-Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so a client loses nothing.
+Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
+    difference to a client.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Behavior: HMB has one broker, which is always the leader of all partitions. So e
     response then contains all topics, but no partitions, as in Kafka.
 Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the type is
     always "preferred".
-Left out: `timeout_ms`. An election on one broker needs no wait, so a client loses nothing.
+Left out: `timeout_ms`. An election on one broker needs no wait, so this makes no difference to a client.
 """
 
 from __future__ import annotations

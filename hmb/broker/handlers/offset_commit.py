@@ -10,8 +10,8 @@ Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB
     of later versions, but does not check the member and the generation. From version 5 on, a request contains no
     retention time, and the setting `offsets.retention.minutes` determines how long the broker keeps offsets (KIP-211).
     An unknown group gets ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
-Left out: `offsets.commit.timeout.ms`. In Kafka this is the time to wait for replicas, and HMB has no replicas. A client
-    loses nothing.
+Left out: `offsets.commit.timeout.ms`. In Kafka, this is the time to wait for replicas. HMB has no replicas, so this
+    makes no difference to a client.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Version notes: the version determines the format of the records (`ProduceRequest
     to an open transaction (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in
     versions below 11, and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to
     the transaction when the partition receives its first batch of the transaction.
-Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so a client loses nothing.
+Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so this makes no difference to a client.
 """
 
 from __future__ import annotations

@@ -15,10 +15,14 @@ For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B own
     A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 has no owner
     B sends a heartbeat    B is Stable; the response contains {2}
 
-The *member epoch* is the epoch of the target that the member has reached. If a heartbeat contains an older epoch, the
-coordinator rejects it, and the member must join again. There is one exception: a member that has not received the last
-response. The heartbeat of such a member contains the epoch directly before the current epoch, and no partition outside
-its current assignment. The coordinator accepts this heartbeat.
+Each target assignment has a number, its epoch. A member enters the epoch of a target as soon as the member owns no
+partition outside this target. The *member epoch* is the epoch that the member entered last. Each heartbeat of a member
+contains its member epoch. If this epoch is too old, the coordinator rejects the heartbeat, and the member must join
+again.
+
+A member may also send an old epoch because it has not received the coordinator's last response. Its heartbeat then
+contains the member's previous epoch, and only partitions of its current assignment. The coordinator accepts such a
+heartbeat.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """

@@ -1,8 +1,8 @@
 """Values as short texts, for the messages of `check`.
 
 A state can contain thousands of entries, and the exact total of `Mean` has more than 300 digits. A message that showed
-such a state completely would hide the problem. The functions of this module shorten long numbers and long values. If
-two large maps differ, they show only one entry that differs.
+such a state completely would hide the problem. The functions of this module shorten long numbers and long values. For
+two large maps that differ, `show_difference` shows only one entry that differs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-SHOWN = 120  # the most characters of a value that a message contains
+SHOWN = 120  # characters; if the text of a value is longer, a message contains only its beginning
 LONG_NUMBER = re.compile(r"\d{25,}")
 
 

@@ -4,16 +4,18 @@ A sink saves snapshots as a bolt does. Its state consists of the outputs that it
 which it has written its outputs. A sink that writes at once saves an empty state. The topology then has a clock to
 start from, even if none of its bolts has a state.
 
-When a sink starts from a snapshot at clock C, it writes the restored outputs at once. C is complete, because the
-negotiator chooses no other clock. The target of a transactional sink returns the clock K of its last transaction. The
-target already contains the outputs at or below K, and three cases exist:
-    K below C     the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
-    K equal to C  nothing is missing
+When a sink starts from a snapshot at clock C, it writes the restored outputs at once. The snapshot at C is complete,
+because the negotiator starts an epoch only from a complete snapshot. The target of a transactional sink returns the
+clock of its last transaction. Let K be this clock. The target already contains the outputs at or below K, and three
+cases exist:
+    K below C     the sink ended when C was complete, before it wrote the outputs. It writes those between K and C now.
+    K equal to C  the target contains all outputs up to C
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 
-The snapshot at C also contains a clock W. When the sink saved this snapshot, it had written all outputs below W. If K
-is below W, or if the target has no clock K, then the target has lost outputs. A user may have deleted its file, for
-example. No processor sends these outputs again, so the sink refuses to start.
+A target can also lose outputs, for example because a user has deleted its file. No processor sends these outputs again,
+so the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has
+written its outputs. Later, the target may return an older clock than the saved clock, or no clock at all. The target
+has then lost outputs.
 
 The sink compares clocks, not epochs. An epoch is a number of one snapshot store, so a new store begins with epoch 1
 again. With an empty store, a sink can therefore continue if its target contains no outputs.

@@ -5,7 +5,7 @@ below its clock, and B contains the tuples above its clock:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
-    S           state.a              merge(A, B), when A has been saved
+    S           state.a              when A has been saved: S = merge(A, B), and every tuple enters S again
 
 While the state A of a snapshot is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to
 enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
@@ -58,7 +58,11 @@ class SplitState:
         return self.clock is not None and not self.is_frozen
 
     def merged(self) -> Any:
-        """Return the whole state: during a snapshot, the merged state of A and B. The caller must only read it."""
+        """Return a state with all tuples that have entered this object. The caller must not change it.
+
+        While a saver thread saves a snapshot, these tuples are in two states: one for the snapshot, and one for the
+        tuples above its clock. The method then merges the two states. At any other time, one state has all tuples.
+        """
         return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 
     def split(self, clock: Clock, watermark: int) -> None:
@@ -74,21 +78,28 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Mark the state A as complete: it contains all tuples at or below the clock. Other tuples enter B."""
+        """Mark the state for the snapshot as complete: it contains all tuples at or below the clock of the snapshot.
+
+        From now on, tuples enter a second, empty state.
+        """
         self.b, self.is_frozen = self._monoid.empty(), True
 
     def join(self) -> None:
-        """End the snapshot: merge the states A and B into one state."""
+        """End the snapshot. If the tuples are in two states, merge these states into one."""
         if self.is_frozen:
             self.a = self._monoid.absorb(self.a, self.b)
         self.late_in_a += self.late_in_b
         self.b, self.is_frozen, self.clock, self.late_in_b = None, False, None, 0
 
     def to_value(self) -> Any:
-        """Return the state A, the end of the dropped windows, and the number of late tuples, for the codec."""
+        """Return what a snapshot of this bolt stores, as a value that the codec can encode.
+
+        The value contains the state for the snapshot, the event time up to which windows were dropped, and the number
+        of late tuples.
+        """
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 
     def restore(self, value: Any) -> None:
-        """Continue with the state A of a snapshot. `value` is what `to_value` returned for this snapshot."""
+        """Continue with the state of a stored snapshot. `value` is what `to_value` returned for this snapshot."""
         state, self.closed, self.late_in_a = value
         self.a = self._monoid.from_value(state)

@@ -1,15 +1,17 @@
-"""The page of a running broker: its partitions, groups and requests, drawn in a browser while they change.
+"""The page of a running broker draws the broker's partitions, groups and requests in a browser while they change.
 
 `hmb broker --ui` serves one HTML page with a style and a few scripts (static/). The page reads only from the broker
-that serves it, and it changes nothing in this broker. Its parts:
-    browser                          broker
-    index.html, page.css, page.js <- GET /             `routes.py` serves the files
-    a map of parts, drawn         <- GET /changes      `feed.py` sends the changed parts of the state
-    one segment, batch, look-up   <- GET /segment ...  `log_views.py` reads them when the user opens them
-    the requests of clients       <- GET /requests     `recent_requests.py` records them while a page shows them
+that serves it, and it changes nothing in this broker. The browser sends these requests to the broker:
+    what the browser shows           request           what the broker does
+    the page itself               <- GET /             `routes.py` serves index.html, page.css and page.js
+    the state of the broker       <- GET /changes      `feed.py` sends the parts of the state that have changed
+    one segment, batch, look-up   <- GET /segment ...  `log_views.py` reads the log when the user opens one of these
+    the requests of clients       <- GET /requests     `recent_requests.py` records requests while a page shows them
 
-For example, a producer appends 10 records to orders-0. The next event of the feed contains two parts: the partition
-with its new high watermark, and the active segment with its new size. The page moves the cursor and extends the bar.
+The feed divides the state into parts, for example one part for each partition and one for each segment. Suppose that a
+producer appends 10 records to orders-0. The next event of the feed contains two parts: the partition with its new high
+watermark, and the active segment with its new size. The page moves the line of the high watermark, and makes the bar
+of the segment longer.
 
 *Security.* The link contains a token. The first request exchanges this token for a cookie, so that the browser's
 address line does not show the token. The header Content-Security-Policy allows no script, no style and no address of

@@ -24,10 +24,10 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# The length of a key is a varint directly before the key. This table maps the first byte of this varint to the distance
-# from this byte to the end of the key. For a missing key or a key of more than 63 bytes, the table contains a very
-# large number. With this number, the decoder computes a key that ends after the end of the record, and so notices that
-# the record is not plain.
+# Directly before each key, a record contains the length of the key as a varint. This table has one entry for each
+# possible first byte of the varint. The entry is the number of bytes from the start of the varint to the end of the
+# key. If the key is missing or has more than 63 bytes, the entry is a very large number. The key would then end after
+# the end of the record. By this, the decoder notices that the batch is not plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # The entry of _FIRST_BYTES at index n is the first byte of the varint for the offset delta n. This byte contains the

@@ -65,7 +65,11 @@ class AssignedMessages:
 
     @property
     def last_offset_of_first_batch(self) -> int:
-        """The offset of the set's first message. For a wrapper, the offset of its last inner message."""
+        """The last offset of the set's first message, which is comparable to a record batch.
+
+        An uncompressed message contains one record, so this is the record's offset. A wrapper is a message that
+        contains a compressed message set. The offset of a wrapper is the offset of its last inner message.
+        """
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:

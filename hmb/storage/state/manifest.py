@@ -189,7 +189,8 @@ class Manifest:
                                self._directory / CLEAN_SHUTDOWN)  # fmt: skip
             return not self._is_closed
         if content != CLEAN_CONTENT.encode():
-            LOGGER.info("another broker has stopped in %s: its files are accepted as they are", self._directory)
+            LOGGER.info("another broker has used the directory %s: this broker accepts all files as they are",
+                        self._directory)  # fmt: skip
             return False
         return True
 
@@ -230,7 +231,9 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        try:  # From now on, only the new content is valid. If a power cut removes these lines, both contents are valid.
+        # The files have their new content, so the manifest now accepts only this content. If a power cut removes the
+        # following entries, the manifest accepts the old content and the new content.
+        try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
             LOGGER.warning("%s: %s", self.path, error)

@@ -1,4 +1,4 @@
-"""Tests of the low-level consumer: each call sends one request and returns one response, with the broker's error."""
+"""Tests of the low-level consumer: each call sends one request, and returns its response or raises its error."""
 
 from __future__ import annotations
 

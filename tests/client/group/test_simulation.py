@@ -2,7 +2,11 @@
 
 The simulation has no threads, no sockets and no clock. Random steps choose the next member, lose requests and
 responses, and let time pass. At any time, two members that the coordinator knows must not own the same partition. After
-the last failure, each partition must have an owner, and the calls of each listener must be consistent.
+the last failure, each partition must have an owner.
+
+Each call of a member's listener reports partitions that the member receives or gives up. No call may report that the
+member receives a partition that it already owns. No call may report that the member gives up a partition that it does
+not own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of starts with damaged state files.
+"""Tests that start a broker's storage after a state file was damaged.
 
 The broker rebuilds a damaged state file if it can, and fails with a clear message otherwise.
 """
