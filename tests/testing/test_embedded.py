@@ -139,7 +139,7 @@ def test_a_kill_does_not_answer_a_waiting_consumer() -> None:
             consumer.poll(0.2)
             begin = time.monotonic()
             broker.kill()
-            # A stop waits up to four seconds (STOP_TIMEOUT) for the threads of the broker. A kill must not wait so long.
+            # A stop waits up to four seconds (STOP_TIMEOUT) for the broker's threads. A kill must not wait so long.
             assert time.monotonic() - begin < 4
 
 
