@@ -98,7 +98,10 @@ def _made(text: Text, variables: Locals) -> str:
 
 
 def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count: int, *, ended: bool = False) -> None:
-    """Wait for `count` calls of a function, or for their ends. Raises DrawingError if they do not happen in time."""
+    """Wait for `count` calls of a function. If `ended` is true, wait until these calls have ended.
+
+    Raises DrawingError if this takes more than PATIENCE seconds.
+    """
     deadline = time.monotonic() + PATIENCE
     while sum(each.watched.function is function and (each.reply is not None) is ended for each in events) < count:
         if time.monotonic() > deadline:

@@ -128,7 +128,10 @@ def draw_replica(drawing: Drawing, partition: ReplicatedPartition, name: str, y:
 
 
 def tone_of(partition: ReplicatedPartition, offset: int, record: Stored) -> Tone:
-    """Return the tone of a record: committed, not committed, or different from the leader's record."""
+    """Return the tone (the color) of a record.
+
+    It shows that the record is committed, is not committed, or differs from the leader's record at the same offset.
+    """
     if partition.leader is not None:
         at_leader = partition.logs[partition.leader][offset : offset + 1]
         if at_leader and at_leader != [record]:

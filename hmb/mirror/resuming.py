@@ -106,7 +106,10 @@ def resume(
 
 
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
-    """Move the position past the records that the target already has."""
+    """Compare the last records of the copy with the next records of the source, and skip those that are equal.
+
+    The position moves past the equal records, because the target already has them.
+    """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):
         original = next(theirs, None)

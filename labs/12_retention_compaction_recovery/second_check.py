@@ -74,7 +74,7 @@ def expected_of(records, checkpoint, map_size):
 
 
 def test_a_small_map(answer, rng):
-    """`clean` stops filling the map before a record whose key does not fit. It ignores the rest of the log."""
+    """`clean` stops filling the map before a record whose key does not fit. It reads no later keys into the map."""
     small = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1"), (4, b"b", b"2"), (5, b"a", b"3")]
     for log, size in [(small, 2), (small, 1), *((random_log(rng, 3 + number // 8), 2) for number in range(80))]:
         found, checkpoint = answer.clean(list(log), 0, size)

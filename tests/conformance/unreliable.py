@@ -15,8 +15,8 @@ their exact moments, which depend on threads and processes. The failures are:
     throttled the frame arrives in small pieces
 
 The proxy does not reorder or change requests, because TCP does not do that. The proxy replaces only the brokers'
-addresses in responses, so that clients connect to it again. `calm` is a proxy without failures, for a first connection
-that must succeed.
+addresses in responses, so that clients connect to the proxy and not to the brokers. The failures begin when a test sets
+`calm` to False. Until then, a client can connect without failures.
 """
 
 from __future__ import annotations

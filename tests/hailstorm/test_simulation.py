@@ -96,9 +96,9 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: a mark travels only with tuples.
+    """A hole in the paper's rule: a low water mark travels only with tuples.
 
-    If no tuple goes to an instance, the instance never learns that the clock is reached, and the snapshot never
+    An instance that receives no tuple then receives no mark either. It never saves its state, so the snapshot never
     completes.
     """
     distribute = Emitter._distribute
@@ -112,10 +112,10 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: a mark must equal the clock.
+    """A hole in the paper's rule: a low water mark must equal the clock of the snapshot.
 
-    One channel may go above the clock before another one reaches it. The mark then never equals the clock in every
-    dimension, and the snapshot never completes.
+    In one partition, the mark may go above the clock before it reaches the clock in another partition. The mark then
+    never equals the clock in all partitions, and the snapshot never completes.
     """
     plant(Clock, "has_reached", lambda self, goal: all(self[p] == goal[p] for p in self))
     assert "has not ended" in first_failure()

@@ -44,7 +44,7 @@ SETTINGS = {
 GROUPS = ("group", "second", "third")
 STOP = threading.Event()  # This event is never set.
 PATIENCE = 20.0  # seconds; the longest time for the coordinators to load
-TRIES = 12  # A reader is stuck after so many reads of one offset.
+TRIES = 12  # A reader that has read one offset this number of times, without success, is stuck.
 READ_BYTES = 1_000
 SEARCHES = 6  # the number of searches by timestamp in each partition
 
@@ -52,7 +52,7 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class Stuck(AssertionError):
-    """A reader cannot get past an offset."""
+    """The error for a reader that cannot get past an offset."""
 
 
 class Batch(NamedTuple):
@@ -197,7 +197,7 @@ def served(log: Log, timestamps: Sequence[int]) -> Served:
 
 
 def some_timestamps(log: Log) -> list[int]:
-    """Return some of the newest timestamps of the log's segments."""
+    """Return the newest timestamps of some segments of the log, one timestamp for each of these segments."""
     timestamps = sorted({segment.max_timestamp for segment in log.segments if segment.max_timestamp > 0})
     return timestamps[:: max(1, len(timestamps) // SEARCHES)]
 

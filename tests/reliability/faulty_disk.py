@@ -38,7 +38,10 @@ REAL_OPEN = io.open
 
 @dataclass(frozen=True)
 class Fault:
-    """Errors of one kind. Among the calls that match, the calls number `first` to `first + length - 1` fail."""
+    """Failures with one kind of error. Only some calls can fail with this error, and they are numbered from 1 on.
+
+    The calls number `first` to `first + length - 1` fail.
+    """
 
     kind: str
     first: int
@@ -65,7 +68,7 @@ class FaultyDisk:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Inside the `with` block, count the matching calls, and let the chosen ones fail."""
+        """Inside the `with` block, count the calls that can fail, and let those fail that the fault selects."""
         self._is_failing = True
         yield
         self._is_failing = False

@@ -235,7 +235,7 @@ def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
 
 @contextlib.contextmanager
 def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.socket]]:
-    """Keep connections open.
+    """Keep several connections open until the end of the `with` block.
 
     Some have sent nothing, some have sent a part of a request, and some are idle after a request.
     """

@@ -1,6 +1,6 @@
 """Try the data source with several versions of PySpark, and print the results as a table.
 
-The page docs/spark/index.md contains this table.
+The page docs/spark/index.md contains these results.
 
 Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 

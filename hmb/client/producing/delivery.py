@@ -233,7 +233,7 @@ class Failure(NamedTuple):
     """Records of one `send_many` call. None of these records was delivered, and all have the same error."""
 
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
-    failed_row: int  # the index of the invalid record; if the broker names none, of the first record
+    failed_row: int  # the index of the invalid record, or of the first record if the broker names no invalid one
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`
 

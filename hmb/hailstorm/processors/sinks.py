@@ -173,9 +173,9 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs that the sink has held back and whose origins are at or below a complete clock.
+        """Write the outputs that the sink has held back up to `clock`, the clock of a complete snapshot.
 
-        If the sink has written them before, do nothing.
+        If the sink has written these outputs before, do nothing.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return

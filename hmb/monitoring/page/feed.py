@@ -33,12 +33,15 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 REST_FACTOR = 4
 KEPT = 8  # the feed keeps this number of changes
-MOST_LISTENERS = 16  # the most pages that listen at the same time, over all feeds of a server
+MOST_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
 ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
 
 
 class Pace(NamedTuple):
-    """When the feed collects the state again. Each rest is at least REST_FACTOR times the cost of the collection."""
+    """The times at which the feed collects the state.
+
+    After each collection, the feed rests for at least REST_FACTOR times the cost of this collection.
+    """
 
     period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
     longest: float  # the longest rest (seconds)

@@ -1,4 +1,4 @@
-"""Reads the views of one log: the batches of a segment, one batch with its bytes, and a look-up step by step.
+"""Reads what the page shows of one log: the batches of a segment, a batch with its bytes, a look-up step by step.
 
 These functions read the log's files when the user opens a view. They use the readers of `hmb dump-log` and of
 `hmb index-inspect`, which never change a file. So the page shows the same numbers and the same lines as these commands.

@@ -1,4 +1,4 @@
-"""The routes of the page of a broker in this process: the parts that the page reads when the user opens them.
+"""Serves the page of a broker in this process. The routes return the parts that the page reads when a user opens them.
 
 The address of a part names a partition, for example `/batch?topic=orders&partition=0&segment=8021&position=5000`. A
 request that names a missing topic, segment or offset gets the status 404 and a JSON object with the reason.
@@ -23,7 +23,7 @@ from hmb.storage.log import Log
 
 
 class OwnBrokerPage(PageRoutes):
-    """The page of a broker in this process, with the recorder of its requests."""
+    """The routes of the page of a broker in this process, and the recorder of this broker's requests."""
 
     def __init__(self, server: HttpServer, broker: BrokerServer, current: Callable[[], BrokerState]) -> None:
         super().__init__(server, current)

@@ -1,4 +1,4 @@
-"""The requests that clients send while a page shows them: their fields, and their way through the code.
+"""Records the requests that clients send while a page shows them: their fields, and their way through the code.
 
 The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
 recording, and the recording ends RECORDING seconds after the last call of `view`. The recording of one request takes

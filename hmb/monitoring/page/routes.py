@@ -1,4 +1,4 @@
-"""The routes that every page has: its files, the feed of changes, and the state machines of groups.
+"""Serves what every page needs: its files, the feed of changes, and the state machines of groups.
 
 `own_broker.py` adds the routes of a page that its own broker serves. `hmb.monitoring.remote` adds the routes of a page
 that reads another broker through its APIs.

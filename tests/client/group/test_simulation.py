@@ -224,9 +224,9 @@ class World:
             client.member.request_failed(self.now)
 
     def advance(self, number: int) -> None:
-        """Make several steps of one client in a row.
+        """Make four steps of one client in a row.
 
-        Without this, a rebalance would need more steps than a random script contains.
+        If a script could only make single steps, a rebalance would need more steps than a random script contains.
         """
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)
@@ -304,7 +304,8 @@ STEPS = {
     "grow": World.grow,
     "settle": World.settle,
 }
-# Ordinary steps are more frequent. Scripts are long, because a failure takes several steps.
+# Steps without a failure are more frequent than failures. Scripts are long, because some defects appear only after many
+# steps.
 OFTEN = [*["advance"] * 12, *["wait"] * 3, "start", "lose_answer", *STEPS]
 SCRIPTS = st.lists(st.tuples(st.sampled_from(OFTEN), st.integers(0, MEMBERS - 1)), min_size=40, max_size=150)
 KINDS: list[dict[str, Any]] = [
