@@ -45,9 +45,10 @@ class SourceBatch(NamedTuple):
 
 
 class CopiedBatch(NamedTuple):
-    """A batch for a Produce request. `source_runs` lists the source offsets of its records; each `target` is relative.
+    """A batch for a Produce request, with the source offsets of its records.
 
-    `target` is the position of the run's first record in the batch.
+    Each run in `source_runs` consists of records with consecutive source offsets. The target offsets are not known yet.
+    So the field `target` of a run is the index of its first record in the batch.
     """
 
     data: bytes
@@ -80,7 +81,7 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
 
 
 def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
-    """Yield the runs of consecutive offsets. `target` counts the records from 0 on."""
+    """Yield the runs of consecutive offsets. The field `target` of a run is the index of its first offset."""
     first, count, position = 0, 0, 0
     for offset in offsets:
         if count and offset != first + count:

@@ -20,7 +20,7 @@ SEQUENCES = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_
 
 
 class MirrorError(HmbError):
-    """A mirror cannot continue. The message is one line: what is wrong, where, and what to do."""
+    """The error with which a mirror ends. The message is one line: what is wrong, where, and what to do."""
 
 
 def can_retry(error: KafkaError | ConnectionFailed) -> bool:

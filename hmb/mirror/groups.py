@@ -26,8 +26,8 @@ from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-MOST_COUNTED = 200_000  # offsets; a longer count would delay the copy
-MOST_REMEMBERED = 10_000  # counts
+MOST_COUNTED = 200_000  # offsets in one count of records; a longer count would delay the copy
+MOST_REMEMBERED = 10_000  # the translator remembers at most this number of counts
 
 
 class OffsetTranslator:

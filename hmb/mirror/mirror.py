@@ -76,7 +76,7 @@ class Mirror:
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
         self._translator: OffsetTranslator | None = None
-        self._failure = ""  # the temporary error since which nothing was copied; "" while the mirror works
+        self._failure = ""  # the temporary error because of which nothing is copied; "" while the mirror works
         self._failed_at = 0.0  # when this error first occurred
 
     def stop(self) -> None:
@@ -211,7 +211,7 @@ class Mirror:
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """Tell the user once that the copy of a partition does not keep its offsets. `offset` is the first such one."""
+        """Report once that the copy of a partition does not keep its offsets, from the source offset `offset` on."""
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)
             self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")
@@ -219,7 +219,8 @@ class Mirror:
     def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
         """Continue after an error of one partition, or raise the error."""
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message)  # A new session finds the first offset.
+            # After this error, the mirror begins a new session, which finds the first offset that still exists.
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message)
         if not is_missing(error):
             raise error if can_retry(error) else explained("source", error)
         if partition.topic not in self._missing:

@@ -76,9 +76,10 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 
 
 def heartbeat(aliases: Aliases, now: int) -> Record:
-    """Return the heartbeat of a mirror at its source.
+    """Return the heartbeat that a mirror writes at its source.
 
-    MirrorMaker 2 writes it for the opposite direction: the source cluster is the one to which the heartbeat goes.
+    In a heartbeat, MirrorMaker 2 names the cluster to which it writes as the target. The key therefore contains the
+    names of the mirror's clusters in the opposite order: first the target, then the source.
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -30,7 +30,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, iter_batches
 from hmb.records.aborted import AbortedTransactions
 
-PARTITION_BYTES = 1024 * 1024  # the largest part of a partition in a response
+PARTITION_BYTES = 1024 * 1024  # the limit for the data of one partition in a response
 RESPONSE_BYTES = 8 * PARTITION_BYTES  # With one response in use and one in flight, the mirror needs about 30 MB.
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
@@ -46,7 +46,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A broker of the source, and the partitions that it leads. The first partition is the next one to be served."""
+    """A broker of the source, and the partitions that it leads, in the order of the next Fetch request."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -102,7 +102,7 @@ class SourceReader:
             return answered_error(partition, data.error_code)
         fetched = _fetched(data, self.positions[partition])
         self.positions[partition] = fetched.next_offset
-        if fetched.batches:  # The other partitions come first in the next request.
+        if fetched.batches:  # In the next request, this partition comes after the other partitions.
             leader.partitions.remove(partition)
             leader.partitions.append(partition)
         return fetched

@@ -42,7 +42,7 @@ OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partit
 
 
 class TargetWriter:
-    """Writes batches, and commits positions. Partitions have their names at the target."""
+    """Writes batches and commits positions at the target. Each partition has the name that it has at the target."""
 
     def __init__(self, admin: Admin, group: str, *, transactional: bool) -> None:
         self._admin, self._group = admin, group
@@ -77,7 +77,7 @@ class TargetWriter:
             self._write_rounds(rounds[first : first + WINDOW], on_written)
 
     def commit(self, positions: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Commit the positions, and with them the open transaction."""
+        """Commit the positions. With transactions, commit them together with the records of the open transaction."""
         if self._transactions is None:
             for answer in self._admin.alter_group_offsets(self._group, positions).values():
                 raised(answer)
@@ -85,7 +85,7 @@ class TargetWriter:
         if not self._is_in_transaction:
             self._transactions.begin()
         self._transactions.send_offsets(positions, self._group)
-        self._transactions.commit(lambda: None)  # `write` has waited for all batches.
+        self._transactions.commit(lambda: None)  # No wait is necessary, because `write` has waited for all batches.
         self._is_in_transaction = False
 
     def close(self) -> None:

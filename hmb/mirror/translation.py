@@ -33,9 +33,10 @@ class CopiedRun(NamedTuple):
 
 
 class TranslationGap(NamedTuple):
-    """A part of a partition between two runs: its first offset at the source, and its first and last one at the target.
+    """A part of a partition between two runs.
 
-    `target_end` is the offset after the last one.
+    The part begins at offset `source` at the source. At the target, the part begins at offset `target`, and the next
+    run begins at offset `target_end`.
     """
 
     source: int

@@ -25,9 +25,10 @@ OLD_CIPHER = "unsupported"  # in OpenSSL's message about a store whose cipher is
 
 
 class StoreError(ValueError):
-    """A store cannot be read. `part` is the end of the name of the wrong setting, for example `keystore.password`.
+    """The error for a store that cannot be read.
 
-    The message contains the reason, and no secret.
+    `part` is the end of the name of the wrong setting, for example `keystore.password`. The message contains the
+    reason, and no secret.
     """
 
     def __init__(self, part: str, problem: str) -> None:

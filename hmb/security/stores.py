@@ -32,7 +32,7 @@ BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
 
 class TlsSettingError(HmbError):
-    """A setting of TLS is wrong. `setting` is Kafka's name of the setting."""
+    """The error for a wrong setting of TLS. `setting` is Kafka's name of the setting."""
 
     def __init__(self, setting: str, problem: str) -> None:
         super().__init__(f"{setting}: {problem}")
@@ -147,7 +147,7 @@ class TlsSettings:
 
 
 def check_pem_type(setting: str, type: str) -> None:
-    """Raise TlsSettingError if the type of a store whose text is in a setting is not PEM."""
+    """Check the type of a store that a setting contains as text. Raises TlsSettingError if the type is not PEM."""
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(setting, f"{type}: a setting can contain the text of a store only if the type is PEM")
 

@@ -9,8 +9,8 @@ A server has one thread for each connection, so it must limit their number:
     listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
     the quota connection_creation_rate             ... of an address              is closed after the throttle time
 
-The two rates use the windows of quotas (security/quotas/window.py). A connection that waits is connected, but the
-server does not read from it, and accepts no further connection of this listener.
+The two rates use the windows of quotas (security/quotas/window.py). If a connection waits, the server has accepted it,
+but does not read from it yet. Meanwhile, the server accepts no further connection of the same listener.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ class ConnectionLimits:
         return "max.connections.per.ip reached" if self._by_address[address] >= limit else None
 
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
-        """Count a new connection. If too many connections are new, return the time in ms until the next attempt."""
+        """Count a new connection, and return 0.
+
+        If the rate of new connections is too high, do not count this connection. Return the time (ms) after which the
+        server must call this method for the connection again.
+        """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]
         if not limited:

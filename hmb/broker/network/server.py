@@ -187,7 +187,7 @@ class Server:
             self._limits.add(host, listener.name)
 
     def _throttle(self, client: socket.socket, peer: str, wait: int) -> None:
-        """Keep a connection that is refused open for a while, so that its client does not try again at once."""
+        """Close a refused connection only after a while, so that its client does not try again at once."""
         LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
         with self._lock:
             self._throttled.append((time.monotonic() + wait / 1000, client))

@@ -1,4 +1,4 @@
-"""Values as short texts, for the messages of `check`.
+"""Converts values to short texts, for the messages of `check`.
 
 A state can contain thousands of entries, and the exact total of `Mean` has more than 300 digits. A message that showed
 such a state completely would hide the problem. The functions of this module shorten long numbers and long values. For

@@ -115,7 +115,7 @@ class BoltMachine:
     def _process(self, payloads: Payloads) -> Results:
         """Merge the tuples into the state, and return the outputs of `transform` for each tuple.
 
-        During a snapshot, tuples at or below its clock enter the state A, and tuples above its clock enter the state B.
+        While the bolt saves a snapshot, the tuples enter a second state, which is not part of the snapshot.
         """
         state, results = self.state, cast(Results, [])
         try:
@@ -246,9 +246,10 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """End a snapshot that is still in progress at the end of a round, and merge the states A and B into one state.
+        """At the end of a round, end a snapshot that is still in progress. The bolt then has one state again.
 
-        This happens if another processor could not save its state. The negotiator then gives the snapshot up.
+        A snapshot is still in progress if another processor could not save its state. The negotiator then gives the
+        snapshot up.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

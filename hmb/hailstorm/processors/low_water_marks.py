@@ -1,7 +1,7 @@
 """Low water marks: the progress that all upstream processors have made, as one clock.
 
-The low water mark of a processor in partition p is the smallest mark that its upstream processors have sent for p. Only
-the upstream processors count that records of p can reach:
+The low water mark of a processor in partition p is the smallest mark that its upstream processors have sent for p. This
+minimum includes only the upstream processors that records of p can reach:
     low water mark[p] = min over these upstream processors u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of

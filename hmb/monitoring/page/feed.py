@@ -45,7 +45,7 @@ class Pace(NamedTuple):
 
     period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
     longest: float  # the longest rest (seconds)
-    clock: Callable[[], float]  # the cost of a collection is the growth of this clock
+    clock: Callable[[], float]  # measures the cost of a collection
 
 
 OWN_PACE = Pace(0.19, 2.0, time.thread_time)
@@ -53,7 +53,7 @@ REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processe
 
 Parts = dict[tuple[Any, ...], Any]
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}  # each item is a part of its own
+LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}  # each item of these is one part
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 
 

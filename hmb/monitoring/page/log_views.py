@@ -35,12 +35,12 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimeIndex
 
 MOST_BATCHES = 500
-MOST_ENTRIES = 2000  # the most entries of an index in one response
-MOST_STEPS = 500  # the most steps of a scan in one response
+MOST_ENTRIES = 2000  # a response contains at most this number of index entries
+MOST_STEPS = 500  # a response contains at most this number of steps of a scan
 MOST_RECORDS = 100
-MOST_LINES = 2000  # the most lines of annotated bytes in one response
-MOST_BYTES = 256  # the most bytes of one field in the annotated bytes
-LONGEST_TEXT = 1000  # characters of a key, a value or a header
+MOST_LINES = 2000  # a response contains at most this number of lines with annotated bytes
+MOST_BYTES = 256  # the annotated bytes show at most this number of bytes of one field
+LONGEST_TEXT = 1000  # characters; longer keys, values and headers are cut
 LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
 
 Json = dict[str, Any]

@@ -52,8 +52,8 @@ RECORDING = 5.0  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
 MOST_A_SECOND = 5
 PAUSE = 2.0  # seconds between two followed requests of an API
-MOST_FIELDS = 200  # the most fields of a request or of a response
-MOST_CALLS = 300  # the most function calls in the way of one request
+MOST_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
+MOST_CALLS = 300  # the recorder keeps at most this number of function calls of one request
 LONGEST_VALUE = 200  # characters
 ROOT = f"{Path(hmb.__file__).parent}/"
 
@@ -199,7 +199,7 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """During a `with` block, add each function of HMB that this thread calls to `way`. If `way` is None, do nothing."""
+    """During a `with` block, add each call of a function of HMB in this thread to the list `way`, if it is not None."""
     if way is None:
         yield
         return

@@ -78,7 +78,7 @@ class PageRoutes:
                 feed.stop()
 
     def _page(self, request: HttpRequest) -> HttpResponse:
-        """Return the page. Exchange the token in an address for a cookie, and redirect the browser."""
+        """Return the page. If the address contains the token, redirect the browser, and store the token in a cookie."""
         admission = self._server.admission
         if not admission.is_token(request.proofs.token):
             return _first_visit()

@@ -35,7 +35,7 @@ HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
 
 class CheckedBatch(NamedTuple):
-    """The fields of an intact batch that recovery needs."""
+    """The fields that recovery needs to know of an intact batch."""
 
     first_offset: int
     size: int  # bytes, with the header

@@ -113,7 +113,7 @@ def load(
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
-        segment.seal()  # The indexes of this segment may be new.
+        segment.seal()  # The check of this segment may have built new indexes, which are not sealed yet.
     for segment in loading.segments:
         together.release(segment.files)
     return LoadedLog(loading.segments, loading.end_offset, producers)

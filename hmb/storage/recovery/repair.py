@@ -69,7 +69,7 @@ class Hole:
     position: int
     end: int  # the position after the hole
     first_offset: int
-    next_offset: int  # first offset after the hole; the offsets from `first_offset` up to it are lost
+    next_offset: int  # the first offset after the hole; the offsets from `first_offset` to `next_offset` - 1 are lost
     why: str
     replacement: bytes = b""
     is_restored: bool = False  # whether the replacement is the original batch

@@ -28,7 +28,7 @@ LOCK_FILE = ".lock"
 
 
 class DirectoryInUse(Exception):
-    """Another broker has locked the directory."""
+    """The error if another broker has locked the directory."""
 
 
 class DirectoryLock:

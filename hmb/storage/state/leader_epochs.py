@@ -83,5 +83,6 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        found = starts[following - 1].epoch if following else epoch  # 0: all epochs of the log are newer
+        # If `following` is 0, all epochs of the log are newer than `epoch`.
+        found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

@@ -54,7 +54,7 @@ from hmb.storage.files.durability import replace_files
 
 LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
-TOPICS_FILE = "topics.json"  # a file that only HMB has, and Kafka does not have
+TOPICS_FILE = "topics.json"  # a file of HMB that Kafka does not have
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes this text without the newline.
 LEAST_ROOM = 1 << 16  # bytes; a new manifest has at least this space for later entries
