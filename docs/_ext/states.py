@@ -22,7 +22,7 @@ from tables import TableDirective
 from hmb.state_table import StateTable
 
 WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, and the gap between two boxes
-MOST_WORDS = 2  # the most words of a label; a longer one does not fit into a box
+MOST_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 
 

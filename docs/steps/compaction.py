@@ -209,7 +209,7 @@ def draw_record(drawing: Drawing, record: Record, y: float, tone: Tone, *, is_dr
 
 
 def in_words(state: State) -> str:
-    """Return the text alternative of a step."""
+    """Describe one step in words, for readers who cannot see its picture."""
     words = [f"The log {state.title}: {described(state.records)}; segments {state.bases}."]
     if state.current:
         words.append(f"The current batch has offsets {', '.join(map(str, state.current))}.")

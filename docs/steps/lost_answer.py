@@ -180,7 +180,7 @@ def request_of(sent: Sent) -> str:
 
 
 def in_words(sent: Sent, outcome: Outcome) -> str:
-    """Return the text alternative of a step."""
+    """Describe one step in words, for readers who cannot see its picture."""
     ends = {"arrives": "arrives", "request lost": "is lost", "response lost": "arrives, and its response is lost"}
     answer = "No response reaches the producer." if sent.fate != "arrives" else f"The response is {outcome.answer}."
     grows = f"{outcome.before} records before the request and {len(outcome.values)} after it"

@@ -83,7 +83,7 @@ def test_the_fields_before_the_records(answer, rng):
     assert length == rest, f"the length at the beginning of the frame is {length} (right: {rest})"
     assert (key, version) == (0, 3), f"the api key and the api version are {key} and {version} (right: 0 and 3)"
     assert correlation_id == number, f"produce(..., {number}): the frame has the correlation id {correlation_id}"
-    end = 14 + max(0, client_id_length)  # of the client id
+    end = 14 + max(0, client_id_length)  # the position after the client id
     assert end + 4 <= len(frame), f"the client id has the length {client_id_length}, but the frame ends before"
     transactional_id, acks = struct.unpack_from(">hh", frame, end)
     given = f"has the length {transactional_id} (right: -1, which means null)"

@@ -11,7 +11,7 @@ import pytest
 
 import hmb
 
-INTERVAL = 300  # bytes: the broker writes an index entry when it has written more than this since the last entry
+INTERVAL = 300  # bytes: the broker writes an index entry for a batch when more than 300 bytes follow the last entry
 
 
 def entries_of(index):

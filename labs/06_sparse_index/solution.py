@@ -12,7 +12,7 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    low, high = 0, len(entries)  # The entries before `low` are at or below the offset, those from `high` on above.
+    low, high = 0, len(entries)  # Entries before `low` are at or below the offset. Entries from `high` on are above.
     while low < high:
         middle = (low + high) // 2
         if entries[middle][0] <= offset:
@@ -23,7 +23,7 @@ def lookup(entries, offset):
 
 
 def _header(log, position):
-    """Return (first offset, last offset, end position) of the batch at `position`. Return None if it is incomplete."""
+    """Return (first offset, last offset, end position) of the batch at `position`, or None for an incomplete batch."""
     if position < 0 or position + HEADER > len(log):
         return None
     first, length = struct.unpack_from(">qi", log, position)

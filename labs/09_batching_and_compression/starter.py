@@ -10,7 +10,7 @@ def cut_batches(records, linger, batch_size):
 
 
 def compressed_sizes(values, compress, count):
-    """Compress the values in batches of `count`, and return the size of each compressed batch."""
+    """Compress the values in batches of `count` values, and return the size of each compressed batch."""
     return [len(compress(value)) for value in values]
 
 

@@ -64,7 +64,7 @@ def test_a_large_map(answer, rng):
 
 
 def expected_of(records, checkpoint, map_size):
-    """Return the right result of `clean`, computed with a simple and slow method."""
+    """Compute, by a simple but slow method, the right result of `clean`."""
     dirty = [record for record in records if record[0] >= checkpoint]
     fits = [number for number in range(len(dirty) + 1) if len({key for _, key, _ in dirty[:number]}) <= map_size]
     mapped = dirty[: fits[-1]]

@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).with_suffix("")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 SUITE_SECONDS = 1800
-LAST_CHARACTERS = 4000  # of the output, in the message of an error
+LAST_CHARACTERS = 4000  # an error message contains this number of characters from the end of the output
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Suite:
     """A project's test suite: its requirements, and the arguments that select its tests."""
 
     requirements: tuple[str, ...]
-    arguments: tuple[str, ...]  # of pytest
+    arguments: tuple[str, ...]  # the arguments of pytest
     package: str | None = None  # the folder of the project's source code, if the package from PyPI replaces it
 
 

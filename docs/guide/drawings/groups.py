@@ -40,7 +40,10 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a run of a classic group. If its field `sequence` is a diagram, the run adds each message to it."""
+    """Return a run of a classic group that can draw its messages.
+
+    While the run's field `sequence` contains a diagram, the run adds each message to this diagram.
+    """
     run_class: Any = load_steps("ClassicRun")
 
     class RecordedRun(run_class):  # type: ignore[misc]

@@ -53,10 +53,10 @@ def limits() -> Drawing:
 
 
 def draw_row(drawing: Drawing, y: float, name: str, segments: list[Segment], ends: list[float], count: int) -> None:
-    """Draw the segments of the log.
+    """Draw the segments of the log, each as a box.
 
-    For each day of records, a box gets the same length. The first `count` segments are gray, because retention removes
-    them.
+    The length of a box shows how many days the records of the segment cover. The first `count` segments are gray,
+    because retention removes them.
     """
     drawing.text(LEFT, y, name, anchor="start", strong=True)
     begin = 0.0

@@ -17,7 +17,7 @@ def produce(log: Log, batches: int, *, waits: bool) -> None:
     for number in range(batches):
         log.append(RecordBatch.parse(encode_batch([Record(timestamp=1_000, value=b"batch %d" % number)])))
         if waits:
-            log.flush()  # as for acks=all
+            log.flush()  # The broker does the same for acks=all.
 
 
 def run(producers: int, *, waits: bool) -> int:

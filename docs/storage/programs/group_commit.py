@@ -6,7 +6,7 @@ class SharedSync:
     def __init__(self) -> None:
         self.file = os.open("log", os.O_CREAT | os.O_WRONLY)
         self.lock = threading.Lock()
-        self.written = self.synced = self.syncs = 0  # numbers of batches, number of syncs
+        self.written = self.synced = self.syncs = 0  # batches written, batches synced, syncs
 
     def append(self, batch: bytes) -> int:
         os.write(self.file, batch)

@@ -30,7 +30,7 @@ def test_a_log_is_read_fetch_by_fetch(servers: str) -> None:
     read: list[bytes] = []
     with hmb.SimpleConsumer(servers) as consumer:
         offset, fetches = 0, 0
-        # The broker always returns at least one batch.
+        # The broker returns at least one batch, even if this batch is larger than `max_bytes`.
         while fetched := consumer.fetch("walked", 0, offset, max_bytes=1):
             read += values(fetched)
             offset, fetches = fetched.next_offset, fetches + 1
