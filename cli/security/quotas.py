@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hmb.client.admin import ClientQuotaEntity
 
 COLUMNS = ("user", "client_id", "ip", "quota", "value")
-DEFAULT = "<default>"  # The name that the commands print for a default quota, for example that of all users.
+DEFAULT = "<default>"  # The commands print this name for a default quota, for example one of --user-defaults.
 NAMES = [str(key) for key in QuotaKey]
 ENTITY_OPTIONS = "--user, --client-id, --ip, or a default such as --user-defaults"
 

@@ -40,7 +40,7 @@ class Watched(NamedTuple):
 
     Each participant of the drawing has a lane, a vertical line. The drawing shows a call as an arrow to the lane of the
     participant `lane`, to which the function belongs. If `lane` is empty, the drawing does not show the call. If
-    another function that is watched makes the call, the arrow begins at its lane. Otherwise, the arrow begins at the
+    another watched function makes the call, the arrow begins at the lane of that function. Otherwise, it begins at the
     participant `caller`. `reply` is the text at the arrow back to the caller. If `reply` is empty, the drawing does not
     show this arrow. If `waits` is true, the drawing shows a bar on the caller's lane while the function runs.
     """

@@ -82,6 +82,9 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Return the events with only the first two events of `Watchers.add`: the begin and the end of its first call."""
+    """Return the events with only the first call of `Watchers.add`.
+
+    The later call adds a watcher that waits for the stop of the broker.
+    """
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

@@ -78,7 +78,7 @@ class PageRoutes:
                 feed.stop()
 
     def _page(self, request: HttpRequest) -> HttpResponse:
-        """Return the page. If the address contains the token, redirect the browser, and store the token in a cookie."""
+        """Return the page. If the address contains the token, return a redirection with a cookie instead."""
         admission = self._server.admission
         if not admission.is_token(request.proofs.token):
             return _first_visit()

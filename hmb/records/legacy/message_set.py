@@ -65,10 +65,10 @@ class AssignedMessages:
 
     @property
     def last_offset_of_first_batch(self) -> int:
-        """The last offset of the set's first message, which is comparable to a record batch.
+        """The last offset in the set's first message. Like a record batch, a message may contain several records.
 
-        An uncompressed message contains one record, so this is the record's offset. A wrapper is a message that
-        contains a compressed message set. The offset of a wrapper is the offset of its last inner message.
+        A wrapper is a message that contains a compressed message set, and it has the offset of its last inner message.
+        Any other message contains one record, and has the offset of this record.
         """
         return int(_INT64.unpack_from(self.data)[0])
 

@@ -140,7 +140,7 @@ def test_small_records_do_not_overtake_a_large_record_permanently(monkeypatch: p
 
     monkeypatch.setattr(it, "_wait_for_memory", announced)
     threads = []
-    # The second, small record would have room at once, but waits behind the large one.
+    # The second, small record would have room at once, but it must wait until the large record has its memory.
     for value, name in ((b"y" * 79, "large"), (b"z", "small")):
         threads.append(threading.Thread(target=send, args=(value, name)))
         threads[-1].start()

@@ -124,7 +124,7 @@ class Topic:
 class Case:
     """A test case: requests that are sent in order, and the versions of one API in which they are compared.
 
-    The default is the API of the last request.
+    By default, this API is the API of the last request.
     """
 
     name: str
