@@ -37,8 +37,8 @@ You can skip these modules in a first reading:
 - `security`: TLS, and the login with SASL.
 - `errors` describes all exceptions.
 
-Limits: to log in, the client library supports SASL's mechanisms PLAIN and SCRAM, but not GSSAPI (Kerberos) and
-OAUTHBEARER. An application needs another client for a cluster that accepts only these two mechanisms.
+Limits: to log in, the client library supports SASL's mechanisms PLAIN, SCRAM and OAUTHBEARER, but not GSSAPI
+(Kerberos). An application needs another client for a cluster that accepts only GSSAPI.
 
 Source: the behavior of org.apache.kafka.clients (Kafka 4.3).
 """
