@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.share.sessions import SessionId, ShareSessions
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.enums import AcknowledgeType
@@ -25,7 +27,7 @@ from hmb.protocol.messages.share_fetch import ShareFetchRequest
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from hmb.records import ControlType, EndTransactionMarker, read_records
-from tests.broker.conftest import Asker
+from tests.broker.conftest import Asker, as_bytes
 from tests.storage.conftest import batch
 from tests.waiting import until
 
@@ -162,6 +164,30 @@ def test_a_fetch_can_acknowledge_and_stops_at_a_strict_limit(ask: Asker) -> None
     assert member.acknowledge(1, 1, RENEW) == ErrorCode.INVALID_REQUEST
     configure(ask, "share.renew.acknowledge.enable", "false")
     assert member.acknowledge(1, 1, RENEW, renews=True) == ErrorCode.INVALID_REQUEST
+
+
+def test_a_fetch_that_waits_holds_no_memory_for_its_request(ask: Asker) -> None:
+    join(ask)
+    kind = ShareFetchRequest.FetchTopic
+    request = ShareFetchRequest(
+        group_id=GROUP,
+        member_id=MEMBER,
+        max_wait_ms=60_000,
+        max_records=1,
+        topics=[kind(topic_id=topic(ask).id, partitions=[kind.FetchPartition()])],
+    )
+    frame = b"".join(map(as_bytes, ask.client.request(request, 2)))[4:]
+    memory = RequestMemory(1_000_000)
+    account = memory.open(len(frame))
+    account.take(len(frame))
+    thread = threading.Thread(target=ask.dispatcher.begin, args=(memoryview(frame), account))
+    thread.start()
+    until(lambda: ask.broker.stop.watchers._watchers, "the fetch to wait")
+    used = memory.used
+    write(ask, 1)
+    thread.join(30)
+    assert not thread.is_alive()
+    assert used == 0
 
 
 def test_a_session_that_closes_releases_its_records(ask: Asker) -> None:

@@ -12,6 +12,10 @@ from hmb.broker import BrokerServer
 from hmb.broker.config.keys import ConfigError
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.share_fetch import ShareFetchRequest
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from hmb.protocol.schema import Request
 from tests.broker.conftest import Wire, as_bytes
 from tests.broker.test_handlers import fetch, outcome, produce
@@ -83,6 +87,34 @@ def test_requests_that_wait_take_no_handler(connect: Connect) -> None:
     assert outcome(connect().ask(produce(batch(1)), 9)) == 0
     for wire in waiting:
         assert outcome(answer(wire, waiting_fetch(0), 12)) == 0
+
+
+def waiting_share_fetch(wire: Wire) -> ShareFetchRequest:
+    """Join a share group that reads the topic t, and return a ShareFetch request that waits up to 60 seconds."""
+    joining = ShareGroupHeartbeatRequest(group_id="s", member_id="member", member_epoch=0, subscribed_topic_names=["t"])
+    wire.ask(FindCoordinatorRequest(key="s"), 0)
+
+    def joined() -> bool:
+        response: Any = wire.ask(joining, 1)
+        return not response.error_code
+
+    until(joined, "the share group to accept the member")
+    found: Any = wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 12)
+    topic = ShareFetchRequest.FetchTopic(
+        topic_id=found.topics[0].topic_id, partitions=[ShareFetchRequest.FetchTopic.FetchPartition()]
+    )
+    return ShareFetchRequest(group_id="s", member_id="member", max_wait_ms=60_000, max_records=1, topics=[topic])
+
+
+def test_a_share_fetch_that_waits_takes_no_handler(broker: BrokerServer, connect: Connect) -> None:
+    waiting, other = connect(), connect()
+    make_topic(other)
+    request = waiting_share_fetch(other)
+    waiting.send(framed(request, 2))
+    until(lambda: broker._stop.watchers._watchers, "the share fetch to wait")
+    assert outcome(other.ask(produce(batch(1)), 9)) == 0
+    (topic,) = answer(waiting, request, 2).responses
+    assert [(it.first_offset, it.last_offset) for it in topic.partitions[0].acquired_records] == [(0, 0)]
 
 
 def test_a_waiting_request_comes_after_those_before_it(connect: Connect) -> None:

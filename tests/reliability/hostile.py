@@ -10,8 +10,8 @@ attack. At the end:
 - no request took more than LIMIT seconds, and no request of the well-behaved client did;
 - the broker's resident memory was never above MOST_MEMORY.
 
-Some requests may wait (Fetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects after LIMIT
-seconds.
+Some requests may wait (Fetch, ShareFetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects
+after LIMIT seconds.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from hmb.broker.network.staged import WAITING_APIS
 from hmb.protocol import primitives
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
@@ -48,7 +49,6 @@ from tests.reliability.requests import COMPACTED, LONGEST_STRING, TOPIC, Generat
 LIMIT = 1.0  # seconds
 MOST_MEMORY = 200 * MIB
 FULL_SIZE = 100 * MIB  # bytes; the default of socket.request.max.bytes
-WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVersionsRequest(), 0) if part)
 
 

@@ -47,6 +47,7 @@ def handle(request: ShareFetchRequest, context: RequestContext) -> ShareFetchRes
     fetch = ShareFetching(request, session, context)
     fetch.collect()
     if not fetch.responses and not errors:
+        context.memory.close()  # Free the request's memory, because the request may wait long.
         fetch.wait()
     response.acquisition_lock_timeout_ms = context.broker.share_settings(session.id.group_id).lock_duration
     return _respond(response, fetch.responses, errors)

@@ -46,7 +46,7 @@ from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
 MOST_IN_FLIGHT = 64  # limit for the requests of one connection that were read but not answered yet
-WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+WAITING_APIS = {ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
 class Handlers:
