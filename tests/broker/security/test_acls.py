@@ -27,6 +27,7 @@ from hmb.protocol.enums import AclResourceType as Kind
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.fields import version_range
 from hmb.protocol.messages import api_name, request_class
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
 from tests.waiting import until
@@ -210,6 +211,19 @@ def test_a_forbidden_topic_looks_like_one_that_does_not_exist(broker: hmb.Broker
             wanted = MetadataRequest.MetadataRequestTopic(name=None, topic_id=id)
             (topic,) = connection.send(MetadataRequest(topics=[wanted]), 12).topics
             assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, None)
+
+
+def test_find_coordinator_refuses_only_the_forbidden_groups(broker: hmb.Broker) -> None:
+    store = broker._server.context.security
+    create_acls(store, [acl("g", kind=Kind.GROUP)])
+    try:
+        with connect(broker, "alice") as connection:
+            before = [connection.send(FindCoordinatorRequest(key=key), 3).error_code for key in ("g", "other")]
+            found = connection.send(FindCoordinatorRequest(coordinator_keys=["g", "other"]), 4).coordinators
+    finally:
+        store.change(lambda state: SecurityState(state.credentials))
+    assert before == [ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED]
+    assert {each.key: each.error_code for each in found} == {"g": before[0], "other": before[1]}
 
 
 def test_acls_survive_a_restart(tmp_path: Path) -> None:

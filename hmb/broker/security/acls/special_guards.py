@@ -38,8 +38,7 @@ from hmb.protocol.enums import CLUSTER_NAME, AclResourceType, CoordinatorType, R
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.add_partitions_to_txn import FIRST_VERSION_OF_BROKERS
-
-FIRST_VERSION_OF_KEYS = 4  # the first version of FindCoordinator whose requests contain a list of keys
+from hmb.protocol.messages.find_coordinator import FIRST_VERSION_OF_LISTS
 
 
 def _metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -128,7 +127,7 @@ def _find_coordinator(request: Any, context: RequestContext, access: Access, han
             return not access.may_with_cluster(Op.CLUSTER_ACTION)
         return not access.may(Op.DESCRIBE, kind, key)
 
-    if "coordinator_keys" not in request.fields or context.version < FIRST_VERSION_OF_KEYS:
+    if context.version < FIRST_VERSION_OF_LISTS:
         return refuse_all(request, context, kind) if forbids(request.key) else handle(request, context)
     forbidden = [key for key in request.coordinator_keys if forbids(key)]
     if not forbidden:
