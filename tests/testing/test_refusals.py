@@ -18,6 +18,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.schema import Struct
@@ -123,6 +124,20 @@ def test_metadata_with_an_error_still_names_the_brokers(broker: hmb.Broker, faul
     with hmb.Producer(broker.bootstrap_servers) as producer:
         producer.send("t", b"a").result(timeout=30)
     assert fault.count == 2
+
+
+@pytest.mark.parametrize(("topics", "version"), [([], 0), (None, 1)])
+def test_metadata_of_all_topics_has_the_error_of_one_topic(
+    broker: hmb.Broker, faults: Faults, topics: list[Any] | None, version: int
+) -> None:
+    """An empty list means all topics in version 0. In later versions, null means all topics."""
+    for name in ("a", "b"):
+        broker.create_topic(name)
+    faults.add("METADATA", topic="a", error="LEADER_NOT_AVAILABLE")
+    with Client(broker) as client:
+        response = client.ask(MetadataRequest(topics=topics), version)
+    found = {topic.name: topic.error_code for topic in response.topics}
+    assert found == {"a": ErrorCode.LEADER_NOT_AVAILABLE, "b": ErrorCode.NONE}
 
 
 def test_a_coordinator_that_is_loading(broker: hmb.Broker, faults: Faults) -> None:

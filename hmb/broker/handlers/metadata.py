@@ -45,11 +45,11 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
         cluster_id=broker.cluster_id,
         controller_id=broker.config.broker_id,
     )
-    if request.topics is None or (context.version == 0 and not request.topics):
+    if request.is_for_all_topics(context.version):
         response.topics = [_describe(topic, TopicResponse(), context) for topic in broker.topics.all()]
     else:
         failures = _make_missing(request, context)
-        for wanted in {(each.name, each.topic_id): each for each in request.topics}.values():
+        for wanted in {(each.name, each.topic_id): each for each in request.topics or ()}.values():
             topic_response = TopicResponse(name=wanted.name, topic_id=wanted.topic_id)
             response.topics.append(topic_response)
             with error_code_in(topic_response):

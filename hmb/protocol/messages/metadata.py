@@ -36,6 +36,10 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     include_cluster_authorized_operations: bool = t.boolean("8-10")
     include_topic_authorized_operations:   bool = t.boolean("8+")
 
+    def is_for_all_topics(self, version: int) -> bool:
+        """Return whether this request, in this version, asks for all topics of the broker."""
+        return self.topics is None or (version == 0 and not self.topics)
+
 
 class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
     """The brokers of the cluster, and the topics with the leader of each partition.

@@ -226,6 +226,21 @@ def test_find_coordinator_refuses_only_the_forbidden_groups(broker: hmb.Broker) 
     assert {each.key: each.error_code for each in found} == {"g": before[0], "other": before[1]}
 
 
+def test_metadata_of_all_topics_contains_only_permitted_topics(broker: hmb.Broker) -> None:
+    """An empty list means all topics in version 0. In later versions, null means all topics."""
+    requests = [(MetadataRequest(topics=[]), 0), (MetadataRequest(topics=None), 1), (MetadataRequest(topics=[]), 1)]
+    store = broker._server.context.security
+    broker.create_topic("secret")
+    create_acls(store, [acl(operation=Op.DESCRIBE)])
+    try:
+        with connect(broker, "alice") as connection:
+            answers = [connection.send(*request).topics for request in requests]
+    finally:
+        store.change(lambda state: SecurityState(state.credentials))
+        broker.delete_topic("secret")
+    assert [[topic.name for topic in topics] for topics in answers] == [["t"], ["t"], []]
+
+
 def test_acls_survive_a_restart(tmp_path: Path) -> None:
     with hmb.Broker(tmp_path, config=AUTHORIZER) as broker:
         create_acls(broker._server.context.security, [acl()])

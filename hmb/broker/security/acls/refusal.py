@@ -37,6 +37,7 @@ from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.fields import Field, version_range
 from hmb.protocol.messages import request_class, response_class
+from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request, Response, Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
@@ -170,7 +171,7 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
     for name, field in _existing(type(struct), context.version).items():
         items = getattr(struct, name)
         if name in TOPIC_LISTS:
-            pairs = [_split_topic(each, context, selects) for each in _topics(items, field, context)]
+            pairs = [_split_topic(each, context, selects) for each in _topics(struct, name, field, context)]
         elif name == "resources":
             pairs = [_whole(each, _is_selected_resource(each, selects)) for each in items]
         elif _item_struct(field) is not None:
@@ -188,23 +189,22 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
     return refused if is_refused else None, rest if is_rest or not is_refused else None
 
 
-def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics of a request. If the request means all topics, return all topics of the broker.
+def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
+    """Return the topics in the field `name` of a request. If the request means all topics, return the broker's topics.
 
-    A list that is null means all topics. In Metadata 0, an empty list also means all topics. ConsumerGroupHeartbeat
-    (KIP-848) is an exception: null means "unchanged", so return an empty list. The function recognizes this request by
-    its topics, which have no name.
+    A list that is null means all topics. ConsumerGroupHeartbeat (KIP-848) is an exception: null means "unchanged", so
+    return an empty list. The function recognizes this request by its topics, which have no name.
     """
-    struct = _item_struct(field)
-    is_empty_metadata = context.header.api_key == ApiKey.METADATA and context.version == 0 and not items
-    if struct is None or (items is not None and not is_empty_metadata):
+    items, struct = getattr(message, name), _item_struct(field)
+    is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None
+    if struct is None or not is_all:
         return items or []
-    name = next((name for name in struct.fields if _identity(name) == "topic"), None)
-    if name is None:
+    name_field = next((name for name in struct.fields if _identity(name) == "topic"), None)
+    if name_field is None:
         return []
     partitions = _partition_list(struct)
     return [
-        struct(**{name: each.name}, **({} if partitions is None else {partitions: sorted(each.partitions)}))
+        struct(**{name_field: each.name}, **({} if partitions is None else {partitions: sorted(each.partitions)}))
         for each in context.broker.topics.all()
     ]
 

@@ -43,8 +43,7 @@ from hmb.protocol.messages.find_coordinator import FIRST_VERSION_OF_LISTS
 
 def _metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse topics that the client may not describe, and new topics that it may not create."""
-    is_all = request.topics is None or (context.version == 0 and not request.topics)
-    if is_all:
+    if request.is_for_all_topics(context.version):
         response: Any = handle(request, context)
         response.topics = [topic for topic in response.topics if access.may(Op.DESCRIBE, TOPIC, topic.name)]
         return _with_operations(response, access)
