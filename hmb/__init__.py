@@ -106,8 +106,8 @@ Fetch, a tour of at most 9 files:
 
 Between steps 2 and 3 of the Fetch tour, `_Fetch.collect` in the handler goes through the partitions. For each
 partition, it finds the log (`FetchedPartition.log`, from `broker/topics/registry.py`) and calls `Log.read`, which calls
-`Log._read`. If too few bytes exist, the handler waits with a `Watcher` (`storage/watchers.py`) and collects again. In
-step 6, `headers` reads the headers (`storage/batches/headers.py`).
+`Log._read`. If too few bytes exist, `long_poll` (`broker/long_poll.py`) waits with a `Watcher`
+(`storage/watchers.py`) and collects again. In step 6, `headers` reads the headers (`storage/batches/headers.py`).
 
 The region that step 5 of the Fetch tour returns is an object, a `FileRegion`. The handler stores this object in the
 field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the frame as

@@ -30,12 +30,14 @@ Read in this order:
 1. `network/connection.py`    the loop of a connection's thread
 2. `dispatch.py`              from a frame to a response
 3. `handlers/produce.py`      a handler that writes
-4. `handlers/fetch.py`        a handler that reads, and waits
-5. `topics/registry.py`       the topics, their creation and deletion
-6. `broker.py`                the start and the stop of a broker
+4. `handlers/fetch.py`        a handler that reads
+5. `long_poll.py`             the wait of Fetch and ShareFetch for records
+6. `topics/registry.py`       the topics, their creation and deletion
+7. `broker.py`                the start and the stop of a broker
 
-A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py` and `handlers/fetch.py`, and two
-methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this folder at first:
+A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py`, `handlers/fetch.py` and
+`long_poll.py`, and two methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this
+folder at first:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)

@@ -54,7 +54,7 @@ def test_a_long_poll_finds_a_topic_that_was_created_again(ask: Asker, monkeypatc
 
     The waiting fetch looks up the topic every LOG_CHECK_INTERVAL seconds, so it finds the new log.
     """
-    monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.01)
+    monkeypatch.setattr("hmb.broker.long_poll.LOG_CHECK_INTERVAL", 0.01)
     old = ask.broker.topics.create("t", 1)
     looks = itertools.count()
 

@@ -234,7 +234,7 @@ def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
 
     Before a bug was fixed, it kept the connection until `max_wait_ms` was over, which can be days.
     """
-    monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr("hmb.broker.long_poll.LOG_CHECK_INTERVAL", 0.05)
     first = connect()
     make_topic(first)
     request = waiting_fetch(0)

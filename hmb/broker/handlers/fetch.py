@@ -8,9 +8,9 @@ Behavior: the broker waits until one of these events: `min_bytes` bytes exist, a
     returned completely, even if it is larger than these limits. The broker does not parse the records: the response
     refers to regions of log files, which the connection sends with `sendfile`. When a producer appends records to a
     log, the broker wakes each fetch that waits for records of this log. A waiting fetch also checks its logs every
-    LOG_CHECK_INTERVAL seconds. In this way the broker notices that the client has disconnected, or that a topic was
-    deleted and created again. A consumer with the isolation level READ_COMMITTED gets only records below the last
-    stable offset. The consumer also gets a list of aborted transactions, and has to skip the records of these
+    LOG_CHECK_INTERVAL seconds (long_poll.py). In this way the broker notices that the client has disconnected, or that
+    a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets only records below
+    the last stable offset. The consumer also gets a list of aborted transactions, and has to skip the records of these
     transactions. The client names a partition only once in a fetch session. Later requests and responses of the session
     contain only changes (fetch_sessions.py). If the client sends an outdated leader epoch, the partition gets an error.
     If the last fetched epoch of the client does not match the log, the partition gets no records. The response then
@@ -27,13 +27,13 @@ Left out: fetches by followers and the choice of a replica near the client (rack
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.broker.fetch_sessions import FetchedPartition
 from hmb.broker.leader_epochs import check_epoch, set_divergence
+from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.old_clients import converted
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -41,14 +41,12 @@ from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, Fetc
 from hmb.protocol.primitives import part_size
 from hmb.records.batch import MAGIC
 from hmb.storage.log import Log
-from hmb.storage.watchers import Watcher
+from hmb.storage.watchers import Watchers
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-LOG_CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
 # The responses for all partitions share these objects. If the handler created new objects for each partition, this
 # would take longer than reading the records.
-NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
 
@@ -58,37 +56,13 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
         fetch_context = context.broker.fetch_sessions.begin(request, uses_ids=context.version >= FIRST_VERSION_OF_IDS)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    max_wait = min(request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
-    deadline = time.monotonic() + max_wait
     fetch = _Fetch(request, fetch_context.partitions, context)
-    fetch.collect()
-    if not fetch.is_satisfied and max_wait > 0:
-        _wait(fetch, deadline, context)
+    long_poll(fetch, request.max_wait_ms, context)
     return fetch_context.respond(fetch.responses)
 
 
-def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
-    watcher = Watcher()
-    watched = [*(log.watchers for log in fetch.logs), context.broker.stop.watchers]
-    if context.memory.watchers is not None:
-        watched.append(context.memory.watchers)
-    for watchers in watched:
-        watchers.add(watcher)
-    try:
-        while True:
-            fetch.collect()  # Find records that were appended before the watcher was added.
-            remaining = deadline - time.monotonic()
-            is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.client.is_gone()
-            if fetch.is_satisfied or is_over or context.memory.is_wanted:
-                return
-            watcher.wait(min(remaining, LOG_CHECK_INTERVAL))
-    finally:
-        for watchers in watched:
-            watchers.discard(watcher)
-
-
 class _Fetch:
-    """One Fetch request. The handler calls `collect` repeatedly, until enough records exist or the wait is over."""
+    """One Fetch request. The long poll calls `collect` until enough records exist, or until the wait is over."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
         self._partitions = partitions
@@ -99,13 +73,17 @@ class _Fetch:
         self._magic = FetchRequest.magic_of(version)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
-        self.logs: list[Log] = []
+        self._logs: list[Log] = []
         self.responses: list[tuple[FetchedPartition, PartitionData]] = []
         self.is_satisfied = False
         self._size = 0  # bytes of records in `responses`
 
+    @property
+    def watched(self) -> list[Watchers]:
+        return [log.watchers for log in self._logs]
+
     def collect(self) -> None:
-        self.logs.clear()
+        self._logs.clear()
         self.responses.clear()
         self._size, failed = 0, False
         for partition in self._partitions:
@@ -113,7 +91,7 @@ class _Fetch:
             if data is not None:
                 failed |= bool(data.error_code) or data.diverging_epoch is not NO_END
                 self.responses.append((partition, data))
-        self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
+        self.is_satisfied = failed or not self._logs or self._size >= self._min_bytes
 
     def _partition_response(self, partition: FetchedPartition) -> PartitionData | None:
         """Return the response for one partition, or None if nothing has changed for this partition."""
@@ -121,7 +99,7 @@ class _Fetch:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
         except KafkaError as error:
             return _without_records(partition, error.code)
-        self.logs.append(log)
+        self._logs.append(log)
         if partition.is_unchanged(log):
             return None
         data = _without_records(partition)

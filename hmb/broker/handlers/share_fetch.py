@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import put_error
+from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.share.acknowledging import Errors, acknowledge, acknowledgements_in, release, release_at_end
-from hmb.broker.share.fetching import NO_RECORDS, PartitionData, ShareFetching, check_fetch
+from hmb.broker.share.fetching import PartitionData, ShareFetching, check_fetch
 from hmb.broker.share.sessions import SessionId, ShareSession
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.records import by_topic
@@ -45,10 +46,8 @@ def handle(request: ShareFetchRequest, context: RequestContext) -> ShareFetchRes
         release(context.broker, session)
         return _respond(response, {}, errors)
     fetch = ShareFetching(request, session, context)
-    fetch.collect()
-    if not fetch.responses and not errors:
-        context.memory.close()  # Free the request's memory, because the request may wait long.
-        fetch.wait()
+    context.memory.close()  # Free the request's memory, because the request may wait long.
+    long_poll(fetch, 0 if errors else request.max_wait_ms, context)
     response.acquisition_lock_timeout_ms = context.broker.share_settings(session.id.group_id).lock_duration
     return _respond(response, fetch.responses, errors)
 

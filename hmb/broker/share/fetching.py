@@ -1,13 +1,13 @@
-"""Fetches records for a member of a share group, and waits until a record is Available.
+"""Fetches records for a member of a share group.
 
 A fetch goes through the partitions of the share session. From each partition, the member acquires records, until it has
-as many records as it asked for. If no partition has an Available record, the fetch waits. Three events end this wait: a
-producer appends records to one of the logs, a record becomes Available again, or the broker stops.
+as many records as it asked for. If no partition has an Available record, the fetch waits (broker/long_poll.py). These
+events wake the fetch: a producer appends records to one of the logs, a record becomes Available again, or the broker
+stops.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
 from hmb.broker.context import RequestContext
@@ -20,12 +20,10 @@ from hmb.coordinator.share.partitions import Acquisition, SharePartition
 from hmb.protocol.enums import ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from hmb.storage.watchers import Watcher, Watchers
+from hmb.storage.watchers import Watchers
 
 PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
 AcquiredRecords = PartitionData.AcquiredRecords
-CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
-NO_RECORDS = memoryview(b"")
 # The share coordinator returns these errors while it loads. Clients do not expect them in a ShareFetch response.
 LOADING = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -35,7 +33,7 @@ LOADING = (
 
 
 class ShareFetching:
-    """One ShareFetch request. `collect` acquires records, and `wait` calls `collect` until the member has a record."""
+    """One ShareFetch request. The long poll calls `collect` until the member has acquired a record."""
 
     def __init__(self, request: ShareFetchRequest, session: ShareSession, context: RequestContext) -> None:
         self._request = request
@@ -44,18 +42,22 @@ class ShareFetching:
         self._group_id, self._member = session.id
         self._records_left = request.max_records
         self._bytes_left = min(request.max_bytes, context.broker.config.fetch_max_bytes)
-        self._watched: list[Watchers] = []
+        self.watched: list[Watchers] = []
         self.responses: dict[PartitionId, PartitionData] = {}  # partitions with acquired records, or with an error
+
+    @property
+    def is_satisfied(self) -> bool:
+        return bool(self.responses)
 
     def collect(self) -> None:
         """Acquire records from the partitions of the session, until the member has as many records as it asked for."""
-        self._watched = [self._context.broker.stop.watchers]
+        self.watched = []
         for partition in list(self._session.partitions):
             if self._records_left <= 0 or self._bytes_left <= 0:
                 return
             try:
                 share_partition = find_share_partition(self._context.broker, self._group_id, partition)
-                self._watched += [share_partition.watchers, share_partition.log.watchers]
+                self.watched += [share_partition.watchers, share_partition.log.watchers]
                 data = self._acquire(partition, share_partition)
             except KafkaError as error:
                 if error.code in LOADING:  # The client waits, and asks again.
@@ -87,26 +89,6 @@ class ShareFetching:
         self._bytes_left -= region.size
         ranges = divided(acquired, found.offsets, self._request.batch_size)
         return PartitionData(records=region, acquired_records=ranges)
-
-    def wait(self) -> None:
-        """Wait until the member has acquired a record, but at most as long as the request allows."""
-        context = self._context
-        max_wait = min(self._request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
-        deadline = time.monotonic() + max_wait
-        watcher = Watcher()
-        watched: list[Watchers] = []
-        try:
-            while not self.responses and (remaining := deadline - time.monotonic()) > 0:
-                for watchers in self._watched:
-                    watchers.add(watcher)
-                    watched.append(watchers)
-                self.collect()  # Find records that became Available before the watcher was added.
-                if self.responses or context.broker.stop.requested.is_set() or context.client.is_gone():
-                    return
-                watcher.wait(min(remaining, CHECK_INTERVAL))
-        finally:
-            for watchers in watched:
-                watchers.discard(watcher)
 
 
 def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:

@@ -1,0 +1,73 @@
+"""The long poll: a request for records waits in the broker until records arrive, or until its time is over.
+
+Without long polls, a consumer at the end of a log would have to send a request again and again. Fetch and ShareFetch
+share the loop of this module. Each of them has an object (`Poll`) that collects the records for one request.
+
+For example, a Fetch asks for the records from offset 42 on, and the log ends at 42. The thread of the request adds its
+watcher to the log, collects again, and waits. A producer appends record 42, which wakes the thread. The thread then
+collects the record.
+
+The order of these steps is important. If the thread collected first and added its watcher afterwards, it could miss a
+record that arrives between the two steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Protocol
+
+from hmb.broker.context import RequestContext
+from hmb.storage.watchers import Watcher, Watchers
+
+LOG_CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting request
+NO_RECORDS = memoryview(b"")  # the records of a partition from which the response contains no record
+
+
+class Poll(Protocol):
+    """Collects the records for one request."""
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether the response can be sent, because it contains enough records or an error."""
+
+    @property
+    def watched(self) -> Iterable[Watchers]:
+        """The watchers of each place at which `collect` looks for records, for example of each log.
+
+        A later call of `collect` can find further places. For example, a share-partition exists only after the share
+        coordinator has loaded its state.
+        """
+
+    def collect(self) -> None:
+        """Read the records that exist now."""
+
+
+def long_poll(poll: Poll, max_wait_ms: int, context: RequestContext) -> None:
+    """Collect records. While the poll is not satisfied, wait for more records, but at most `max_wait_ms`."""
+    max_wait = min(max_wait_ms, context.broker.config.connections_max_idle) / 1000
+    deadline = time.monotonic() + max_wait
+    poll.collect()
+    if not poll.is_satisfied and max_wait > 0:
+        _wait(poll, deadline, context)
+
+
+def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
+    stop, memory = context.broker.stop, context.memory
+    always = [stop.watchers] if memory.watchers is None else [stop.watchers, memory.watchers]
+    watcher, watched = Watcher(), set[Watchers]()
+    try:
+        while True:
+            if new := [each for each in (*poll.watched, *always) if each not in watched]:
+                for watchers in new:
+                    watchers.add(watcher)
+                watched.update(new)
+            else:
+                watcher.wait(min(deadline - time.monotonic(), LOG_CHECK_INTERVAL))
+            poll.collect()  # After new watchers, this call finds the records that were appended before.
+            is_over = time.monotonic() >= deadline or stop.requested.is_set() or context.client.is_gone()
+            if poll.is_satisfied or is_over or memory.is_wanted:
+                return
+    finally:
+        for watchers in watched:
+            watchers.discard(watcher)
