@@ -25,7 +25,11 @@ UNKNOWN = -1
 
 @dataclass(slots=True, eq=False)
 class Position:
-    """A consumer's position in one partition."""
+    """A consumer's position in one partition.
+
+    - `consumed` is at most `fetched`. If they are equal, the buffer contains no record of the partition.
+    - While `start` is not None, both offsets are unknown or outdated, and the consumer does not fetch the partition.
+    """
 
     partition: TopicPartition
     max_bytes: int  # the largest number of bytes to request in one fetch

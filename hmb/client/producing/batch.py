@@ -70,15 +70,22 @@ class SenderQueues:
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The queue of one partition. It contains the batches that are not completed yet."""
+    """The queue of one partition. It contains the batches that are not completed yet.
+
+    - While `window` is above 0, the first `in_flight` batches of `batches` are in flight, and `in_flight` is at most
+      `window`.
+    - While `window` is 0, `in_flight` only decreases. A failed batch is not in flight, but stays in `batches`. The
+      batches in flight are therefore not always the first ones.
+    - `open` is None or the last batch of `batches`, and is not in flight.
+    """
 
     partition: TopicPartition
     sender_queues: SenderQueues
     batches: deque[ProducerBatch] = field(default_factory=deque)
-    open: ProducerBatch | None = None  # the last batch, if records can still be added to it
+    open: ProducerBatch | None = None  # the batch to which records can still be added
     max_size: int = INT32_MAX  # the largest size of a batch in bytes; lower after the broker has rejected a batch
     sequence: PartitionSequence | None = None
-    in_flight: int = 0  # the number of batches in flight; they are the first batches, unless the window is 0
+    in_flight: int = 0  # the number of batches in flight
     window: int = 1  # the largest allowed value of `in_flight`
 
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:

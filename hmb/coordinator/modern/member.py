@@ -58,7 +58,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """The state of one member. The object never changes: a change of the member creates a new object."""
+    """The state of one member. The object never changes: a change of the member creates a new object.
+
+    - No partition is in both `assigned` and `revoking`. The member may read the partitions in `assigned`. It must give
+      up the partitions in `revoking`, but still owns them.
+    """
 
     member_id: str
     instance_id: str | None = None

@@ -15,12 +15,8 @@ For example, member A has acquired the records 100 to 109. It accepts 100 to 104
 share-partition start offset moves to 105, because the delivery of all records below 105 is complete. The next member
 that fetches receives the records from 105 on, and their delivery count becomes 2.
 
-This class is a state machine without threads, clocks and disks. `now` is a time in ms from a clock that never jumps.
-
-Invariants:
-- The runs are sorted, and together they cover each offset from `start_offset` to `next_offset` - 1 exactly once.
-- The first run is not in a final state.
-- A run has a member and a deadline exactly if its state is Acquired.
+The class `InFlightRecords` is a state machine without threads, clocks and disks. `now` is a time in ms from a clock
+that never jumps.
 
 Source: KIP-932; Kafka's `SharePartition`.
 """
@@ -95,7 +91,12 @@ class AcquireLimits(NamedTuple):
 
 
 class InFlightRecords:
-    """The records in flight of one share-partition."""
+    """The records in flight of one share-partition.
+
+    - The runs are sorted, and together they cover each offset from `start_offset` to `next_offset` - 1 exactly once.
+    - The first run is not in a final state.
+    - A run has a member and a deadline exactly if its state is Acquired.
+    """
 
     def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
         """Restore the records in flight from the stored state. Records that are not stored are Available again."""
