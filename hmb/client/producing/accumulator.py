@@ -15,6 +15,8 @@ The module `queues` chooses the partition of a record without a key.
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
+
+Source: Kafka's `RecordAccumulator`.
 """
 
 from __future__ import annotations

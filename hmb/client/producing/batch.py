@@ -18,6 +18,8 @@ thread decides whether the failed batch is given up, split or sent again.
 
 At each moment, a queue belongs to one sender thread. This thread sends the queue's batches, or moves the queue to
 another sender thread. The queue's fields about batches in flight therefore need no lock.
+
+Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """
 
 from __future__ import annotations

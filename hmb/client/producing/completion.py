@@ -7,6 +7,8 @@ the leader's sender thread sends the batch again. After the delivery timeout, th
 When a connection breaks, the broker may already have written a batch, and only the response is lost. The module
 `idempotence` explains how the broker recognizes a batch that arrives a second time. The module also explains what
 happens to the batches that were sent after a failed batch.
+
+Source: Kafka's `Sender` (completeBatch, reenqueueBatch, failBatch) and `RecordAccumulator` (splitAndReenqueue).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of its records. If no
 memory is free, the thread waits. The thread that has waited longest gets memory first. Without this order, a thread
 with a large record could wait forever, because threads with small records would always get the free memory.
+
+Source: Kafka's `BufferPool`.
 """
 
 from __future__ import annotations

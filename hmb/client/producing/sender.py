@@ -13,6 +13,8 @@ request is in flight, the application sends 500 further records. The next reques
 A sender thread can send the next request before the response to the previous request arrives. The broker handles the
 requests of a connection in the order in which they arrive. The window of a queue (module `batch`) limits the number of
 batches of one partition in flight. After the response, the module `completion` decides what happens to each batch.
+
+Source: Kafka's `Sender`. It is one thread for all leaders, and HMB has one thread for each leader.
 """
 
 from __future__ import annotations
