@@ -40,6 +40,11 @@ class ClusterTopics(Protocol):
     def by_id(self, id: UUID) -> AssignableTopic | None: ...
 
 
+def existing_topics(topics: ClusterTopics, names: Iterable[str]) -> list[AssignableTopic]:
+    """Return the topics with these names. Omit each name for which no topic exists."""
+    return [topic for topic in map(topics.by_name, names) if topic is not None]
+
+
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
     """Return a hash of the names, ids and partition counts of topics, or 0 if `topics` is empty (KIP-1101).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.assignors import ASSIGNORS
 from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.records import partitions_of, topics_of
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -65,11 +65,7 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
     None means that the heartbeat does not list partitions, because they are the same as in the previous heartbeat.
     """
-    if request.topic_partitions is None:
-        return None
-    return frozenset(
-        PartitionId(topic.topic_id, number) for topic in request.topic_partitions for number in topic.partitions
-    )
+    return None if request.topic_partitions is None else partitions_of(request.topic_partitions)
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
@@ -83,9 +79,4 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 def assignment_of(member: ConsumerMember) -> Assignment:
     """Return the assigned partitions of a member as a field of the heartbeat response."""
-    return Assignment(
-        topic_partitions=[
-            Assignment.TopicPartitions(topic_id=topic, partitions=numbers)
-            for topic, numbers in by_topic(member.assigned).items()
-        ]
-    )
+    return Assignment(topic_partitions=topics_of(Assignment.TopicPartitions, member.assigned))

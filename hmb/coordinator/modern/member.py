@@ -37,7 +37,7 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
-from hmb.protocol.enums import STATIC_LEAVE_EPOCH
+from hmb.protocol.enums import STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
@@ -103,18 +103,9 @@ class ConsumerMember:
         """
         if epoch in (0, self.epoch):
             return
-        if epoch > self.epoch:
-            raise KafkaError(
-                ErrorCode.FENCED_MEMBER_EPOCH,
-                f"The consumer group member has a greater member epoch ({epoch}) than the one known by the group "
-                f"coordinator ({self.epoch}). The member must abandon all its partitions and rejoin.",
-            )
-        if epoch != self.previous_epoch or owned is None or not owned <= self.assigned.keys():
-            raise KafkaError(
-                ErrorCode.FENCED_MEMBER_EPOCH,
-                f"The consumer group member has a smaller member epoch ({epoch}) than the one known by the group "
-                f"coordinator ({self.epoch}). The member must abandon all its partitions and rejoin.",
-            )
+        is_previous = epoch == self.previous_epoch and epoch < self.epoch
+        if not is_previous or owned is None or not owned <= self.assigned.keys():
+            raise fenced(GroupType.CONSUMER, epoch, self.epoch)
 
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
@@ -198,6 +189,16 @@ class ConsumerMember:
 
     def _moved(self, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
         return replace(self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)
+
+
+def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:
+    """Return the error for a heartbeat with the member epoch `epoch`. The coordinator knows the epoch `known`."""
+    relation = "greater" if epoch > known else "smaller"
+    return KafkaError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The {group_type.value} group member has a {relation} member epoch ({epoch}) than the one known by the group "
+        f"coordinator ({known}). The member must abandon all its partitions and rejoin.",
+    )
 
 
 def subscription_size(topics: Iterable[str], regex: str | None) -> int:

@@ -21,8 +21,9 @@ Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
@@ -44,6 +45,19 @@ from hmb.coordinator.modern.states import MemberState
 
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
+MEMBER_KEYS = (  # the keys of a member's records, in the order in which Kafka deletes these records
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupMemberMetadataKey,
+)
+T = TypeVar("T")
+
+
+class TopicWithPartitions(Protocol):
+    """A topic id and the numbers of some partitions of this topic, in a record or in a message."""
+
+    topic_id: UUID
+    partitions: list[int]
 
 
 def encode(key: Key, value: Value | None) -> KeyAndValue:
@@ -81,19 +95,14 @@ def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
 
 def target_record(group_id: str, member_id: str, target: Iterable[PartitionId]) -> KeyAndValue:
     """Return the record that contains the target assignment of a member."""
-    partitions = [TargetPartitions(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(target).items()]
-    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
+    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
     return encode(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 
 
-def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
-    """Return the tombstones that delete the records of a member, in the order that Kafka requires."""
-    named = {"group_id": group_id, "member_id": member_id}
-    return [
-        encode(ConsumerGroupCurrentMemberAssignmentKey(**named), None),
-        encode(ConsumerGroupTargetAssignmentMemberKey(**named), None),
-        encode(ConsumerGroupMemberMetadataKey(**named), None),
-    ]
+def tombstones_of_member(keys: Iterable[type[Key]], group_id: str, member_id: str) -> list[KeyAndValue]:
+    """Return the tombstones that delete the records of a member. `keys` contains the types of their keys."""
+    named: dict[str, Any] = {"group_id": group_id, "member_id": member_id}
+    return [encode(key(**named), None) for key in keys]
 
 
 def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:
@@ -126,11 +135,14 @@ def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssign
     )
 
 
-def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
-    """Return the partitions that a record of a target assignment contains."""
-    return frozenset(
-        PartitionId(topic.topic_id, number) for topic in value.topic_partitions for number in topic.partitions
-    )
+def partitions_of(topics: Iterable[TopicWithPartitions]) -> frozenset[PartitionId]:
+    """Return the partitions that a record or a message contains."""
+    return frozenset(PartitionId(topic.topic_id, number) for topic in topics for number in topic.partitions)
+
+
+def topics_of(kind: Callable[..., T], partitions: Iterable[PartitionId]) -> list[T]:
+    """Return the partitions for a record or a message, as objects of the class `kind`: one object for each topic."""
+    return [kind(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()]
 
 
 def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:

@@ -12,6 +12,7 @@ Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -32,10 +33,11 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import (
+    MEMBER_KEYS,
     current_record,
     encode,
     member_record,
-    target_of,
+    partitions_of,
     target_record,
     tombstones_of_member,
     with_current,
@@ -46,7 +48,40 @@ from hmb.coordinator.modern.store import RecordedSteps
 FIRST_EPOCH = 1  # the group epoch of a new group
 
 
-class ConsumerState:
+class ModernState(ABC):
+    """The epochs and the target of one group, and the records of its current step.
+
+    These parts are the same for a KIP-848 group and a share group. Kafka calls both kinds of group *modern*.
+    """
+
+    def __init__(self, group_id: str, steps: RecordedSteps) -> None:
+        self.group_id = group_id
+        self.events: list[str] = []
+        self._steps = steps
+        self.writes = steps.writes
+        self._forget()
+
+    def _forget(self) -> None:
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0  # the hash of the topics to which the group subscribes
+        self.assignment_epoch = 0
+        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        self.targets: dict[str, frozenset[PartitionId]] = {}
+
+    @abstractmethod
+    def _target_record(self, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue: ...
+
+    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
+        if self.targets.get(member_id) != target:
+            self.targets[member_id] = target
+            self._steps.add(self._target_record(member_id, target))
+
+    def finish(self) -> None:
+        """End a step: put the records of all its changes into `writes`."""
+        self._steps.finish()
+
+
+class ConsumerState(ModernState):
     """The members, epochs and target of one group.
 
     - All member ids in `instances` and `targets` are ids of `members`.
@@ -59,20 +94,12 @@ class ConsumerState:
         After a failed write, the state restores the group from its stored records and calls `resume(now)`, which
         restarts the sessions of all members.
         """
-        self.group_id = group_id
-        self.events: list[str] = []
-        self._steps = RecordedSteps(self._restore, resume)
-        self.writes = self._steps.writes
-        self._forget()
+        super().__init__(group_id, RecordedSteps(self._restore, resume))
 
     def _forget(self) -> None:
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0  # the hash of the topics to which the group subscribes
-        self.assignment_epoch = 0
-        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        super()._forget()
         self.members: dict[str, ConsumerMember] = {}
         self.instances: dict[str, str] = {}  # group instance id -> member id
-        self.targets: dict[str, frozenset[PartitionId]] = {}
         self.regexes: dict[str, frozenset[str]] = {}  # expression -> the names of the matching topics
         self._owners: dict[PartitionId, str] = {}
 
@@ -114,17 +141,15 @@ class ConsumerState:
     def remove(self, member_id: str) -> None:
         self._take_out(member_id)
         self.targets.pop(member_id, None)
-        self._steps.add(*tombstones_of_member(self.group_id, member_id))
+        self._steps.add(*tombstones_of_member(MEMBER_KEYS, self.group_id, member_id))
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
         value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
         self._steps.add(encode(ConsumerGroupMetadataKey(group_id=self.group_id), value))
 
-    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
-        if self.targets.get(member_id) != target:
-            self.targets[member_id] = target
-            self._steps.add(target_record(self.group_id, member_id, target))
+    def _target_record(self, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue:
+        return target_record(self.group_id, member_id, target)
 
     def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
         self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
@@ -161,10 +186,6 @@ class ConsumerState:
         """Add tombstones to the records of this step, because this group replaces a classic group."""
         self._steps.add(*tombstones)
 
-    def finish(self) -> None:
-        """End a step: put the records of all its changes into `writes`."""
-        self._steps.finish()
-
     def replay(self, key: Key, value: Any) -> None:
         """Apply a record of the journal when the broker starts.
 
@@ -190,7 +211,7 @@ class ConsumerState:
                         value.assignment_timestamp,
                     )
                 case ConsumerGroupTargetAssignmentMemberKey():
-                    self.targets[key.member_id] = target_of(value)
+                    self.targets[key.member_id] = partitions_of(value.topic_partitions)
                 case ConsumerGroupRegularExpressionKey():
                     self.regexes[key.regular_expression] = frozenset(value.topics)
 

@@ -13,10 +13,10 @@ Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, metadata_hash
+from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, existing_topics, metadata_hash
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.topic_regex import topic_regex
@@ -71,17 +71,14 @@ class Subscriptions:
         """Return the names of all topics that a member reads: subscribed names and the matches of its expression."""
         return member.topics | self._state.regexes.get(member.regex, frozenset())
 
-    def _existing(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Return the topics with these names. Omit each name for which no topic exists."""
-        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
-
     def ids_of(self, member: ConsumerMember) -> frozenset[UUID]:
         """Return the ids of all existing topics that a member reads."""
-        return frozenset(topic.id for topic in self._existing(self._names_of(member)))
+        return frozenset(topic.id for topic in existing_topics(self._topics, self._names_of(member)))
 
     def topics(self) -> list[AssignableTopic]:
         """Return all existing topics that at least one member reads."""
-        return self._existing({name for member in self._state.members.values() for name in self._names_of(member)})
+        names = {name for member in self._state.members.values() for name in self._names_of(member)}
+        return existing_topics(self._topics, names)
 
     def include(self, topic: str) -> bool:
         """Return whether at least one member reads the topic."""

@@ -23,11 +23,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
+from hmb.coordinator.cluster_topics import (
+    AssignableTopic,
+    ClusterTopics,
+    PartitionId,
+    existing_topics,
+    metadata_hash,
+)
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.member import subscription_size
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.records import topics_of
 from hmb.coordinator.share.assignor import assign_simple
 from hmb.coordinator.share.group_state import ShareGroupState
 from hmb.coordinator.share.member import ShareMember
@@ -85,7 +91,7 @@ class ShareGroup:
         if request.member_epoch < 0:
             return []
         names = self._subscribed() | frozenset(request.subscribed_topic_names or ())
-        partitions = _partitions(self._existing(names))
+        partitions = _partitions(existing_topics(self._topics, names))
         return [partition for partition in partitions if partition not in self.state.initialized]
 
     def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
@@ -139,7 +145,7 @@ class ShareGroup:
         )
         is_full = request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names is not None
         if is_full or after.assigned != before.assigned:
-            response.assignment = _assignment_of(after)
+            response.assignment = Assignment(topic_partitions=topics_of(Assignment.TopicPartitions, after.assigned))
         return response
 
     def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
@@ -166,7 +172,7 @@ class ShareGroup:
 
     def _refresh(self, *, changed: bool) -> None:
         """Increase the group epoch if a subscription or a subscribed topic has changed."""
-        found = metadata_hash(self._existing(self._subscribed()))
+        found = metadata_hash(existing_topics(self._topics, self._subscribed()))
         if changed or found != self.state.metadata_hash:
             self.state.set_epoch(self.state.epoch + 1, found)
 
@@ -177,7 +183,7 @@ class ShareGroup:
         if self.state.assignment_epoch >= self.state.epoch or is_recent:
             return
         members = {
-            member_id: frozenset(topic.id for topic in self._existing(member.topics))
+            member_id: frozenset(topic.id for topic in existing_topics(self._topics, member.topics))
             for member_id, member in self.state.members.items()
         }
         for member_id, target in assign_simple(members, self.state.initialized).items():
@@ -187,9 +193,6 @@ class ShareGroup:
 
     def _subscribed(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.state.members.values()))
-
-    def _existing(self, names: Iterable[str]) -> list[AssignableTopic]:
-        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
     def _remove(self, member_ids: Iterable[str], because: str) -> None:
         for member_id in member_ids:
@@ -278,12 +281,3 @@ def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
 
 def _partitions(topics: Iterable[AssignableTopic]) -> list[PartitionId]:
     return [PartitionId(topic.id, number) for topic in topics for number in range(topic.partitions)]
-
-
-def _assignment_of(member: ShareMember) -> Assignment:
-    return Assignment(
-        topic_partitions=[
-            Assignment.TopicPartitions(topic_id=topic, partitions=numbers)
-            for topic, numbers in by_topic(member.assigned).items()
-        ]
-    )

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
 from hmb.coordinator.journal.records import Key, KeyAndValue
-from hmb.coordinator.modern.records import by_topic, encode
-from hmb.coordinator.modern.state import FIRST_EPOCH
+from hmb.coordinator.modern.records import by_topic, encode, partitions_of, tombstones_of_member
+from hmb.coordinator.modern.state import ModernState
 from hmb.coordinator.modern.store import RecordedSteps
 from hmb.coordinator.share.group_records import (
     OFFSETS_KEYS,
@@ -29,12 +29,11 @@ from hmb.coordinator.share.group_records import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 from hmb.coordinator.share.member import (
+    MEMBER_KEYS,
     ShareMember,
     current_record,
     member_record,
-    target_of,
     target_record,
-    tombstones_of_member,
     with_current,
     with_metadata,
 )
@@ -42,7 +41,7 @@ from hmb.coordinator.share.member import (
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
 
-class ShareGroupState:
+class ShareGroupState(ModernState):
     """The members, epochs, target and share-partitions of one group.
 
     - All member ids in `targets` are ids of `members`.
@@ -51,19 +50,11 @@ class ShareGroupState:
 
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group. After a failed write, the state is restored and calls `resume(now)`."""
-        self.group_id = group_id
-        self.events: list[str] = []
-        self._steps = RecordedSteps(self._restore_all, resume, OFFSETS_KEYS)
-        self.writes = self._steps.writes
-        self._forget()
+        super().__init__(group_id, RecordedSteps(self._restore_all, resume, OFFSETS_KEYS))
 
     def _forget(self) -> None:
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = 0
-        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        super()._forget()
         self.members: dict[str, ShareMember] = {}
-        self.targets: dict[str, frozenset[PartitionId]] = {}
         self.initialized: frozenset[PartitionId] = frozenset()
         self.names: dict[UUID, str] = {}
 
@@ -80,17 +71,15 @@ class ShareGroupState:
     def remove(self, member_id: str) -> None:
         del self.members[member_id]
         self.targets.pop(member_id, None)
-        self._steps.add(*tombstones_of_member(self.group_id, member_id))
+        self._steps.add(*tombstones_of_member(MEMBER_KEYS, self.group_id, member_id))
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
         value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
         self._steps.add(encode(ShareGroupMetadataKey(group_id=self.group_id), value))
 
-    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
-        if self.targets.get(member_id) != target:
-            self.targets[member_id] = target
-            self._steps.add(target_record(self.group_id, member_id, target))
+    def _target_record(self, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue:
+        return target_record(self.group_id, member_id, target)
 
     def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
         self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
@@ -120,10 +109,6 @@ class ShareGroupState:
 
     # -- the journal
 
-    def finish(self) -> None:
-        """End a step: put the records of all its changes into `writes`."""
-        self._steps.finish()
-
     def replay(self, key: Key, value: Any) -> None:
         """Apply a record of the journal when the broker starts."""
         self._steps.replay(key, value)
@@ -145,14 +130,10 @@ class ShareGroupState:
             case ShareGroupTargetAssignmentMetadataKey():
                 self.assignment_epoch, self.assignment_timestamp = value.assignment_epoch, value.assignment_timestamp
             case ShareGroupTargetAssignmentMemberKey():
-                self.targets[key.member_id] = target_of(value)
+                self.targets[key.member_id] = partitions_of(value.topic_partitions)
             case ShareGroupStatePartitionMetadataKey():
                 self.names = {topic.topic_id: topic.topic_name for topic in value.initialized_topics}
-                self.initialized = frozenset(
-                    PartitionId(topic.topic_id, number)
-                    for topic in value.initialized_topics
-                    for number in topic.partitions
-                )
+                self.initialized = partitions_of(value.initialized_topics)
 
     def _member(self, member_id: str) -> ShareMember:
         return self.members.get(member_id) or ShareMember(member_id)

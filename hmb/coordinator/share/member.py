@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import KeyAndValue
-from hmb.coordinator.modern.records import by_topic, encode
+from hmb.coordinator.modern.member import fenced
+from hmb.coordinator.modern.records import encode, partitions_of, topics_of
 from hmb.coordinator.share.group_records import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -15,11 +16,16 @@ from hmb.coordinator.share.group_records import (
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMemberValue,
 )
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.enums import GroupType
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 CurrentPartitions = ShareGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ShareGroupTargetAssignmentMemberValue.TopicPartition
+MEMBER_KEYS = (  # the keys of a member's records
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupMemberMetadataKey,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +57,8 @@ class ShareMember:
 
         Accepts 0, the current epoch, and the previous epoch of a member that has not received the last response.
         """
-        if epoch in (0, self.epoch, self.previous_epoch):
-            return
-        relation = "greater" if epoch > self.epoch else "smaller"
-        raise KafkaError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The share group member has a {relation} member epoch ({epoch}) than the one known by the group "
-            f"coordinator ({self.epoch}). The member must abandon all its partitions and rejoin.",
-        )
+        if epoch not in (0, self.epoch, self.previous_epoch):
+            raise fenced(GroupType.SHARE, epoch, self.epoch)
 
     def moved(self, epoch: int, assigned: frozenset[PartitionId]) -> ShareMember:
         """Return the member with a new epoch and a new assignment."""
@@ -92,10 +92,7 @@ def current_record(group_id: str, member: ShareMember) -> KeyAndValue:
     value = ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
-        assigned_partitions=[
-            CurrentPartitions(topic_id=topic, partitions=numbers)
-            for topic, numbers in by_topic(member.assigned).items()
-        ],
+        assigned_partitions=topics_of(CurrentPartitions, member.assigned),
     )
     return encode(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
@@ -106,31 +103,11 @@ def with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentVa
         member,
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
-        assigned=frozenset(
-            PartitionId(topic.topic_id, number) for topic in value.assigned_partitions for number in topic.partitions
-        ),
+        assigned=partitions_of(value.assigned_partitions),
     )
 
 
 def target_record(group_id: str, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue:
     """Return the record that contains the target assignment of a member."""
-    partitions = [TargetPartitions(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(target).items()]
-    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=partitions)
+    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
     return encode(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def target_of(value: ShareGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
-    """Return the partitions that a record of a target assignment contains."""
-    return frozenset(
-        PartitionId(topic.topic_id, number) for topic in value.topic_partitions for number in topic.partitions
-    )
-
-
-def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
-    """Return the tombstones that delete the records of a member."""
-    named = {"group_id": group_id, "member_id": member_id}
-    return [
-        encode(ShareGroupCurrentMemberAssignmentKey(**named), None),
-        encode(ShareGroupTargetAssignmentMemberKey(**named), None),
-        encode(ShareGroupMemberMetadataKey(**named), None),
-    ]
