@@ -1,4 +1,36 @@
-"""The start and the stop of a broker and of all its parts."""
+"""The start and the stop of a broker and of all its parts.
+
+Each part of the broker uses parts that exist before it. This determines the order of a start:
+1. *Settings.* The constructor reads and checks them. A wrong setting causes an error before the broker binds
+   a port.
+2. *Listeners.* The server binds its ports, but answers no request yet. If another program uses a port, the start fails
+   before the broker touches the data directory. Clients that connect from now on wait until step 8.
+3. *Data directory.* `LogManager` locks it, so that no second broker can write there. If no data directory is
+   set, the broker makes a temporary one.
+4. *Stored settings.* The data directory contains the settings that clients have changed. They determine the settings of
+   each topic's log, so the broker reads them before it opens a log.
+5. *Logs.* `Topics` opens and recovers the logs. Producer ids come after the logs, because a new id must be higher than
+   all ids in the logs.
+6. *Coordinators.* Groups come first. Transactions and share groups use the groups: a transaction can commit offsets of
+   a group. The threads of the coordinators load their records while the broker already answers requests. Until a
+   coordinator has loaded its records, its requests get COORDINATOR_LOAD_IN_PROGRESS.
+7. *Housekeeping.* Two threads run the periodic tasks, such as retention and compaction.
+8. *Connections.* The server accepts connections and answers requests.
+
+A stop wakes the threads that wait, and closes the logs when nobody writes to them any more:
+1. *The signal `Stop`.* Waiting Fetch requests get their responses at once. A recovery or a compaction ends early.
+2. *Coordinators.* A JoinGroup can wait for other members for minutes. The coordinator answers it with NOT_COORDINATOR.
+   Otherwise the server would have to wait for it.
+3. *Connections.* The server accepts no more connections. Each connection ends after its current request.
+4. *Housekeeping.* The broker waits until the running tasks have ended.
+5. *Logs.* The broker syncs and closes the logs, writes the marker of a proper stop, and releases the lock of the data
+   directory. The logs come last, because requests and tasks write to them.
+
+Steps 2 to 4 together take at most STOP_TIMEOUT. If a start fails, the broker stops the parts that it has started.
+
+For example, a broker stops while a consumer waits up to 30 s for new records. The signal wakes the consumer's Fetch,
+which returns an empty response. The connection then ends, and the broker does not wait for the rest of the 30 s.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +45,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config.broker_config import ALIASES, MINUTE_MS, BrokerConfig
+from hmb.broker.config.broker_config import MINUTE_MS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings, share_group_settings
-from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.group_configs import share_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.counting import counted
@@ -35,25 +66,21 @@ from hmb.broker.security.acls.guards import guarded
 from hmb.broker.security.addresses import security_of
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.quotas.throttling import throttled
-from hmb.broker.security.quotas.window import WindowSize
 from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.share.starting import share_group_requests
+from hmb.broker.starting import data_dir_of, group_coordinator, transaction_coordinator, window_sizes
 from hmb.broker.telemetry.instances import ClientTelemetry
-from hmb.broker.topics.group_topics import GroupTopics
-from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
-from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
+from hmb.protocol.topics import SHARE_STATE_TOPIC, TopicPartition
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
@@ -100,14 +127,14 @@ class BrokerServer:
         self.properties = properties
         self.authorizer = authorizer_of(properties)
         self._config = BrokerConfig.from_properties(properties)
-        self._quotas = ClientQuotas(*_window_sizes(self._config), clock.monotonic_ms)
+        self._quotas = ClientQuotas(*window_sizes(self._config), clock.monotonic_ms)
         counting = counted(guarded(handlers, self.authorizer), self._requests)
         self._handlers, self._load_quotas = throttled(counting, self._quotas)
         self._versions = offered_versions(versions, telemetry=self._config.client_telemetry)
         self._listeners = parse_listeners(self._config, unopened_listeners(properties))
         self._limits = connection_limits(self._listeners, properties, self._quotas.size)
         self.security = security_of(self._listeners, properties, serves_everybody=self._config.allow_unauthenticated)
-        self._data_dir = _data_dir_of(data_dir, properties, self._config)
+        self._data_dir = data_dir_of(data_dir, properties, self._config)
         self._temporary: Path | None = None
         self._stop = Stop()
         self._is_stopped = False
@@ -217,8 +244,8 @@ class BrokerServer:
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
-        self._groups = groups = _groups(topics, configs, self._clock)
-        self._transactions = transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
+        self._groups = groups = group_coordinator(topics, configs, self._clock)
+        self._transactions = transactions = transaction_coordinator(topics, configs, producer_ids, groups, self._clock)
         self._share = share = share_group_requests(topics, configs, groups, self._clock)
         security = self._open_security(directory, manifest)
         self._context = context = BrokerContext(
@@ -345,56 +372,3 @@ class BrokerServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _groups(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> GroupCoordinator:
-    config = configs.current
-    journal = Journal(
-        JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all, clock=clock.now_ms
-    )
-    return GroupCoordinator(
-        journal,
-        classic_group_settings(config),
-        GroupTopics(topics),
-        partial(consumer_group_settings, configs),
-        partial(share_group_settings, configs),
-        wall_clock=clock.now_ms,
-        clock=clock.monotonic_ms,
-        events=topics.events,
-    )
-
-
-def _transactions(
-    topics: Topics, configs: DynamicConfig, producer_ids: ProducerIds, groups: GroupCoordinator, clock: BrokerClock
-) -> TransactionCoordinator:
-    def sync() -> bool:
-        return configs.current.flush_acks_all
-
-    journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync, clock=clock.now_ms)
-    markers = MarkerWriter(topics.log_of, topics.logs, groups, sync)
-    return TransactionCoordinator(
-        journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout, clock=clock.now_ms
-    )
-
-
-def _window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
-    """Return the size of the windows of most quotas, and the size for the quota controller_mutation_rate."""
-    return (
-        WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
-        WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),
-    )
-
-
-def _data_dir_of(data_dir: str | Path | None, properties: Mapping[str, str], config: BrokerConfig) -> Path | None:
-    """Return the data directory: the argument of the broker, or the setting log.dirs, or None. Raises ConfigError."""
-    if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
-        data_dir = _only_directory(config.log_dirs)
-    if data_dir == "":  # Path("") would be the current directory.
-        raise ConfigError("data_dir is empty; name a directory")
-    return Path(data_dir) if data_dir is not None else None
-
-
-def _only_directory(log_dirs: str) -> str:
-    if not log_dirs or "," in log_dirs:
-        raise ConfigError("name one directory: a broker stores all its data in one directory", "log.dirs", log_dirs)
-    return log_dirs
