@@ -15,6 +15,7 @@ import click
 
 from ..shared.client_options import ClientConfig, admin_settings, client_keywords
 from ..shared.errors import NOT_FOUND, UNREACHABLE, CliError
+from ..shared.interruption import SIGNALS
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath, regular_expression, servers
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from hmb.client import Admin
     from hmb.mirror.mirror import Mirror, MirrorSettings
     from hmb.mirror.names import Aliases
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def aliases(text: str) -> Aliases:

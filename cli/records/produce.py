@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     # Records to send with one call, and their partition. None means that the key of each record selects its partition.
     Batches = Iterator[tuple[Chunk, int | None]]
 
-BATCH_SIZE = 256 * 1024  # bytes
 DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # after an error: seconds to wait for the next response
 LONGEST_GRACE = 5.0  # after an error: seconds to wait for all responses. At most 32 MB are in flight.
@@ -135,7 +134,7 @@ class ProduceTransaction(AbstractContextManager[None]):
 def _open(servers: str, keywords: dict[str, Any]) -> Producer:
     from hmb.client import Producer
 
-    defaults = {"batch_size": BATCH_SIZE, "delivery_timeout": DELIVERY_TIMEOUT, "max_block": DELIVERY_TIMEOUT}
+    defaults = {"delivery_timeout": DELIVERY_TIMEOUT, "max_block": DELIVERY_TIMEOUT}
     try:
         return Producer(servers, **(defaults | keywords))
     except ValueError as error:  # The value of an option or a setting is out of range.

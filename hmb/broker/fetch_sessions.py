@@ -3,16 +3,16 @@
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
 broker remembers the partitions that the consumer fetches, and the offsets in the last response about each partition.
-The requests and responses contain only changes. (A partition has *news* if, for example, it has new records.)
+The requests and responses contain only changes. A partition has *news* if the broker has records or an error for it,
+or if its high watermark or its log start offset has changed since the last response:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A partition has *news* if the response contains records or an error for the partition, or if the high watermark or the
-log start offset of the partition has changed since the last response. A Fetch request in a session contains a partition
-only if the client adds this partition to the session, or changes the partition's fetch offset or size limit. A request
-can also contain a list of partitions that the broker must remove from the session (`forgotten_topics_data`).
+A Fetch request in a session contains a partition only if the client adds this partition to the session, or changes the
+partition's fetch offset or size limit. A request can also contain a list of partitions that the broker must remove from
+the session (`forgotten_topics_data`).
 
 The epoch of a Fetch request is the number of the request in its session. If a request is lost or repeated, the broker
 receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a

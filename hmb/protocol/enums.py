@@ -27,6 +27,16 @@ INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
+
+class LabeledEnum(IntEnum):
+    """A number that also has a name, such as the state of a transaction."""
+
+    @property
+    def label(self) -> str:
+        """Kafka's name of the number: PREPARE_COMMIT has the label "PrepareCommit"."""
+        return self.name.title().replace("_", "")
+
+
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
 

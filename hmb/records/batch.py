@@ -40,12 +40,12 @@ from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
-HEADER = Struct(">qiibIhiqqqhii")  # all fields: those of _BEFORE_CRC, the magic, the CRC, those of _AFTER_CRC
+_BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
+_AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
+HEADER = Struct(f"{_BEFORE_CRC.format}bI{_AFTER_CRC.format[1:]}")  # the magic (b) and the CRC (I) are in the middle
 RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
 OFFSET_AND_LENGTH = Struct(">qi")  # the fields with which every batch and every message begins
 LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
-_BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
-_AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
 CRC_START = RECORD_BATCH_OVERHEAD - _AFTER_CRC.size  # 21: the CRC covers all bytes from here on
 _UINT32 = Struct(">I")
 

@@ -25,9 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
-from hmb.protocol.enums import INT64_MAX
+from hmb.protocol.enums import INT64_MAX, LabeledEnum
 from hmb.protocol.errors import invalid_record
 from hmb.records.varint import VARINTS, VarintError, read_varint
 
@@ -35,22 +34,17 @@ Header = tuple[str, bytes | None]
 NO_TIMESTAMP = -1
 
 
-class TimestampType(IntEnum):
+class TimestampType(LabeledEnum):
     """The kind of a record's timestamp (KIP-32).
 
     The producer sets a create time, and the broker sets a log append time.
 
-    Bit 3 of a batch's attributes contains this value.
+    Bit 3 of a batch's attributes contains this value. Kafka's tools print the label.
     """
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
-
-    @property
-    def label(self) -> str:
-        """The name that Kafka's tools print: NoTimestampType, CreateTime or LogAppendTime."""
-        return self.name.title().replace("_", "")
 
 
 @dataclass(slots=True)

@@ -147,7 +147,7 @@ class LogManager:
                 sync_directory(self.directory)  # Without this sync, a power cut could bring the marker back.
             self.reserve.fill()
             if self.reserve.is_used:
-                LOGGER.error("the disk of %s is full: records are refused until space is free", self.directory)
+                self.reserve.report()
             self._loaded = True
         except OSError as error:
             raise DataDirectoryError(

@@ -24,24 +24,19 @@ Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState` and `MemberState`
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple
 
-from hmb.protocol.enums import GroupState
+from hmb.protocol.enums import GroupState, LabeledEnum
 from hmb.state_table import StateTable
 
 
-class MemberState(IntEnum):
+class MemberState(LabeledEnum):
     """A state of a member. The value is the number that represents the state in the member's record."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
-
-    @property
-    def label(self) -> str:
-        """Kafka's name of the state, for example "UnrevokedPartitions"."""
-        return self.name.title().replace("_", "")
 
 
 class MemberEvent(Enum):

@@ -19,23 +19,19 @@ Source: KIP-932; Kafka's `RecordState`.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import Enum
 
+from hmb.protocol.enums import LabeledEnum
 from hmb.state_table import StateTable
 
 
-class DeliveryState(IntEnum):
+class DeliveryState(LabeledEnum):
     """The delivery state of a record. The value is the number that represents the state in `__share_group_state`."""
 
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
     ARCHIVED = 4
-
-    @property
-    def label(self) -> str:
-        """Kafka's name of the state, for example "Available"."""
-        return self.name.title()
 
     @property
     def is_final(self) -> bool:

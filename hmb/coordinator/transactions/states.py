@@ -30,13 +30,17 @@ Source: KIP-98, KIP-890; Kafka's `TransactionState`.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import Enum
 
+from hmb.protocol.enums import LabeledEnum
 from hmb.state_table import StateTable
 
 
-class TransactionState(IntEnum):
-    """A state of a transactional id. The value is the number of the state in the records of the journal."""
+class TransactionState(LabeledEnum):
+    """A state of a transactional id. The value is the number of the state in the records of the journal.
+
+    The responses to DescribeTransactions and ListTransactions contain the label.
+    """
 
     EMPTY = 0
     ONGOING = 1
@@ -46,11 +50,6 @@ class TransactionState(IntEnum):
     COMPLETE_ABORT = 5
     DEAD = 6
     PREPARE_EPOCH_FENCE = 7
-
-    @property
-    def label(self) -> str:
-        """The name of the state in DescribeTransactions and ListTransactions responses, for example "PrepareCommit"."""
-        return self.name.title().replace("_", "")
 
 
 class TransactionEvent(Enum):

@@ -86,9 +86,13 @@ class DiskReserve:
         with self._lock:
             if not self.is_used:
                 self.is_used = True
-                LOGGER.error("the disk of %s is full: records are refused until space is free", self._path.parent)
+                self.report()
                 self._path.unlink(missing_ok=True)
         return True
+
+    def report(self) -> None:
+        """Log that the disk is full."""
+        LOGGER.error("the disk of %s is full: records are refused until space is free", self._path.parent)
 
     def write(self, write: Callable[[], T]) -> T:
         """Call `write`. If the disk is full, remove the reserve file to free its space, and call `write` again.

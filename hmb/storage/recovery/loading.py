@@ -90,15 +90,22 @@ class LogCheckpoint:
 
     def is_closed(self, base_offset: int) -> bool:
         """Return whether the manifest contains the final size of the segment with this base offset."""
-        entries = self.segments or {}
-        is_final = self.is_clean or base_offset != max(entries, default=base_offset)
-        return is_final and base_offset in entries and entries[base_offset].size >= 0
+        entry = self._final_entry(base_offset)
+        return entry is not None and entry.size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
         """Return the base offset of the next segment, or None if the manifest does not contain this offset."""
+        entry = self._final_entry(base_offset)
+        return entry.next_offset if entry is not None else None
+
+    def _final_entry(self, base_offset: int) -> SegmentEntry | None:
+        """Return the manifest's entry of a segment, or None if there is no entry or the segment may have changed.
+
+        After a crash, only the last segment may have changed, because it was the active segment.
+        """
         entries = self.segments or {}
         is_final = self.is_clean or base_offset != max(entries, default=base_offset)
-        return entries[base_offset].next_offset if is_final and base_offset in entries else None
+        return entries.get(base_offset) if is_final else None
 
 
 def load(

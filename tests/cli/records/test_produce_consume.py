@@ -240,15 +240,14 @@ def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
 
 
 def test_all_lost_records_are_counted_and_not_only_the_first_batch(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
+    monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 2.0)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
-    monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # With this size, each line is a batch.
-    with ScriptedBroker(Silent(2)) as broker:
-        result = run("produce", "t", "-b", broker.address, stdin="x\n" * 1000, exit_code=4)
+    with ScriptedBroker(Silent(2)) as broker:  # With the batch size 1, each line is a batch.
+        result = run("produce", "t", "-b", broker.address, "-X", "batch.size=1", stdin="x\n" * 1000, exit_code=4)
     tally, error = result.stderr.splitlines()
     assert tally.startswith("2 records sent to t in ")
     assert tally.endswith("; 998 not acknowledged, from line 3 on: the broker may have written them")
-    assert error.startswith("hmb: 1 records for t-0 not delivered in 0.2 s: ")
+    assert error.startswith("hmb: 1 records for t-0 not delivered in 2 s: ")
 
 
 def test_a_terminated_produce_reports_its_progress(run: Hmb, servers: str, topic: str) -> None:
