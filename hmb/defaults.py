@@ -19,6 +19,8 @@ CODEC_NAMES: tuple[str, ...] = get_args(Compression)
 PARTITIONER_NAMES = ("murmur2", "hash", "random")
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
+LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
+
 # The names of the SCRAM mechanisms, and the smallest and the largest number of iterations (hmb/security/scram.py).
 SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 SCRAM_ITERATIONS = (4096, 16384)

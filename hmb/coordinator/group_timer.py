@@ -19,10 +19,10 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from hmb.defaults import LONGEST_WAIT
 from hmb.storage.clock import monotonic_ms
 
 LOGGER = logging.getLogger(__name__)
-LONGEST_WAIT = 60.0  # seconds; then the timer looks again, even if no thread has woken it
 
 
 class TimedGroup(Protocol):
@@ -82,7 +82,8 @@ class GroupTimer:
         """
         with self._changed:
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._stopped or not (self._is_waking or self._has_due()))
+            while not self._stopped and (self._is_waking or self._has_due()):
+                self._changed.wait(LONGEST_WAIT)
 
     def _has_due(self) -> bool:
         return bool(self._heap) and self._heap[0][0] <= self._clock()

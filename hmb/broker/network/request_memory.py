@@ -39,7 +39,7 @@ USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.siz
 KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use
 MOST_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
 FREE_VALUES = 64 * 1024  # the first decoded values of each request are not counted, up to this number of bytes
-LONGEST_WAIT = 60.0  # longest wait of a request for memory, in seconds
+MEMORY_TIMEOUT = 60.0  # longest wait of a request for memory, in seconds
 
 
 class RequestMemory:
@@ -82,7 +82,7 @@ class RequestMemory:
     def take(self, account: Account, size: int) -> None:
         """Take `size` bytes for `account`.
 
-        If the budget has too few free bytes, wait. Raises CloseConnection if the wait takes more than LONGEST_WAIT
+        If the budget has too few free bytes, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT
         seconds.
         """
         with self._changed:
@@ -94,11 +94,11 @@ class RequestMemory:
         self._waiting += 1
         self.watchers.wake_all()
         try:
-            has_room = self._changed.wait_for(lambda: self._stopped or self._fits(account, size), LONGEST_WAIT)
+            has_room = self._changed.wait_for(lambda: self._stopped or self._fits(account, size), MEMORY_TIMEOUT)
         finally:
             self._waiting -= 1
         if self._stopped or not has_room:
-            reason = "the broker is stopping" if self._stopped else f"no memory for its request in {LONGEST_WAIT:g} s"
+            reason = "the broker is stopping" if self._stopped else f"no memory for its request in {MEMORY_TIMEOUT:g} s"
             raise CloseConnection(reason)
 
     def _fits(self, account: Account, size: int) -> bool:

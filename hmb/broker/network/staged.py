@@ -40,6 +40,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.network.connection import AcceptedConnection
 from hmb.broker.network.request_memory import Account
 from hmb.broker.network.sending import send
+from hmb.defaults import LONGEST_WAIT
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import API_KEY_SIZE
 from hmb.protocol.primitives import Part
@@ -196,8 +197,9 @@ class StagedConnection(AcceptedConnection):
     def _wait_below(self, requests: int) -> None:
         """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken.
 
-        This wait needs no time limit of its own. Every wait of a handler has a time limit, so each request gets a
-        response. If the connection is closed, `close` wakes this thread.
+        This wait ends: every wait of a handler has a time limit, so each request gets a response. If the connection is
+        closed, `close` wakes this thread.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._in_flight < requests or self._broken)
+            while self._in_flight >= requests and not self._broken:
+                self._changed.wait(LONGEST_WAIT)

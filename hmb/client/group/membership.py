@@ -30,6 +30,7 @@ from hmb.client.group.interface import GroupMetadata, MemberSettings, RebalanceL
 from hmb.client.group.member import GroupMember, ListenerCall, TopicLookup, TopicLookupResult
 from hmb.client.group.offset_messages import for_version
 from hmb.client.metadata import Cluster
+from hmb.defaults import LONGEST_WAIT
 from hmb.protocol.enums import CoordinatorType, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -37,7 +38,6 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-LONGEST_WAIT = 60.0  # seconds; a thread checks the state after this time, even if it is not notified
 LEAVE_TIMEOUT = 5.0  # seconds; `close` waits at most this long for the coordinator
 
 

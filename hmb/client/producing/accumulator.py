@@ -35,9 +35,8 @@ from hmb.client.producing.memory import BufferMemory
 from hmb.client.producing.metrics import Counters
 from hmb.client.producing.queues import PartitionQueues
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
+from hmb.defaults import LONGEST_WAIT
 from hmb.records import RECORD_BATCH_OVERHEAD, Header
-
-LONGEST_WAIT = 60.0  # seconds; a sender thread checks its queues after this time, even if no thread notifies it
 
 
 class Accumulator:

@@ -51,6 +51,10 @@ class RemoteSession:
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
+        # `_read` waits for the next value without a time limit, because a registry can have nothing to send for hours.
+        # The wait ends with the connection. `close` closes the connection, and `_ask` calls `close` if an answer is
+        # late. If the registry's process ends, its system closes the connection. If its machine is gone, no heartbeat
+        # is confirmed, and the system of this process closes the connection after some minutes.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()
