@@ -5,13 +5,13 @@ Behavior: the broker adds either all partitions or none. When a producer adds th
     begins. If a request contains a partition that does not exist, this partition gets an error, and all other
     partitions get OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal
     topic. If `verify_only` is true, the broker adds nothing. It only checks which partitions are in the transaction.
-    Each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
+    Each partition that is not in the transaction gets TRANSACTION_ABORTABLE. With an authorizer, versions 4 and 5 need
+    the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can send these versions. Such a
+    client can add partitions to the transaction of another producer if it knows the producer's id and epoch.
 Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, brokers send
     versions 4 and 5 to a coordinator, for several producers of transaction version 2. If the producer is fenced,
     versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-Left out: nothing. With an authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an
-    authorizer, any client can send these versions. Such a client can add partitions to the transaction of another
-    producer if it knows the producer's id and epoch.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

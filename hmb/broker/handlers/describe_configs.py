@@ -9,7 +9,7 @@ Behavior: each resource has its own error code. The response contains all settin
     value null, because the value may be secret. Some defaults of HMB differ from Kafka's. The response contains HMB's
     value with the source STATIC_BROKER_CONFIG, and Kafka's default as a synonym.
 Version notes: none. The versions differ only in their fields.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Behavior: the broker looks for the subscriptions that match the client (broker/t
     passed and the subscriptions have not changed, it gets THROTTLING_QUOTA_EXCEEDED. The broker offers this API only if
     the setting `client.telemetry.enable` is true.
 Version notes: none.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

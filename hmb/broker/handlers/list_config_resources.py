@@ -6,7 +6,7 @@ Behavior: an empty list of types stands for all types that HMB has. The response
     for the levels of its loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no
     resources.
 Version notes: version 0 lists only client metrics.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

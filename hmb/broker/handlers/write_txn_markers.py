@@ -4,11 +4,12 @@ Versions: 1-2; all use the flexible encoding (KIP-482).
 Behavior: each partition has its own error code. The broker sends the response after all markers are on disk
     (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
-    this request to other brokers. HMB's coordinator writes its markers without such a request.)
+    this request to other brokers. HMB's coordinator writes its markers without such a request.) With an authorizer,
+    this request needs the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can end the
+    transaction of another producer if it knows the producer's id and epoch.
 Version notes: with transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's
     records. In version 1 of the request, the transaction version is 0 (KIP-1228).
-Left out: nothing. With an authorizer, this request needs the operation CLUSTER_ACTION on the cluster. Without an
-    authorizer, any client can end the transaction of another producer if it knows the producer's id and epoch.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -199,15 +199,15 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
             name:     str   = t.string()
             metadata: bytes = t.bytestring()
 
-        session_timeout_ms: int                   = t.int32()
+        session_timeout_ms:  int                   = t.int32()
         supported_protocols: list[ClassicProtocol] = t.array(ClassicProtocol)
 
     instance_id:             str | None                   = t.string(nullable="0+")
     rack_id:                 str | None                   = t.string(nullable="0+")
     client_id:               str                          = t.string()
     client_host:             str                          = t.string()
-    subscribed_topic_names: list[str]                    = t.array(t.string)
-    subscribed_topic_regex: str | None                   = t.string(nullable="0+")
+    subscribed_topic_names:  list[str]                    = t.array(t.string)
+    subscribed_topic_regex:  str | None                   = t.string(nullable="0+")
     rebalance_timeout_ms:    int                          = t.int32(default=-1)
     server_assignor:         str | None                   = t.string(nullable="0+")
     classic_member_metadata: ClassicMemberMetadata | None = t.struct(ClassicMemberMetadata, nullable="0+", tag=0)
@@ -216,7 +216,7 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
     """The key of the record that contains one member and its subscription."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
@@ -249,7 +249,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
     """The key of the record that contains the target assignment of one member."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
@@ -271,7 +271,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
 class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
     """The key of the record that contains the current assignment of one member."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 

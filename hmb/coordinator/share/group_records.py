@@ -22,23 +22,23 @@ from hmb.protocol.schema import Struct
 class ShareGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a share group and its subscription."""
 
-    rack_id: str | None = t.string(nullable="0+")
-    client_id: str = t.string()
-    client_host: str = t.string()
-    subscribed_topic_names: list[str] = t.array(t.string)
+    rack_id:                str | None = t.string(nullable="0+")
+    client_id:              str        = t.string()
+    client_host:            str        = t.string()
+    subscribed_topic_names: list[str]  = t.array(t.string)
 
 
 class ShareGroupMemberMetadataKey(Key, record_type=10, value=ShareGroupMemberMetadataValue):
     """The key of the record that contains one member and its subscription."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
 class ShareGroupMetadataValue(Value, flexible="0+"):
     """The group epoch, and a hash of the topics to which the group subscribes."""
 
-    epoch: int = t.int32()
+    epoch:         int = t.int32()
     metadata_hash: int = t.int64()
 
 
@@ -51,7 +51,7 @@ class ShareGroupMetadataKey(Key, record_type=11, value=ShareGroupMetadataValue):
 class ShareGroupTargetAssignmentMetadataValue(Value, flexible="0+"):
     """The group epoch for which the coordinator computed the assignment, and the time (ms) of this computation."""
 
-    assignment_epoch: int = t.int32()
+    assignment_epoch:     int = t.int32()
     assignment_timestamp: int = t.int64(tag=0, ignorable=True)
 
 
@@ -65,7 +65,7 @@ class ShareGroupTargetAssignmentMemberValue(Value, flexible="0+"):
     """The target assignment of one member."""
 
     class TopicPartition(Struct):
-        topic_id: UUID = t.uuid()
+        topic_id:   UUID      = t.uuid()
         partitions: list[int] = t.array(t.int32)
 
     topic_partitions: list[TopicPartition] = t.array(TopicPartition)
@@ -74,7 +74,7 @@ class ShareGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 class ShareGroupTargetAssignmentMemberKey(Key, record_type=13, value=ShareGroupTargetAssignmentMemberValue):
     """The key of the record that contains the target assignment of one member."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
@@ -82,19 +82,19 @@ class ShareGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
     """The epoch and the current assignment of one member."""
 
     class TopicPartitions(Struct):
-        topic_id: UUID = t.uuid()
+        topic_id:   UUID      = t.uuid()
         partitions: list[int] = t.array(t.int32)
 
-    member_epoch: int = t.int32()
-    previous_member_epoch: int = t.int32()
-    state: int = t.int8()
-    assigned_partitions: list[TopicPartitions] = t.array(TopicPartitions)
+    member_epoch:          int                   = t.int32()
+    previous_member_epoch: int                   = t.int32()
+    state:                 int                   = t.int8()
+    assigned_partitions:   list[TopicPartitions] = t.array(TopicPartitions)
 
 
 class ShareGroupCurrentMemberAssignmentKey(Key, record_type=14, value=ShareGroupCurrentMemberAssignmentValue):
     """The key of the record that contains the current assignment of one member."""
 
-    group_id: str = t.string()
+    group_id:  str = t.string()
     member_id: str = t.string()
 
 
@@ -105,17 +105,17 @@ class ShareGroupStatePartitionMetadataValue(Value, flexible="0+"):
     """
 
     class TopicPartitionsInfo(Struct):
-        topic_id: UUID = t.uuid()
-        topic_name: str = t.string()
+        topic_id:   UUID      = t.uuid()
+        topic_name: str       = t.string()
         partitions: list[int] = t.array(t.int32)
 
     class TopicInfo(Struct):
-        topic_id: UUID = t.uuid()
-        topic_name: str = t.string()
+        topic_id:   UUID = t.uuid()
+        topic_name: str  = t.string()
 
     initializing_topics: list[TopicPartitionsInfo] = t.array(TopicPartitionsInfo)
-    initialized_topics: list[TopicPartitionsInfo] = t.array(TopicPartitionsInfo)
-    deleting_topics: list[TopicInfo] = t.array(TopicInfo)
+    initialized_topics:  list[TopicPartitionsInfo] = t.array(TopicPartitionsInfo)
+    deleting_topics:     list[TopicInfo]           = t.array(TopicInfo)
 
 
 class ShareGroupStatePartitionMetadataKey(Key, record_type=15, value=ShareGroupStatePartitionMetadataValue):

@@ -31,51 +31,51 @@ class ShareSnapshotValue(Value, flexible="0+"):
     """The complete state of a share-partition. The timestamps are in ms."""
 
     class StateBatch(Struct):
-        first_offset: int = t.int64()
-        last_offset: int = t.int64()
+        first_offset:   int = t.int64()
+        last_offset:    int = t.int64()
         delivery_state: int = t.int8()
         delivery_count: int = t.int16()
 
-    snapshot_epoch: int = t.int32()
-    state_epoch: int = t.int32()
-    leader_epoch: int = t.int32()
-    start_offset: int = t.int64()
-    delivery_complete_count: int = t.int32(tag=0, default=-1)
-    create_timestamp: int = t.int64()
-    write_timestamp: int = t.int64()
-    state_batches: list[StateBatch] = t.array(StateBatch)
+    snapshot_epoch:          int              = t.int32()
+    state_epoch:             int              = t.int32()
+    leader_epoch:            int              = t.int32()
+    start_offset:            int              = t.int64()
+    delivery_complete_count: int              = t.int32(tag=0, default=-1)
+    create_timestamp:        int              = t.int64()
+    write_timestamp:         int              = t.int64()
+    state_batches:           list[StateBatch] = t.array(StateBatch)
 
 
 class ShareSnapshotKey(Key, record_type=0, value=ShareSnapshotValue):
     """The key of the snapshot of one share-partition."""
 
-    group_id: str = t.string()
-    topic_id: UUID = t.uuid()
-    partition: int = t.int32()
+    group_id:  str  = t.string()
+    topic_id:  UUID = t.uuid()
+    partition: int  = t.int32()
 
 
 class ShareUpdateValue(Value, flexible="0+"):
     """A change of a share-partition. A `start_offset` of -1 means that the start offset has not changed."""
 
     class StateBatch(Struct):
-        first_offset: int = t.int64()
-        last_offset: int = t.int64()
+        first_offset:   int = t.int64()
+        last_offset:    int = t.int64()
         delivery_state: int = t.int8()
         delivery_count: int = t.int16()
 
-    snapshot_epoch: int = t.int32()
-    leader_epoch: int = t.int32()
-    start_offset: int = t.int64()
-    delivery_complete_count: int = t.int32(tag=0, default=-1)
-    state_batches: list[StateBatch] = t.array(StateBatch)
+    snapshot_epoch:          int              = t.int32()
+    leader_epoch:            int              = t.int32()
+    start_offset:            int              = t.int64()
+    delivery_complete_count: int              = t.int32(tag=0, default=-1)
+    state_batches:           list[StateBatch] = t.array(StateBatch)
 
 
 class ShareUpdateKey(Key, record_type=1, value=ShareUpdateValue):
     """The key of a change of one share-partition."""
 
-    group_id: str = t.string()
-    topic_id: UUID = t.uuid()
-    partition: int = t.int32()
+    group_id:  str  = t.string()
+    topic_id:  UUID = t.uuid()
+    partition: int  = t.int32()
 
 
 STATE_KEYS: Keys = {key.record_type: key for key in (ShareSnapshotKey, ShareUpdateKey)}

@@ -17,7 +17,7 @@ class DescribeQuorumRequest(Request, api_key=ApiKey.DESCRIBE_QUORUM, versions="0
         class PartitionData(Struct):
             partition_index: int = t.int32()
 
-        topic_name: str = t.string()
+        topic_name: str                 = t.string()
         partitions: list[PartitionData] = t.array(PartitionData)
 
     topics: list[TopicData] = t.array(TopicData)
@@ -26,11 +26,11 @@ class DescribeQuorumRequest(Request, api_key=ApiKey.DESCRIBE_QUORUM, versions="0
 class ReplicaState(Struct):
     """One replica of the metadata log, and how far this replica has read. All times are in ms since 1970."""
 
-    replica_id: int = t.int32()
-    replica_directory_id: UUID = t.uuid("2+")
-    log_end_offset: int = t.int64()
-    last_fetch_timestamp: int = t.int64("1+", default=-1, ignorable=True)
-    last_caught_up_timestamp: int = t.int64("1+", default=-1, ignorable=True)
+    replica_id:               int  = t.int32()
+    replica_directory_id:     UUID = t.uuid("2+")
+    log_end_offset:           int  = t.int64()
+    last_fetch_timestamp:     int  = t.int64("1+", default=-1, ignorable=True)
+    last_caught_up_timestamp: int  = t.int64("1+", default=-1, ignorable=True)
 
 
 class DescribeQuorumResponse(Response, api_key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
@@ -42,16 +42,16 @@ class DescribeQuorumResponse(Response, api_key=ApiKey.DESCRIBE_QUORUM, versions=
 
     class TopicData(Struct):
         class PartitionData(Struct):
-            partition_index: int = t.int32()
-            error_code: int = t.int16()
-            error_message: str | None = t.string("2+", nullable="2+", ignorable=True)
-            leader_id: int = t.int32()
-            leader_epoch: int = t.int32()
-            high_watermark: int = t.int64()
-            current_voters: list[ReplicaState] = t.array(ReplicaState)
-            observers: list[ReplicaState] = t.array(ReplicaState)
+            partition_index: int                = t.int32()
+            error_code:      int                = t.int16()
+            error_message:   str | None         = t.string("2+", nullable="2+", ignorable=True)
+            leader_id:       int                = t.int32()
+            leader_epoch:    int                = t.int32()
+            high_watermark:  int                = t.int64()
+            current_voters:  list[ReplicaState] = t.array(ReplicaState)
+            observers:       list[ReplicaState] = t.array(ReplicaState)
 
-        topic_name: str = t.string()
+        topic_name: str                 = t.string()
         partitions: list[PartitionData] = t.array(PartitionData)
 
     class Node(Struct):
@@ -60,10 +60,10 @@ class DescribeQuorumResponse(Response, api_key=ApiKey.DESCRIBE_QUORUM, versions=
             host: str = t.string("2+")
             port: int = t.uint16("2+")
 
-        node_id: int = t.int32("2+")
+        node_id:   int            = t.int32("2+")
         listeners: list[Listener] = t.array(Listener, "2+")
 
-    error_code: int = t.int16()
-    error_message: str | None = t.string("2+", nullable="2+", ignorable=True)
-    topics: list[TopicData] = t.array(TopicData)
-    nodes: list[Node] = t.array(Node, "2+")
+    error_code:    int             = t.int16()
+    error_message: str | None      = t.string("2+", nullable="2+", ignorable=True)
+    topics:        list[TopicData] = t.array(TopicData)
+    nodes:         list[Node]      = t.array(Node, "2+")
