@@ -25,7 +25,7 @@ from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.security.login import raw_response
-from hmb.protocol.allowance import ALLOWANCE
+from hmb.protocol.allowance import ALLOWANCE, pay_nothing
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
 from hmb.protocol.errors import ProtocolError
@@ -70,9 +70,16 @@ class Dispatcher:
             if login.expects_raw_token:
                 return raw_response(login, bytes(frame))
             login.admit(int.from_bytes(frame[:API_KEY_SIZE]))
-        # Until the thread's next request, all decoded values count as memory of this request. Handlers decode, too: for
-        # example, OffsetDelete decodes the subscriptions of a group's members.
+        # In the `try` block, all decoded values count as memory of this request. Handlers decode, too: for example,
+        # OffsetDelete decodes the subscriptions of a group's members. (A context manager would cost each request 0.4 us
+        # more than this `try`.)
         ALLOWANCE.spend = memory.take_values
+        try:
+            return self._begin(frame, memory)
+        finally:
+            ALLOWANCE.spend = pay_nothing
+
+    def _begin(self, frame: memoryview, memory: Account) -> EncodedResponse | Deferred[EncodedResponse]:
         try:
             with frame:  # Release the frame after decoding. Only records still refer to its bytes.
                 header, request = self._connection.receive(frame)

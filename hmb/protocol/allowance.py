@@ -13,7 +13,8 @@ For example, before a decoder decodes an array of 5000 topics, it reports a cost
 To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
 function `spend`. By default, this function does nothing, because a client trusts its broker. Before a thread of the
 broker decodes a request, the thread replaces its function `spend`. The new function may wait until memory is free, or
-raise ProtocolError.
+raise ProtocolError. When the thread has handled the request, it restores the default. Both assignments are in
+`Dispatcher.begin` (broker/dispatch.py).
 
 ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """

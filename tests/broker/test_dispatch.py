@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
+from hmb.broker.network.request_memory import Account
+from hmb.protocol.allowance import ALLOWANCE, pay_nothing
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.schema import Response
@@ -60,6 +64,22 @@ def test_an_api_versions_request_of_an_unknown_version_is_answered_in_version_0(
 def test_a_client_error_closes_the_connection(ask: Asker, frame: str, message: str) -> None:
     with pytest.raises(CloseConnection, match=message):
         ask.dispatcher.begin(memoryview(bytes.fromhex(frame)))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_decoded_values_count_as_memory_of_a_request_until_it_is_handled(ask: Asker, fails: bool) -> None:
+    memory, seen = Account(None, 0), []
+
+    def handler(request: object, context: object) -> Response:
+        seen.append(ALLOWANCE.spend)
+        if fails:
+            raise ZeroDivisionError("planted")
+        return ListGroupsResponse()
+
+    dispatcher = Dispatcher(ask.broker, LISTENER, {ApiKey.LIST_GROUPS: handler})  # type: ignore[dict-item]
+    with pytest.raises(CloseConnection) if fails else nullcontext():
+        dispatcher.begin(memoryview(LIST_GROUPS), memory)
+    assert (seen, ALLOWANCE.spend) == ([memory.take_values], pay_nothing)
 
 
 def test_an_internal_error_closes_the_connection_and_is_logged(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
