@@ -1,4 +1,4 @@
-"""The address of each Kafka Improvement Proposal (KIP) that HMB cites.
+"""Knows the address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
 In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. A link therefore needs the
 title. The addresses of a few pages contain the number of a wiki page instead of the title.

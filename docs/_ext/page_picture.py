@@ -1,6 +1,7 @@
 """The directive `page-picture` shows a picture of the page that `hmb broker --ui` serves.
 
-A chapter shows the view of its mechanism:
+The book uses this directive in chapters on mechanisms that the page also shows. For example, the chapter on the log
+explains how the broker looks up an offset, and contains a picture of a look-up on the page:
     ```{page-picture} look-up
     :alt: Three steps: the search in the segments, the search in the index, and the scan.
 

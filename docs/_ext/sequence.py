@@ -65,7 +65,7 @@ class Sequence:
         self._open: dict[int, int] = {}  # lane -> the row at which its wait has begun
 
     def message(self, source: str, target: str, text: str, *, tone: Tone = "plain", dashed: bool = False) -> None:
-        """Add a message. Responses are dashed."""
+        """Add a message, an arrow between two lanes. A response has a dashed arrow."""
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
     def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:

@@ -1,6 +1,6 @@
-"""Small logs for drawings. A drawing of a log shows batches that HMB has written, and not invented ones.
+"""Makes small logs for drawings, so that a drawing shows batches that HMB has written, and not invented ones.
 
-For example, a log with two records:
+For example, these lines make a log with two records:
     with small_log(LogConfig(segment_bytes=1_000)) as log:
         append(log, ("ada", "Main"), ("bob", "Oak"))
 

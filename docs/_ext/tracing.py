@@ -138,7 +138,7 @@ class _Thread(NamedTuple):
     """The lane of a thread (`home`), and the lanes of the functions that the thread runs now, the newest call last."""
 
     home: str
-    lanes: list[str]
+    lanes: list[str]  # A lane is the column of one participant in the diagram.
 
     def caller(self, event: Event) -> str:
         return self.lanes[-1] if self.lanes else event.caller or self.home

@@ -7,7 +7,7 @@ MESSAGES = ["tea", "coffee", "coffee", "water", "tea"]
 
 
 class Link:
-    """A link that loses messages and answers.
+    """A simulated link between a sender and a receiver. It loses some messages and some answers.
 
     `plan` has one letter for each call of `send`. "m" loses the message, "a" loses the answer, and "-" loses nothing.
     """

@@ -53,9 +53,9 @@ def test_memory(answer):
 
 
 class Link:
-    """A link to a receiver.
+    """A simulated link to a receiver.
 
-    The link loses messages and acknowledgements, and changes the order of the messages in a batch.
+    The link loses some messages and some acknowledgements, and changes the order of the messages in a batch.
     """
 
     def __init__(self, rng, loss):

@@ -11,7 +11,7 @@ class Receiver:
         self.process, self.window = process, window
 
     def receive(self, number, message):
-        """Take one message. Return the cumulative acknowledgement: the number of the next missing message."""
+        """Receive one message. Return the acknowledgement: the number of the first message that is still missing."""
         self.process(message)
         return number + 1
 

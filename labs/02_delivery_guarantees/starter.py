@@ -10,11 +10,11 @@ def count_mistakes(sent, processed):
 
 
 def send_at_most_once(messages, send):
-    """Send messages over a link that loses some messages and answers. No message may arrive twice."""
+    """Send messages over a link that loses some messages and some answers. No message may arrive twice."""
 
 
 def send_at_least_once(messages, send):
-    """Send messages over a link that loses some messages and answers. Each message has to arrive."""
+    """Send messages over a link that loses some messages and some answers. Each message has to arrive."""
 
 
 class Receiver:
@@ -29,6 +29,9 @@ class Receiver:
 
 
 def consume(records, store, order):
-    """Process the records from `store.position` on. `order` is "before", "after" or "together"."""
+    """Process the records from `store.position` on, and commit the new position.
+
+    `order` says when to commit: "before" a record is processed, "after" it, or "together" with it in one step.
+    """
     for record in records:
         store.process(record)

@@ -11,7 +11,7 @@ class Sessions:
         self.gap = gap
 
     def add(self, user, time):
-        """Add one click. The clicks arrive in any order of their event times."""
+        """Add one click. A later call of `add` can have an earlier event time."""
 
     def open(self, user):
         """Return the open sessions of a user as a list of (first time, last time, clicks), sorted by time."""

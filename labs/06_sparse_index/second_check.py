@@ -66,7 +66,7 @@ def expected_index(batches, base, interval):
 
 
 def test_intervals(answer, segment):
-    """`build_index` follows the interval, and writes offsets relative to the base offset of the segment."""
+    """`build_index` works with any `interval`, and writes offsets relative to the base offset of the segment."""
     log, _, batches = segment
     for interval in (0, 100, 700, 10**6):
         expected = expected_index(batches, 0, interval)

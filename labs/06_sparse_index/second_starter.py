@@ -5,7 +5,7 @@ Complete `second.py`, and check it with `hmb lab check 6 --second`.
 
 
 def build_index(log, base_offset, interval):
-    """Return the bytes of the offset index for the bytes of a log file, as a broker would write them."""
+    """Return the bytes of the offset index that a broker would write for the log file `log`."""
     return b""
 
 

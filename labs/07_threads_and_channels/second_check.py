@@ -27,7 +27,10 @@ class Runner(threading.Thread):
 
 
 def filled(answer, *names, limit=10):
-    """Return a `Requests` object with one request for each connection in `names`, and a text that describes it."""
+    """Put a request of each connection in `names` into a new `Requests` object.
+
+    Return the object, and a text that describes the requests. The text is used in the messages of failed checks.
+    """
     requests, counts = answer.Requests(limit), {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1

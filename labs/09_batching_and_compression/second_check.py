@@ -23,7 +23,7 @@ def test_keys(answer, rng):
 
 
 def test_sticky(answer):
-    """`place` keeps the partition for records without a key until `batch_size` bytes have been placed there."""
+    """`place` changes the partition for records without a key after at least `batch_size` bytes of such records."""
     for sizes, partitions, expected in (
         ([10, 10, 10], 3, [0, 0, 0]),
         ([50, 50, 10], 3, [0, 0, 1]),

@@ -10,7 +10,7 @@ def dirty_ratio(records, checkpoint):
 
 
 def dirtiest(logs, min_ratio):
-    """Return the name of the log that the cleaner cleans next, or None. `logs`: name -> (records, checkpoint)."""
+    """Return the name of the log that the cleaner cleans next, or None. `logs` maps names to (records, checkpoint)."""
     return next(iter(logs), None)
 
 

@@ -31,10 +31,13 @@ class Bolt:
         self.state[word] = self.state.get(word, 0) + 1
 
     def begin_snapshot(self, clock):
-        """Begin a snapshot. It must contain exactly the tuples whose offsets are below `clock`, for each partition."""
+        """Begin a snapshot at `clock`, which contains an offset for each partition.
+
+        The snapshot must contain a tuple if its offset is below the clock's offset for its partition, and no others.
+        """
 
     def end_snapshot(self):
-        """End the snapshot, and return it: the counts of exactly the tuples below the snapshot's clock."""
+        """End the snapshot, and return the word counts of its tuples (see `begin_snapshot`)."""
         return dict(self.state)
 
     def restore(self, counts, clock):
