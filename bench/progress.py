@@ -1,4 +1,4 @@
-"""The progress of a benchmark: one line on the terminal, which is updated at each step."""
+"""Shows the progress of a benchmark: one line on the terminal, which is updated at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the embedded broker takes in tests: to start, to stop, to create a topic, and for 1,000 short tests.
+"""Measures how long the embedded broker takes in tests: to start, to stop, to create a topic, and for 1,000 tests.
 
 These commands are examples:
     hmb bench testing

@@ -1,4 +1,4 @@
-"""The page and the metrics of a broker: how fast they are, and how much they cost the broker.
+"""Measures how fast the page and the metrics of a broker are, and how much they cost the broker.
 
 These commands are examples:
     hmb bench ui

@@ -1,4 +1,4 @@
-"""A log with about ten records for each key, for a benchmark of compaction.
+"""Writes a log with about ten records for each key, for a benchmark of compaction.
 
 Each record has a random key and a value of 100 bytes. A batch has 16 KB before compression, and a segment has 100 MB.
 The active segment contains only the last record, because a cleaner never compacts the active segment:

@@ -1,4 +1,4 @@
-"""Thousands of partitions, to measure how they slow down the start of a broker.
+"""Writes the logs of thousands of partitions, to measure how they slow down the start of a broker.
 
 Each partition has one segment with 20 batches of 10 records. The start time of a broker runs from the launch of its
 process to its first response. This time includes the launch of Python. The benchmark therefore also measures a broker

@@ -1,4 +1,4 @@
-"""The choice of the brokers that a benchmark measures, from the options of its command.
+"""Chooses the brokers that a benchmark measures, from the options of its command.
 
 These options choose the brokers:
     (no option)                 HMB and Kafka 4.3.0, started for the benchmark; HMB alone without Kafka's jars or Java

@@ -1,4 +1,4 @@
-"""The folders with Kafka's jars, the Java files that contain Kafka's broker and tools.
+"""Finds the folders with Kafka's jars, the Java files that contain Kafka's broker and tools.
 
 Kafka is not a part of this project. A benchmark looks for the jars of each Kafka release in these folders, in this
 order:

@@ -1,4 +1,4 @@
-"""CPU time and memory of processes, read from `/proc` (Linux).
+"""Reads CPU time and memory of processes from `/proc` (Linux).
 
 The kernel counts CPU time in ticks of 10 ms, so a measurement should last some seconds. The field `VmRSS` is the
 present resident memory of a process, and `VmHWM` is its peak. Neither field includes the page cache, which belongs to

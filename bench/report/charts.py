@@ -1,4 +1,4 @@
-"""Charts of benchmark results: a chart with dots, and a chart with curves.
+"""Draws charts of benchmark results: a chart with dots, and a chart with curves.
 
 `dots` draws the usual chart. The chart has one panel for each measured figure, for example records/s. A panel has one
 line for each cell, for example a message size. In a line, each contestant, for example HMB, has a dot at the median of

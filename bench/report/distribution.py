@@ -1,4 +1,4 @@
-"""The median and the range of a figure that was measured several times, and percentiles of latencies.
+"""Computes the median and the range of a figure that was measured several times, and percentiles of latencies.
 
 A benchmark repeats each run, because the speed of a shared machine changes all the time. For each figure, a table shows
 the median of all runs, with the minimum and the maximum: `1.03 (0.98 .. 1.07)`. One bad run hardly changes the median.

@@ -1,4 +1,4 @@
-"""The speed of producers and consumers in Python: HMB, confluent-kafka, aiokafka and kafka-python.
+"""Measures the speed of producers and consumers in Python: HMB, confluent-kafka, aiokafka and kafka-python.
 
 These commands are examples:
     hmb bench clients                                # with HMB's broker and with Kafka 4.3.0, three rounds each

@@ -1,4 +1,4 @@
-"""The number of offset commits that a broker handles per second.
+"""Measures how many offset commits a broker handles per second.
 
 These commands are examples:
     hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0

@@ -1,4 +1,4 @@
-"""The time that a broker needs to compact a log, for HMB and for Kafka 4.3.0 with the same segments.
+"""Measures how long a broker needs to compact a log, for HMB and Kafka 4.3.0 with the same segments.
 
 These commands are examples:
     hmb bench compaction                                   # 1 GB, uncompressed and lz4, three rounds
@@ -14,8 +14,9 @@ Both brokers write this file after the compacted segments are in use. The CPU ti
 uses during the measurement. Before it, each broker compacts another topic with a third of the size, because Java needs
 a warm-up.
 
-Both cleaners have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the default. They look
-for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one record for each key.
+The cleaners of both brokers have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the
+default. They look for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one record
+for each key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The throughput of a broker with many connections and partitions, compared with one connection.
+"""Measures the throughput of a broker with many connections and partitions, compared with one connection.
 
 These commands are examples:
     hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each

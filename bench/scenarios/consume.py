@@ -1,4 +1,4 @@
-"""The throughput of a consumer: records per second, and the broker's CPU time for each record.
+"""Measures the throughput of a consumer: records per second, and the broker's CPU time for each record.
 
 These commands are examples:
     hmb bench consume                                # HMB and Kafka 4.3.0, Kafka's ConsumerPerformance

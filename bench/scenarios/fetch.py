@@ -1,4 +1,4 @@
-"""The cost of a fetch of many partitions without new records: with and without a fetch session (KIP-227).
+"""Measures what a Fetch of many partitions without new records costs, with and without a fetch session (KIP-227).
 
 These commands are examples:
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions

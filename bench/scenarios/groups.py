@@ -1,4 +1,4 @@
-"""The work of a broker with many consumer groups: heartbeats, a rebalance, and groups in which nothing happens.
+"""Measures the work of a broker with many consumer groups: heartbeats, a rebalance, and idle groups.
 
 These commands are examples:
     hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions

@@ -1,4 +1,4 @@
-"""How costs grow in HMB's broker: with more connections, more partitions, larger responses, or a larger log.
+"""Measures how costs grow in HMB's broker with more connections or partitions, larger responses, or a larger log.
 
 These commands are examples:
     hmb bench growth                        # all four

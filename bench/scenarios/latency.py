@@ -1,4 +1,4 @@
-"""The latency of one record on its way from the producer through the broker to the consumer.
+"""Measures the latency of one record on its way from the producer through the broker to the consumer.
 
 These commands are examples:
     hmb bench latency                                # HMB and Kafka 4.3.0, Kafka's EndToEndLatency

@@ -1,4 +1,4 @@
-"""The memory that a broker uses, and the memory that HMB's producer uses.
+"""Measures the memory that a broker uses, and the memory that HMB's producer uses.
 
 These commands are examples:
     hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB

@@ -1,4 +1,4 @@
-"""The throughput of a mirror between two brokers: HMB's mirror, and MirrorMaker 2 of Kafka 4.3.0.
+"""Measures the throughput of a mirror between two brokers: HMB's mirror, and MirrorMaker 2 of Kafka 4.3.0.
 
 These commands are examples:
     hmb bench mirror                               # HMB's mirror with and without transactions, and MirrorMaker 2

@@ -1,4 +1,4 @@
-"""The throughput of a producer: acknowledged records per second, and the broker's CPU time for each record.
+"""Measures the throughput of a producer: acknowledged records per second, and the broker's CPU time for a record.
 
 These commands are examples:
     hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds

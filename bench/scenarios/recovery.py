@@ -1,4 +1,4 @@
-"""The time of a broker's start after a kill, when the broker checks every batch and writes the indexes again.
+"""Measures a broker's start after a kill, when the broker checks every batch and writes the indexes again.
 
 These commands are examples:
     hmb bench recovery                                    # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0

@@ -1,4 +1,4 @@
-"""The speed of Spark with topics: HMB's data source compared with Spark's own Kafka connector.
+"""Compares the speed of HMB's data source for Spark with the speed of Spark's own Kafka connector.
 
 These commands are examples:
     hmb bench spark --jars DIR                      # both; DIR contains the connector's jars

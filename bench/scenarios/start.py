@@ -1,4 +1,4 @@
-"""The time from the start of a broker to its first acknowledged record, and the broker's memory after this record.
+"""Measures the time from a broker's start to its first acknowledged record, and the broker's memory at this time.
 
 These commands are examples:
     hmb bench start

@@ -1,4 +1,4 @@
-"""A comparison of two broker designs: one thread for each connection, and a fixed number of handler threads.
+"""Compares two broker designs: one thread for each connection, and a fixed number of handler threads.
 
 These commands are examples:
     hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once

@@ -1,4 +1,4 @@
-"""A comparison of stream processors: Hailstorm and other programs count the same words.
+"""Compares stream processors: Hailstorm and other programs count the same words.
 
 Each stream processor reads one topic and counts the words in it. After a crash, some processors count no word twice
 (exactly once). Other processors may count a word twice (at least once). The result of a run is accepted only if the

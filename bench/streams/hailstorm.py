@@ -1,4 +1,4 @@
-"""The speed of Hailstorm and of other stream processors, and how much time exactly-once results cost.
+"""Compares the speed of Hailstorm with other stream processors, and measures the cost of exactly-once results.
 
 These commands are examples:
     hmb bench hailstorm                                       # 1,000,000 records, 5,000 different words

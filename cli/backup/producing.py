@@ -1,4 +1,4 @@
-"""Sending whole batches to the leader of an empty partition.
+"""Send whole batches to the leader of an empty partition.
 
 `hmb.Producer` encodes records to batches. A restore already has batches, so this module sends Produce requests itself.
 It sends several requests before it reads their responses, so the broker syncs the records of several requests together.

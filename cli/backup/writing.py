@@ -1,4 +1,4 @@
-"""A new backup: a directory or a .tar file, with a checksum of each file.
+"""Write a new backup: a directory or a .tar file, with a checksum of each file.
 
 `new_backup` writes to the path PATH.incomplete. The last file is SHA256SUMS, in the format of the command `sha256sum`:
 a checksum, two spaces and a name on each line. Then all files are synced, and PATH.incomplete becomes PATH. If a step

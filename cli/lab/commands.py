@@ -281,8 +281,8 @@ def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
     """Check the answers of a whole class, which are in files DIR/STUDENT/lab-NN/answer.py.
 
     Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. STUDENT is the name of a student, from which
-    the command computes the seed of the random cases. If a student has no answer to a lab that another student has
-    submitted, a line says so, and the exit code is 1.
+    the command computes the seed of the random cases. If one student has submitted an answer to a lab, the answers of
+    all other students are expected, too. Each missing answer gets a line, and the exit code is then 1.
     """
     try:
         found = grading.submissions(folder)

@@ -1,4 +1,4 @@
-"""The folder in which a student works on a lab, for example ./lab-04.
+"""Manage the folder in which a student works on a lab, for example ./lab-04.
 
 `hmb lab start` creates the folder with these files:
     lab.md      the text of the lab, for an editor, with the answers to its questions at the end

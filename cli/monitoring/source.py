@@ -1,4 +1,4 @@
-"""The source of a broker's state for `hmb state`, `hmb top` and `hmb ui`.
+"""Get a broker's state for `hmb state`, `hmb top` and `hmb ui`.
 
 The user can name the source in three ways:
     --state-url URL   the address that a broker of HMB has printed

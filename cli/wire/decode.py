@@ -68,7 +68,7 @@ def command(
     is_records: bool,
     as_json: bool,
 ) -> None:
-    """Explain the bytes of a message, one field a line.
+    """Explain the bytes of a message field by field.
 
     Write the bytes as hexadecimal digits, or name a FILE, or use standard input. FILE and standard input can contain
     binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command. A

@@ -90,7 +90,7 @@ class OpenRequests:
 
 
 class _FrameStream(ABC):
-    """One direction of a connection, divided into frames."""
+    """Divides the bytes of one direction of a connection into frames."""
 
     head_struct: Struct
 

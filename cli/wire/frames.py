@@ -118,7 +118,7 @@ class WireFrame(NamedTuple):
 
 
 def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
-    """Return a frame for bytes that the caller takes for a request. The function does not check the bytes."""
+    """Return a frame for bytes that are supposed to be a request. If HMB cannot recognize one, `message` is None."""
     body = wire[SIZE if sized else 0 :]
     try:
         return WireFrame("request", wire, *request_type(body), sized)

@@ -41,7 +41,7 @@ class HalfByte(HexError):
 
 
 def read_bytes(data: bytes) -> list[bytes]:
-    """Return the bytes of an input, as a list of pieces.
+    """Return the bytes of an input, as a list of pieces (blocks of bytes).
 
     Raises HexError.
     """
@@ -93,7 +93,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:
-    """Yield the bytes of a dump, piece by piece. Ignore lines that are not rows. Raises HexError."""
+    """Yield each block of bytes (piece) of a dump. Ignore lines that are not rows. Raises HexError."""
     piece, base, row, is_repeated = bytearray(), 0, b"", False
     for number, line in enumerate(lines, 1):
         if line.strip() == "*":

@@ -1,6 +1,6 @@
 """`hmb sniff`: run a proxy between clients and brokers, and print all messages that pass through it.
 
-`hmb sniff` prints each message as one line. For example, a request and its response:
+`hmb sniff` prints each message as one line. For example, these lines show a request and its response:
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 

@@ -45,7 +45,7 @@ def words(line: str) -> Iterable[Counted]:
 
 
 def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
-    """Return one tuple: the list of the most frequent words in `state`, the largest count first."""
+    """Return the output of a bolt `topn`: one tuple with the most frequent words in `state`, in descending order."""
     return [("top", tuple(top.result(state)))]
 
 

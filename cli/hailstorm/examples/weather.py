@@ -1,4 +1,4 @@
-"""The rain of Seattle in windows of four weeks, written to a database exactly once.
+"""Sum the rain of Seattle in windows of four weeks, and write the sums to a database exactly once.
 
 The records are the weather events in `cli/data`. The example uses the daily events of Seattle, which contain the
 precipitation in mm. The example ignores the hourly temperatures. The date in an event decides to which window the event
