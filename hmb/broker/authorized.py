@@ -1,4 +1,4 @@
-"""The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
+"""Encodes in one number which operations a client may perform on a topic, a group or the cluster (KIP-430).
 
 Each bit of the number stands for one operation, and is 1 if the client may perform this operation. For example, a
 Metadata response can contain such a number for each topic. Without an authorizer, every client may perform every

@@ -1,4 +1,4 @@
-"""The periodic tasks of a broker, such as the deletion of old segments, the sync of logs, and compaction.
+"""Runs the periodic tasks of a broker, such as the deletion of old segments, the sync of logs, and compaction.
 
 A housekeeper is a thread that runs periodic tasks. It measures the time between two runs of a task in real time, and
 not with the broker's clock. A test that moves the broker's clock forward must therefore call `run` itself.

@@ -1,4 +1,4 @@
-"""The connection to the coordinator of a consumer group or of a transactional id.
+"""Connects a client to the coordinator of a consumer group or of a transactional id.
 
 The *coordinator* of a group is the broker that stores the members and the committed offsets of the group. The
 coordinator of a transactional id is the broker that stores the state of its transactions. The coordinator of a group is

@@ -1,10 +1,14 @@
-"""Retries: the loop that repeats an attempt after a temporary error.
+"""Retries: the function `with_retries` repeats a call after a temporary error, until a time limit is over.
 
 When a broker restarts, or a partition moves to another broker, requests fail for a short time. The connection is lost,
-or the response contains a retriable error code. The function `with_retries` repeats such an attempt until a time limit
-is over. For example, the time limit is 0.25 s, and the pause between two attempts is 0.1 s:
+or the response contains a retriable error code. The caller passes a function to `with_retries`, and this function sends
+the request. A call of the function is an *attempt*. After a failed attempt, `with_retries` looks at the time. If the
+time limit is not over, it pauses and makes another attempt. For example, the limit is 0.25 s, and the pause is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
+
+At 0.2 s, the limit is not over. So `with_retries` makes one more attempt after the next pause, although the limit is
+over then.
 
 The fetcher and the sender do not use `with_retries`. Both handle many partitions at the same time. If one partition
 fails, the other partitions must not wait. The fetcher and the sender therefore store the time of the next attempt for

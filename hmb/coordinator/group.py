@@ -1,4 +1,4 @@
-"""The interface that all kinds of groups share.
+"""Declares the interface that all kinds of groups share.
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), and
 share groups (share/group.py). All kinds are state machines that use no threads, clocks or disks. A step is one change

@@ -1,4 +1,4 @@
-"""The records of the coordinators' journals as JSON, in the format of Kafka's tool DumpLogSegments.
+"""Shows the records of the coordinators' journals as JSON, in the format of Kafka's tool DumpLogSegments.
 
 The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder, `decode_transactions` for
 --transaction-log-decoder, and `decode_share_state` for --share-group-state-decoder. The command prints a committed

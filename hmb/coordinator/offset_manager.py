@@ -1,4 +1,4 @@
-"""Committed offsets in memory and in the journal.
+"""Stores committed offsets in memory and in the journal.
 
 A commit of offsets has two parts. In the first part, the thread holds the lock of the group. The group checks whether
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.

@@ -1,4 +1,4 @@
-"""The requests for committed offsets, and the expiry of offsets and groups.
+"""Handles the requests for committed offsets, and deletes expired offsets and groups.
 
 A client stores its offsets in two steps. `begin_commit` takes the lock of the group, asks the group whether the sender
 may commit, and adds the offsets to the journal's queue. `finish` waits until the offsets are on disk and does not hold

@@ -1,4 +1,4 @@
-"""Committed offsets in memory: the position of each group in each partition.
+"""Stores committed offsets in memory: the position of each group in each partition.
 
 A committed offset is the offset of the *next* record that the group reads. A consumer can add a short text, the
 metadata, to each offset that it commits. The coordinator stores one committed offset for each group, topic and

@@ -12,13 +12,17 @@ every processor, although the processors never stop together. After a crash, all
 at which each of them has a snapshot, and the spouts, which read the topics, send all records above this clock again.
 Each record then counts exactly once, without a transaction for each step.
 
-The parts of a topology, and the path of its tuples from left to right:
-    topic hashtags                                                  snapshot store
-      tags-0 ----> spout tags-0 --+--> bolt count-0 --+               ^  count-0 at C
-                                  |                   +--> topn-0 --> |  count-1 at C       ---> sink console-0
-      tags-1 ----> spout tags-1 --+--> bolt count-1 --+               |  topn-0  at C
-                        ^                 ^                ^
-                        +---- registry: master state, written by the negotiator
+The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
+partitions. In each snapshot, the bolts save their states at the clock C of this snapshot in the snapshot store:
+    tags-0 ----> spout tags-0 --+--> bolt count-0 --+
+                                |                   +--> bolt topn-0 ---> sink console-0
+    tags-1 ----> spout tags-1 --+--> bolt count-1 --+
+                                           |                  |
+                                           v                  v
+    snapshot store:          count-0 at C, count-1 at C, topn-0 at C
+
+One more component, the *negotiator*, decides when a snapshot begins and which clock it has. The negotiator writes its
+decision, the *master state*, into the *registry*. Every spout, bolt and sink reads the master state there.
 
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb

@@ -1,8 +1,9 @@
 """The mirror: copies topics from one cluster to another one.
 
-One Kafka cluster belongs to one data center. A company with several data centers, or one that changes its cluster,
-needs a copy of its topics there. Kafka 0.7 already had a simple idea for this problem: the mirror is a consumer of the
-source cluster, and a producer of the target cluster. Both clusters are unchanged, and can have different sizes.
+One Kafka cluster belongs to one data center. A company with several data centers needs a copy of its topics in each of
+them. A company that moves to a new cluster needs a copy in this cluster. Kafka 0.7 already had a simple idea for this
+problem: the mirror is a consumer of the source cluster, and a producer of the target cluster. Both clusters are
+unchanged, and can have different sizes.
 
     source cluster                        mirror                              target cluster
     orders-0  a b c d e f g  --Fetch-->   batches: (c d) (e f)  --Produce-->   orders-0  a b c d e f
@@ -10,8 +11,9 @@ source cluster, and a producer of the target cluster. Both clusters are unchange
     group billing: 4         --------->   translation           --commit--->   group billing: 4
 
 The mirror copies whole batches. It replaces a few fields in the header of a batch, and does not decode the records. The
-*position* of a partition is the source offset of the next record to copy. The target stores the positions, because a
-transaction can contain both the records and their position there. After a crash, the mirror continues at the positions.
+*position* of a partition is the source offset of the next record to copy. The target stores the positions. One
+transaction at the target can therefore contain both the records and their position. After a crash, the mirror continues
+at the positions.
 
 The records of the copy can have other offsets than the records of the source. The committed offsets of consumer groups
 must then be *translated*, so that a group can continue at the target.

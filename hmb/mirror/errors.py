@@ -1,4 +1,4 @@
-"""The error with which a mirror ends, and the errors after which it tries again."""
+"""Defines the error with which a mirror ends, and decides after which errors the mirror tries again."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MOST_REMEMBERED = 10_000  # the translator remembers at most this number of coun
 
 
 class OffsetTranslator:
-    """Translates offsets of groups. It remembers its last counts, because a group often stays at an offset."""
+    """Translates offsets of groups. Counting records is slow, so the translator remembers the results for gaps."""
 
     def __init__(self, source: Admin, target: Admin) -> None:
         self._source, self._target = source.cluster, target.cluster

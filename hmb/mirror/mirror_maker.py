@@ -1,8 +1,8 @@
-"""MirrorMaker 2's own topics: checkpoints and heartbeats, in MirrorMaker 2's format.
+"""Writes MirrorMaker 2's own topics, checkpoints and heartbeats, in MirrorMaker 2's format.
 
 Programs that move a consumer to another cluster often use the class RemoteClusterUtils of Kafka. This class reads two
-kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names writes them, too. For a mirror from the
-cluster `east` to the cluster `west`:
+kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names writes them, too. For example, a mirror
+from the cluster `east` to the cluster `west` writes:
     cluster  topic                         a record contains
     west     east.checkpoints.internal     group, topic and partition at the target; source offset and target offset
     east     heartbeats                    the names of both clusters, and the time

@@ -1,4 +1,4 @@
-"""The names of topics in a copy, and the topics that a mirror never copies.
+"""Determines the names of topics in a copy, and the topics that a mirror never copies.
 
 Without MirrorMaker 2's names, a topic has the same name at the source and at the target. With these names, the topic
 `orders` of the cluster `east` becomes `east.orders`. A consumer at the target then sees from which cluster a topic

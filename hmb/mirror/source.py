@@ -1,4 +1,4 @@
-"""The consumer side of a mirror: fetches whole batches of many partitions.
+"""Fetches whole batches of many partitions: the consumer side of a mirror.
 
 A `SourceReader` has one connection to each leader of the source. `poll` does three things:
 1. It sends a Fetch request to each leader that has no request in flight.

@@ -8,8 +8,9 @@ offsets of a group on the target, the *mirror's group*. The mirror can commit in
 - With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. A
   crash therefore leaves no such records.
 
-Both ways use sequence numbers (KIP-98), so the target recognizes a batch that arrives twice. At most WINDOW batches of
-a partition are in flight, because a broker remembers the last five batches of a producer.
+With and without transactions, the batches have sequence numbers (KIP-98), so the target recognizes a batch that arrives
+twice. At most WINDOW batches of a partition are in flight, because a broker remembers the last five batches of a
+producer.
 """
 
 from __future__ import annotations

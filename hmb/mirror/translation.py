@@ -1,9 +1,9 @@
 """Translates offsets of a source partition to offsets of its copy.
 
-A copy does not always have the offsets of its source. Retention may have deleted the first records of the source, a
-transaction of the source leaves markers out of the copy, and a transaction of the mirror adds markers to the copy. The
-mirror therefore remembers *runs*. A run is a series of records whose source offsets and target offsets both grow by one
-from record to record. For example, the source has a marker at offset 3, and the copy has none:
+A copy does not always have the offsets of its source. Retention may have deleted the first records of the source. The
+mirror does not copy the transaction markers of the source. If the mirror itself uses transactions, each of them adds a
+marker to the copy. The mirror therefore remembers *runs*. A run is a series of records whose source offsets and target
+offsets both grow by one from record to record. For example, the source has a marker at offset 3, and the copy has none:
     source offsets   0  1  2  marker  4  5          runs: (source 0, target 0, 3 records)
     target offsets   0  1  2          3  4                (source 4, target 3, 2 records)
 
@@ -25,7 +25,7 @@ MOST_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 b
 
 
 class CopiedRun(NamedTuple):
-    """A series of `length` records: the offset of the first record at the source and at the target."""
+    """A series of `length` records. `source` and `target` are the offsets of its first record in both clusters."""
 
     source: int
     target: int
@@ -53,7 +53,7 @@ class Translation:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the translation that `str` has written. Raises ValueError if the text has another format."""
+        """Return the translation from a text that `str` returned. Raises ValueError if the text has another format."""
         numbers = [[int(number) for number in run.split(":")] for run in text.split(",")]
         return cls([CopiedRun(source, target, length) for source, target, length in numbers])
 

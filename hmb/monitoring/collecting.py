@@ -193,7 +193,7 @@ def _group(broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sample
 
 
 def _second(ms: int) -> int:
-    """Round a time down to a second. Two clocks make it, so its ms could differ in each collection."""
+    """Round a time down to a second. It is computed from two clocks, so its ms could differ in each collection."""
     return ms // MS * MS
 
 

@@ -294,7 +294,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_unspecified(host: str) -> bool:
-    """Return whether `host` stands for all addresses of this computer."""
+    """Return whether `host` means all addresses of this computer, such as 0.0.0.0."""
     try:
         return not host or ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,4 @@
-"""The state of a broker as Prometheus metrics.
+"""Shows the state of a broker as Prometheus metrics.
 
 Dashboards for Kafka exist already, and they expect the names of two programs. `kafka_exporter` reads topics and groups
 through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file

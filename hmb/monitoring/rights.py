@@ -1,4 +1,4 @@
-"""The part of a broker's state that one user may read.
+"""Selects the part of a broker's state that one user may read.
 
 The rights are those that the user has as a client of the broker:
     to see                                       the user needs

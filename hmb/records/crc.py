@@ -1,4 +1,4 @@
-"""The two kinds of checksums (CRC) in Kafka's record formats.
+"""Computes the two kinds of checksums (CRC) in Kafka's record formats.
 
 The producer computes a checksum of the bytes that the broker must not change, and writes the checksum into the batch.
 The broker checks the checksum before it appends the batch, and the consumer checks the checksum before it decodes the

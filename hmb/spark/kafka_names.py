@@ -1,4 +1,4 @@
-"""The names of settings that only Kafka's Java clients have.
+"""Lists the names of settings that only Kafka's Java clients have.
 
 A query may contain such a setting, because it once used Spark's Kafka connector. HMB's client does not need these
 settings and ignores them. The list shows the data source that such a name is not misspelled.

@@ -11,7 +11,8 @@ each of four tasks should read about 100 offsets. The first range is divided int
 The option `maxOffsetsPerTrigger` limits how many offsets one trigger of a streaming query reads. The backlog of a
 partition is the number of offsets that are not read yet. The trigger reads from each partition in proportion to its
 backlog. For example, the limit is 100, and two partitions have backlogs of 300 and 100 offsets. The trigger reads 75
-offsets of the first partition and 25 of the second. The trigger therefore reads from every partition.
+offsets of the first partition and 25 of the second. The trigger reads at least one offset of each partition with a
+backlog.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # Each partition with a backlog reads at least one offset, as in Spark's Kafka connector. If the minimum were 0, a
-    # partition with a small backlog might never be read.
+    # The query reads at least one offset of each partition with a backlog, as in Spark's Kafka connector. If the
+    # minimum were 0, the query might never read a partition with a small backlog.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

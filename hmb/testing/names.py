@@ -1,4 +1,4 @@
-"""Conversion of names, for example "JoinGroup" in a test, to the keys of APIs and to error codes."""
+"""Converts names, for example "JoinGroup" in a test, to the keys of APIs and to error codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker's settings, with the names of Kafka's `server.properties`.
+"""Declares the broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
 maximum. A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py). Some settings of
@@ -361,7 +361,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names. Only the name in the coarsest unit (such as hours) has a default.
+        # A time setting has several names. Only the name with the largest unit (such as hours) has a default.
         default = None if name in finest_names else key.default
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -1,4 +1,4 @@
-"""The broker's current settings, and where the value of each setting comes from.
+"""Stores the broker's current settings, and remembers where the value of each setting comes from.
 
 The value of a setting can come from four sources. The first source in this list that contains a value applies
 (KIP-226):
@@ -220,7 +220,7 @@ def _with_changes(
 
 
 def _names_for(name: str) -> list[str]:
-    """Return all names of a setting, the finest unit first: log.retention.ms, then minutes, then hours."""
+    """Return all names of a setting, the smallest unit first: log.retention.ms, then minutes, then hours."""
     finest = TIMES[name][0] if name in TIMES else name
     return [finest, *(coarse for coarse, (finer, _) in reversed(TIMES.items()) if finer == finest)]
 

@@ -1,4 +1,4 @@
-"""The settings of a single consumer group (KIP-848) or share group (KIP-932).
+"""Declares the settings of a single consumer group (KIP-848) or share group (KIP-932).
 
 A group's setting overrides a default of the broker. For example, the group's `consumer.session.timeout.ms` overrides
 the broker's `group.consumer.session.timeout.ms`.

@@ -1,4 +1,4 @@
-"""The declarations of the settings that concern security: TLS, SASL and authorization.
+"""Declares the settings that concern security: TLS, SASL and authorization.
 
 The broker reads these settings when it starts (hmb/broker/security/settings.py). Each setting can have another value
 for one listener: `listener.name.internal.ssl.client.auth` applies to the listener INTERNAL only. DescribeConfigs

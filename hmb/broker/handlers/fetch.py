@@ -1,20 +1,24 @@
 """Fetch: read records from partitions, and wait for new records if too few exist.
 
 Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
-Behavior: the broker waits until one of these events: `min_bytes` bytes exist, a partition has an error, `max_wait_ms`
-    has passed, another request needs the memory of this request, or the broker stops. The broker never waits longer
-    than `connections.max.idle.ms`, even if `max_wait_ms` is greater. The response contains at most
-    `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always
-    returned completely, even if it is larger than these limits. The broker does not parse the records: the response
-    refers to regions of log files, which the connection sends with `sendfile`. When a producer appends records to a
-    log, the broker wakes each fetch that waits for records of this log. A waiting fetch also checks its logs every
-    LOG_CHECK_INTERVAL seconds (long_poll.py). In this way the broker notices that the client has disconnected, or that
-    a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets only records below
-    the last stable offset. The consumer also gets a list of aborted transactions, and has to skip the records of these
-    transactions. The client names a partition only once in a fetch session. Later requests and responses of the session
-    contain only changes (fetch_sessions.py). If the client sends an outdated leader epoch, the partition gets an error.
-    If the last fetched epoch of the client does not match the log, the partition gets no records. The response then
-    contains the diverging epoch and its end offset (leader_epochs.py).
+Behavior: the broker answers each request by these rules:
+    - *Wait.* The broker responds when `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or
+      the broker stops. If the broker has too little memory for another request, it responds early, to free the memory
+      of this Fetch. It never waits longer than `connections.max.idle.ms`, even if `max_wait_ms` is greater.
+    - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for records of
+      this log. A waiting Fetch also checks its logs every LOG_CHECK_INTERVAL seconds (long_poll.py). In this way the
+      broker notices that the client has disconnected, or that a topic was deleted and created again.
+    - *Size.* The response contains at most `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes
+      in total. The first batch is always returned completely, even if it is larger than these limits.
+    - *Records.* The broker does not parse the records. The response refers to regions of log files, and the connection
+      sends these regions with `sendfile`.
+    - *Transactions.* A consumer with the isolation level READ_COMMITTED gets only records below the last stable offset.
+      The consumer also gets a list of aborted transactions, and has to skip the records of these transactions.
+    - *Fetch sessions.* The client names a partition only once in a fetch session. Later requests and responses of the
+      session contain only changes (fetch_sessions.py).
+    - *Leader epochs.* If the client sends an outdated leader epoch, the partition gets an error. If the last fetched
+      epoch of the client does not match the log, the partition gets no records. The response then contains the
+      diverging epoch and its end offset (leader_epochs.py).
 Version notes: version 7 adds fetch sessions (KIP-227). Version 9 adds the leader epoch of each partition (KIP-320), and
     version 12 the last fetched epoch (KIP-595). Versions 13 and later name topics by their ids (KIP-516). Clients that
     send versions below 4 do not know record batches. The broker converts the records to the format of the version

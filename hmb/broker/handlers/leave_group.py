@@ -1,4 +1,4 @@
-"""LeaveGroup: remove members from a group. The group rebalances at once, and waits for no session timeout.
+"""LeaveGroup: remove members from a group. The group rebalances at once, not only after a session timeout.
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
 Behavior: each member has its own error code. An admin client can remove a static member by its group instance id,

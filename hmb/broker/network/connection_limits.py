@@ -43,7 +43,7 @@ NO_LIMITS = ListenerLimits()
 
 
 class ConnectionLimits:
-    """Counts the connections of each address and of each listener, and decides about new ones.
+    """Counts the connections of each address and of each listener, and decides whether to accept new connections.
 
     The methods `reason_to_refuse`, `add` and `remove` need no lock, because the server calls them with its own lock.
     """

@@ -106,7 +106,7 @@ class Requests:
 
 
 class _CountingFile(FileIO):
-    """A file that counts the bytes that have been read from it."""
+    """A file that counts the bytes that callers have read from this file."""
 
     count = 0
 

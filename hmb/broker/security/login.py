@@ -1,4 +1,4 @@
-"""The login of one connection on a SASL listener: from SaslHandshake to an authenticated principal.
+"""Handles the login of one connection on a SASL listener, from SaslHandshake to an authenticated principal.
 
 A client may first send ApiVersions. The client then chooses a mechanism with SaslHandshake, and sends the messages of
 this mechanism with SaslAuthenticate. If an unauthenticated client sends any other request, the broker closes the

@@ -1,4 +1,4 @@
-"""The users that authenticate with SCRAM: finding, storing and removing their credentials.
+"""Finds, stores and removes the credentials of the users that authenticate with SCRAM.
 
 For an unknown user, `find` returns a decoy, so that a client cannot find out which users exist (scram.py). The salt of
 a decoy is computed from the name and a secret key, so the same name always gets the same salt. The decoy has the

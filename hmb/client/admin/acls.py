@@ -1,4 +1,4 @@
-"""The methods of `Admin` for ACLs: create, list and delete ACLs (KIP-140, KIP-290).
+"""Contains the methods of `Admin` for ACLs: create, list and delete ACLs (KIP-140, KIP-290).
 
 An ACL permits or denies one operation on a resource to one principal. An `AclBinding` is one ACL. An `AclBindingFilter`
 describes ACLs: it matches every ACL whose parts equal the parts of the filter. A part that is None or ANY matches

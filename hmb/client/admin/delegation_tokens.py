@@ -1,4 +1,4 @@
-"""The methods of `Admin` for delegation tokens: create, renew, expire and list tokens (KIP-48).
+"""Contains the methods of `Admin` that create, renew, expire and list delegation tokens (KIP-48).
 
 The admin must have proved its name with SASL or with a certificate. The module `hmb.broker.security.tokens.delegation`
 explains the tokens. A client logs in with a token by this setting:

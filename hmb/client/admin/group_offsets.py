@@ -1,4 +1,4 @@
-"""The methods of `Admin` for the committed offsets of groups: list, change and delete them.
+"""Contains the methods of `Admin` that list, change and delete the committed offsets of groups.
 
 A committed offset is the offset of the next record that the group reads. Members commit offsets with an OffsetCommit
 request. An admin sends the same request, but without a member id and a generation. The coordinator accepts the admin's

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for groups: list, describe and delete groups, and remove members.
+"""Contains the methods of `Admin` that list, describe and delete groups, and remove members.
 
 Each broker lists only the groups that it coordinates. To list all groups, the admin therefore sends a request to each
 broker. To describe a group, the admin sends a request to the group's coordinator. Kafka has several types of groups:

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for quotas: set, list and remove quotas (KIP-546).
+"""Contains the methods of `Admin` that set, list and remove quotas (KIP-546).
 
 A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP address. The
 empty name "" means the default of a type: the quota of all users, client ids or addresses that have none of their own.

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for the logs of partitions: list offsets, delete records, describe producers.
+"""Contains the methods of `Admin` for the logs of partitions: list offsets, delete records, describe producers.
 
 The admin sends requests about offsets, records and producers to the leader of each partition. A log begins at its *log
 start offset*, and consumers can read the log up to the high watermark. To delete records, the leader increases the log

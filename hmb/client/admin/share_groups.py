@@ -1,4 +1,4 @@
-"""The methods of `Admin` for the offsets of share groups (KIP-932): list, change and delete them.
+"""Contains the methods of `Admin` that list, change and delete the offsets of share groups (KIP-932).
 
 A share group has no committed offsets. For each partition, the broker stores the *share-partition start offset*. The
 delivery of all records below this offset is complete. At or above it, the broker stores the delivery state of single

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions to topics.
+"""Contains the methods of `Admin` that create, list, describe and delete topics, and add partitions to topics.
 
 The controller creates and deletes topics. The other brokers learn about a new topic some milliseconds later. Until
 then, these brokers respond that the topic does not exist.

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for users: list users, set their passwords, and remove them (KIP-554).
+"""Contains the methods of `Admin` that list users, set their passwords, and remove them (KIP-554).
 
 The methods manage users of the SCRAM mechanisms. The admin sends a salted password to the broker, and never the
 password itself (hmb/security/scram.py).

@@ -97,9 +97,10 @@ class FetchInFlight:
 
 
 class Fetcher:
-    """Fetches batches of all partitions.
+    """Fetches batches of all partitions of a consumer.
 
-    After each batch, the fetcher sets the position's `fetched` to the offset after the batch.
+    For each partition, the consumer has a `Position`. The field `fetched` of this position is the offset at which the
+    next fetch begins. After each batch, the fetcher sets `fetched` to the offset after the batch.
     """
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:

@@ -1,4 +1,4 @@
-"""The errors of single partitions in a Fetch response: which errors are temporary, and where the consumer continues.
+"""Handles errors of single partitions in a Fetch response: decides whether and where the consumer continues.
 
 A Fetch request contains many partitions, and each of them can have its own error. The fetcher therefore stores an error
 in the position of the partition. After a temporary error, for example because a broker is down, the fetcher fetches the

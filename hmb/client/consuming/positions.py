@@ -1,4 +1,4 @@
-"""The position of a consumer in each partition. A position contains two offsets, and the last error.
+"""Stores the position of a consumer in a partition. A position contains two offsets, and the last error.
 
 A consumer's position in a partition contains two offsets:
     consumed   the offset of the next record that `poll` returns; a commit saves this offset

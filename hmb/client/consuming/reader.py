@@ -1,4 +1,4 @@
-"""The partition reader of a consumer: it reads the partitions that the consumer has added.
+"""The partition reader of a consumer reads the partitions that the consumer has added.
 
 The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition with a start, such
 as "latest". The reader then reads the partition until `remove` is called. Each partition goes through these steps:

@@ -9,10 +9,10 @@ This program reads partition 0 of the topic "events" from the beginning:
             ...
         offset = fetched.next_offset
 
-This consumer does nothing except send requests and decode responses. It stores no positions, commits no offsets, finds
-no leaders and repeats no requests. The application must do this work itself, and must handle errors. The consumer has
-three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer` uses
-the same requests.
+`SimpleConsumer` does nothing except send requests and decode responses. It stores no positions, commits no offsets,
+finds no leaders and repeats no requests. The application must do this work itself, and must handle errors. The consumer
+has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
+uses the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
 the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than

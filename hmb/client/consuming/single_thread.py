@@ -1,4 +1,4 @@
-"""A check that raises an error if two threads use an object at the same time."""
+"""Raises an error if two threads use an object at the same time."""
 
 from __future__ import annotations
 

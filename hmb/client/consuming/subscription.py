@@ -1,4 +1,4 @@
-"""The subscription of a consumer: names of topics, or a pattern for names of topics.
+"""Declares what a consumer subscribes to (names of topics, or a pattern for names), and finds these topics.
 
 Kafka 0.7 called a pattern a topic filter. A *whitelist* was a regular expression for the topics to read, and a
 *blacklist* was a regular expression for the topics to leave out. In HMB, the setting `pattern` is a whitelist, and

@@ -1,4 +1,4 @@
-"""The requests of a member of a classic group: JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
+"""Makes the requests of a member of a classic group: JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
 from __future__ import annotations
 

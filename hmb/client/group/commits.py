@@ -1,4 +1,4 @@
-"""A group's committed offsets: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
+"""Commits and fetches the offsets of a group: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
 
 A commit contains the consumer's member id and generation. With the consumer protocol (KIP-848), a commit contains the
 member epoch instead of the generation. The coordinator refuses a commit with an old generation or epoch, because the
@@ -119,8 +119,8 @@ class CommittedOffsets:
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
         """Commit offsets as `commit` does. But if the connection is lost, retry for only 0.1 s.
 
-        `Consumer.close` calls this method, and must not wait long for a broker that has stopped. If the commit fails,
-        the next owner of the partitions reads some records again.
+        `Consumer.close` calls this method. `Consumer.close` must not wait long for a broker that has stopped. If the
+        commit fails, the next owner of the partitions reads some records again.
         """
         try:
             attempt = partial(self._commit, offsets)

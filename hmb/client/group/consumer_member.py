@@ -3,7 +3,7 @@
 The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
 assigns the partitions, and no member waits for another one. A heartbeat response contains the partitions that the
 member must own. The member *reconciles*: it gives up the partitions that are not in the response, and takes over the
-new partitions. For example, a member owns the partitions a1 and a2:
+new partitions. For example, a member owns the partitions a1 and a2 of the topic a:
     heartbeat response   epoch 7, assignment {a0, a1}
     calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member

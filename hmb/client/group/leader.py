@@ -1,4 +1,4 @@
-"""The leader of a classic group: it assigns the partitions to all members.
+"""The leader of a classic group assigns the partitions to all members.
 
 The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members.
 The leader looks up the number of partitions of each subscribed topic, calls the assignor, and sends the assignments in

@@ -1,10 +1,9 @@
-"""The partitions that a group member owns, and the calls of the rebalance listener that change them.
+"""Remembers the partitions that a group member owns, and chooses the next call of the rebalance listener.
 
 Two members must never read the same partition. Before a member gives a partition up, its consumer must therefore stop
 reading this partition. First, the consumer's thread calls the rebalance listener, which stops the reading. Then the
 member informs the coordinator. `OwnedPartitions` returns the next necessary call. After the call, `OwnedPartitions`
-changes the owned partitions:
-    owned {a1, a2}, target {a0, a1}
+changes the owned partitions. For example, a member owns a1 and a2, and the assignment is a0 and a1:
     give_up_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
     take_over({a0, a1})             on_assigned({a0})    after the call, the member owns {a0, a1}
 """

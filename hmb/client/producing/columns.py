@@ -1,4 +1,4 @@
-"""The input of `send_many`: a column of values and a column of keys. A column is a Python list or an Arrow array.
+"""Reads the input of `send_many`: columns of values and keys. A column is a Python list or an Arrow array.
 
 An Arrow column of type binary or string has two buffers. One buffer contains all values, one after another. The other
 buffer contains the position at which each value ends. This module reads the values directly from the first buffer,

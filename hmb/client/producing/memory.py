@@ -1,4 +1,4 @@
-"""The memory of a producer: a limit for the bytes of all records that wait in the producer's queues.
+"""Limits the memory of a producer: the bytes of all records that wait in the producer's queues.
 
 A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of its records. If no
 memory is free, the thread waits. The thread that has waited longest gets memory first. Without this order, a thread

@@ -1,4 +1,4 @@
-"""The metrics of a producer: how many records, batches and requests it has sent, and how long responses took."""
+"""Counts the records, batches and requests that a producer has sent, and measures how long responses took."""
 
 from __future__ import annotations
 

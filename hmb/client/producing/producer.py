@@ -10,7 +10,7 @@ until the record is sent. The producer's own threads send the batches to the bro
 
 Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). HMB has one producer for both.
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
-broker. If a thread waits for a record, the producer sends the record's batch immediately.
+broker. If a thread waits for the result of a record, the producer sends the record's batch immediately.
 
 If the very first attempt to reach a broker fails, the producer does not try again. A wrong address therefore causes an
 error immediately. After a broker has answered once, the producer repeats each failed attempt for up to

@@ -1,12 +1,12 @@
-"""The queues of all partitions, and the choice of a partition for a record without a key.
+"""Keeps the queues of all partitions, and chooses the partition of a record without a key.
 
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
 partition until a batch is full or sent, and then chooses another partition (KIP-480). The batches are then fewer and
 larger than with a new choice for each record.
 
-To choose a partition, the producer selects two partitions at random, and takes the partition with the shorter queue. So
-a slow leader, whose queues are long, gets fewer records. Kafka's producer also prefers short queues, but it chooses
-another partition after `batch.size` bytes (KIP-794).
+To choose a partition, the producer selects two partitions at random, and takes the partition with the shorter queue.
+The queues of a slow leader are long, so this leader gets fewer records. Kafka's producer also prefers short queues, but
+it chooses another partition after `batch.size` bytes (KIP-794).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of a record's key, value, headers and timestamp.
+"""Checks the key, the value, the headers and the timestamp of a record.
 
 `send` checks a record with the functions of this module before it adds the record to a batch. So if a record is
 invalid, `send` itself raises the error, in the application's thread.

@@ -1,4 +1,4 @@
-"""The states of a transactional producer, and the table of the allowed changes of state.
+"""Declares the states of a transactional producer, and the allowed changes of its state.
 
 One transaction passes through these states:
     UNINITIALIZED -> READY -> IN_TRANSACTION -> COMMITTING -> READY

@@ -1,4 +1,4 @@
-"""The requests of a login with SASL: SaslHandshake, and then SaslAuthenticate for each message of the mechanism."""
+"""Logs in with SASL: sends SaslHandshake, and then SaslAuthenticate for each message of the mechanism."""
 
 from __future__ import annotations
 

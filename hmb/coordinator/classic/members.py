@@ -1,4 +1,4 @@
-"""The members of a classic group, their protocols, and their leader.
+"""Stores the members of a classic group, their protocols, and their leader.
 
 Each member sends a list of protocols. For consumers, a protocol is an assignment strategy such as "range". Each member
 sends metadata with each protocol, and only the leader reads this metadata. The group uses a protocol that all members

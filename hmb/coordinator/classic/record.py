@@ -1,4 +1,4 @@
-"""A classic group as a record of `__consumer_offsets`.
+"""Converts a classic group to a record of `__consumer_offsets`, and back.
 
 The record contains the members of a generation with their assignments. After a restart of the broker, the coordinator
 restores the generation and the assignment of each member from this record. The members start new sessions, and the

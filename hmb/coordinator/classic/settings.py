@@ -1,4 +1,4 @@
-"""The broker settings of classic groups."""
+"""Declares the broker settings of classic groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journals of the coordinators: `__consumer_offsets` for groups, `__transaction_state` for transactions.
+"""Journals store the changes of the coordinators: `__consumer_offsets` for groups, `__transaction_state` for ids.
 
 A coordinator writes each change to its journal, a topic with several partitions. The coordinator selects the partition
 by the hash of the group id or of the transactional id. HMB uses the same hash as Kafka, so both brokers can work with

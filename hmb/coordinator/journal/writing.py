@@ -1,16 +1,16 @@
 """The journal of one coordinator: many requests share one sync, and the broker reads the records when it starts.
 
-The records of a journal have the same order in its queue and in the log, and the coordinator changes its memory in this
-order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the records are
-durable. A client therefore never receives a committed offset that a crash can undo. If the setting `log.flush.acks.all`
-is true, records are durable when they are on disk. Otherwise they are durable when they are in the log. The same rule
-applies to the records of a producer with acks=all.
+A partition of a journal has a queue and a log. Both contain the records in the same order, and the coordinator changes
+its memory in this order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the
+records are durable. A client therefore never receives a committed offset that a crash can undo. If the setting
+`log.flush.acks.all` is true, records are durable when they are on disk. Otherwise they are durable when they are in the
+log. The same rule applies to the records of a producer with acks=all.
 
 The records of a transaction are in a separate batch, which contains the id and the epoch of the producer. The marker
 that ends the transaction passes through the same queue, so it comes after all records of its transaction in the log.
 
 Invariant: a thread holds the `write_lock` of a partition while it takes `QueuedRecords` from the queue and writes them.
-When the thread releases the lock, it has set `done` of all these entries to true.
+Before the thread releases the lock, it sets `done` of all these `QueuedRecords` to true.
 
 Source: Kafka's `CoordinatorRuntime`.
 """

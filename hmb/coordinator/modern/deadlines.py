@@ -1,4 +1,4 @@
-"""The deadlines of the members of a KIP-848 group: sessions and revocations.
+"""Stores the deadlines of the members of a KIP-848 group: when sessions and revocations end.
 
 A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the

@@ -1,4 +1,4 @@
-"""The states of a KIP-848 group and of its members.
+"""Declares the states of a KIP-848 group and of its members.
 
 A *member* moves from its current assignment to its target assignment. The member makes one step at each heartbeat.
 After each step, the member is in one of these states:

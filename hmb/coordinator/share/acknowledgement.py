@@ -1,4 +1,4 @@
-"""The acknowledgements in a ShareFetch or ShareAcknowledge request.
+"""Checks and interprets the acknowledgements in a ShareFetch or ShareAcknowledge request.
 
 A member acknowledges a range of offsets. The list `types` contains one number for the whole range, or one number for
 each offset. For example, the range 100 to 102 with the types [1, 1, 2] accepts the records 100 and 101, and releases

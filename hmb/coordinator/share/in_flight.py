@@ -297,7 +297,7 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return the run after an event. A negative `delivery_count` means that the count does not change."""
+    """Return a run of records after an event. A negative `delivery_count` means that the count does not change."""
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)
 
@@ -315,7 +315,7 @@ def _archived(run: Run, event: DeliveryEvent) -> Run:
 
 
 def _merged(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs. Neighbours with the same state become one run."""
+    """Join neighbouring runs that have the same state, and return the resulting runs."""
     merged: list[Run] = []
     for run in runs:
         if merged and merged[-1].continues(run):
@@ -326,7 +326,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
 
 
 def joined(batches: Iterable[StateBatch]) -> list[StateBatch]:
-    """Return the batches. Neighbours with the same state and delivery count become one batch."""
+    """Join neighbouring batches that have the same state and delivery count, and return the resulting batches."""
     together: list[StateBatch] = []
     for batch in batches:
         if together and together[-1].last + 1 == batch.first and together[-1][2:] == batch[2:]:

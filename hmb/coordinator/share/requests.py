@@ -1,4 +1,4 @@
-"""The requests for share groups: heartbeats of members, and requests of administrators.
+"""Handles the requests for share groups: heartbeats of members, and requests of administrators.
 
 `ShareGroupRequests` uses three parts: the table of all groups, the share coordinator with the states of
 share-partitions, and the share-partitions that members read.

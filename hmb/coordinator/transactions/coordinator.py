@@ -211,10 +211,10 @@ class TransactionCoordinator:
             return after.complete(self._clock())
 
     def _write(self, entry: TransactionEntry, change: Change, *, goes_on: bool = False) -> Transaction:
-        """Compute the new value with `change`, store it in the journal, and return it.
+        """Compute the new transaction of `entry` with `change`, store it in the journal, and return it.
 
-        `goes_on` is true if this thread has already set `is_moving` of the id. Raises the errors of `change`, and
-        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, the old value remains valid.
+        `goes_on` is true if this thread has already set `is_moving` of `entry`. Raises the errors of `change`, and
+        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its transaction.
         """
         with entry.lock:
             before = entry.transaction
@@ -241,7 +241,7 @@ class TransactionCoordinator:
     def _complete(self, entry: TransactionEntry) -> Transaction:
         """Write the markers of a decided transaction, and then the record that completes the transaction.
 
-        Raises KafkaError. The caller has set `is_moving`, so no other thread changes the id.
+        Raises KafkaError. The caller has set `is_moving`, so no other thread changes the transaction meanwhile.
         """
         decided = entry.transaction
         try:

@@ -1,4 +1,4 @@
-"""Hanging transactions: a transaction is open in a log, but the coordinator has already ended it.
+"""Ends hanging transactions: a hanging transaction is open in a log, but the coordinator has already ended it.
 
 A read_committed consumer cannot read past the first open transaction of a log. The consumer waits until the coordinator
 writes the marker that ends the transaction. If the disk loses a marker that was already written, the coordinator does
@@ -47,7 +47,7 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each transaction in `found` that is not open in the coordinator's state, with the marker that ends it."""
+    """Yield each hanging transaction in `found`, with the marker that ends it."""
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
         transaction = by_producer.get(each.active.producer_id)

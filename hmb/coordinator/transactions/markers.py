@@ -1,4 +1,4 @@
-"""The markers that end a transaction: one in each partition that contains records of the transaction.
+"""Writes the markers that end a transaction: one into each partition that contains records of the transaction.
 
 A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
 ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of

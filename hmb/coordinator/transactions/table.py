@@ -1,4 +1,4 @@
-"""The table of transactional ids: the threads of all connections find and create transactional ids here.
+"""The table of transactional ids, in which the threads of all connections find and create ids.
 
 A thread that looks up an id takes no lock. A thread that creates an entry takes the lock of the table, so two threads
 never create two entries for one id. Each entry has a lock of its own.

@@ -14,7 +14,7 @@ from hmb.hailstorm.topology import Topology
 
 
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
-    """Return one text for each record that becomes a dead letter, for each spout that has any such record."""
+    """Return, for each spout that has dead letters, one text for each of its dead letters."""
     found = {
         name: [error for _, error in _converted(spout, records) if error is not None]
         for name, spout in topology.spouts.items()

@@ -1,4 +1,4 @@
-"""States made of states: sets, maps, and the newest value by version.
+"""Monoids for collections of values: sets, maps of states, and the value with the highest version.
 
 `MapOf(Sum())` is the state of the Hailstorm paper's word count: a map from words to counts. A word that is not in the
 map has the count 0. A map whose values belong to a monoid is a monoid, too, because two maps merge key by key. The keys

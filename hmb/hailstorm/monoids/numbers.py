@@ -1,4 +1,4 @@
-"""Numbers as monoids: sums, smallest and largest values, means.
+"""Defines monoids of numbers: sums, smallest and largest values, means.
 
 Means alone do not form a monoid. For example, one mean is 2 and another mean is 4. Without the numbers of values,
 nobody can compute the mean of all values. Pairs (total, count) form a monoid, and the mean is total / count. Variances

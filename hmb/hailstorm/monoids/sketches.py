@@ -1,4 +1,4 @@
-"""Sketches: estimates from states of bounded size. Each of the three sketches is a map whose values are monoids.
+"""Sketches estimate results with states of bounded size. Each of the three sketches is a map of monoids.
 
 The three sketches answer these questions:
     HyperLogLog    how many different values?          register -> highest rank           MapOf(Max())

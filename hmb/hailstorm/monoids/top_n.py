@@ -1,4 +1,4 @@
-"""The n keys with the largest values, and the reason why `TopN` cannot add values.
+"""`TopN` keeps the n keys with the largest values. It merges two values of a key by maximum, and never adds them.
 
 `TopN` trims a map to its n largest entries after each merge, so its size is bounded. If a merge added the values of a
 key, a later sum would miss the values that an earlier merge has dropped. Such a merge is not associative. This example

@@ -1,4 +1,4 @@
-"""Windows of event time: maps from windows to states.
+"""Divides values into windows of event time. The state is a map from each window to the state of its values.
 
 The question "how many tweets contain #love in each hour" refers to the hour in which a tweet was *written* (its event
 time). It does not refer to the hour in which the topology processed the tweet. A replay processes tuples at another

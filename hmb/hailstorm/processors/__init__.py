@@ -13,8 +13,8 @@ methods of a state machine, and the right side shows its fields:
 **The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
 S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], and B otherwise:
     split at C                 A = S, B = empty
-    tuple at or below C        A = merge(A, lift(t)),  outputs computed from A
-    tuple above C              B = merge(B, lift(t)),  outputs computed from merge(A, B)
+    tuple t at or below C      A = merge(A, lift(t)),  outputs computed from A
+    tuple t above C            B = merge(B, lift(t)),  outputs computed from merge(A, B)
     low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
     saved                      S = merge(A, B)
 

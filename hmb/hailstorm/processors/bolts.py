@@ -102,9 +102,10 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Return the payloads without their tuples above `clock`, the clock of the snapshot in progress.
+        """Return the tuples of `payloads` that are at or below `clock`. Keep the other tuples in `_waiting`.
 
-        The bolt keeps the tuples above `clock` until the state that it will save is complete.
+        `clock` is the clock of the snapshot in progress. The other tuples are not part of this snapshot. They wait
+        until the state of the snapshot is complete.
         """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, as bisection needs.
         if boundary == len(payloads):

@@ -1,4 +1,4 @@
-"""Outputs that a sink holds back until no replay can produce them again.
+"""Holds back the outputs of a sink until no replay can produce them again.
 
 A snapshot at clock C is *complete* when every processor has saved its state at C. No later recovery goes back below C,
 so no replay produces the outputs below C again. A sink that holds outputs back writes an output to the outside when the

@@ -1,4 +1,4 @@
-"""A participant: one processor through all epochs of its topology.
+"""A participant is one processor through all epochs of its topology.
 
 The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
 restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:

@@ -1,7 +1,9 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-The state of a bolt goes through these stages. S is the whole state. During a snapshot, A contains the tuples at or
-below its clock, and B contains the tuples above its clock:
+A snapshot has a clock, which contains an offset for each partition. A tuple is above the clock if its own offset is at
+least the clock's offset for its partition. During a snapshot, the state A contains the tuples at or below the clock,
+and the state B contains the tuples above it. Before and after a snapshot, S is the whole state. The state of a bolt
+goes through these stages:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B

@@ -1,4 +1,4 @@
-"""The figures in a processor's report: numbers that displays show, such as progress, sizes and counts."""
+"""Collects the figures in a processor's report: numbers that displays show, such as progress, sizes and counts."""
 
 from __future__ import annotations
 

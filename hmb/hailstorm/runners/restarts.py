@@ -1,4 +1,4 @@
-"""The limit of restarts: a runner ends a topology whose processors crash again and again.
+"""Limits the restarts: a runner ends a topology whose processors crash again and again.
 
 Some crashes have a temporary cause, for example a broker that restarts. The crashed processor then succeeds in a later
 epoch, and the topology makes progress. Other crashes repeat at the same record, and the topology makes no progress. A

@@ -1,4 +1,4 @@
-"""`RunSettings` and `RunResult`: the options of a run, and its result."""
+"""Declares the options of a run of a topology (`RunSettings`), and its result (`RunResult`)."""
 
 from __future__ import annotations
 

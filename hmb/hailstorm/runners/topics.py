@@ -1,4 +1,4 @@
-"""The topics of a topology: their partitions, and a check that no topic has changed since the start."""
+"""Finds the partitions of a topology's topics, and checks that no topic has changed since the start."""
 
 from __future__ import annotations
 

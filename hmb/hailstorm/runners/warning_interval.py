@@ -1,4 +1,4 @@
-"""A limit for warnings that could repeat for each batch of records."""
+"""Limits warnings that could repeat for each batch of records."""
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ producer appends 10 records to orders-0. The next event of the feed contains two
 watermark, and the active segment with its new size. The page moves the line of the high watermark, and makes the bar
 of the segment longer.
 
-*Security.* The link contains a token. The first request exchanges this token for a cookie, so that the browser's
-address line does not show the token. The header Content-Security-Policy allows no script, no style and no address of
-another host. The scripts put names, keys and values into the page only as text, so markup in them has no effect.
+*Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges this token
+for a cookie, so that the browser's address line does not show the token. The header Content-Security-Policy allows no
+script, no style and no address of another host. The scripts put names, keys and values into the page only as text, so
+markup in them has no effect.
 
 *Cost.* While no page listens, the broker sends no changes and records no requests. While a page listens, the feed needs
 at most 20 % of one processor. For 100 partitions, the feed needs 1.9 %.

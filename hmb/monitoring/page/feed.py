@@ -1,4 +1,4 @@
-"""The feed: it sends the changes of a broker's state to each page that listens.
+"""The feed sends the changes of a broker's state to each page that listens.
 
 A state of 1,000 partitions is about 500 KB of JSON, and only a few of its parts change in a second. So the feed
 divides the state into parts. Each part has a key, a list such as `["partition", "orders", 0]`. The feed sends all parts

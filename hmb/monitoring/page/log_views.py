@@ -1,12 +1,13 @@
 """Reads what the page shows of one log: the batches of a segment, a batch with its bytes, a look-up step by step.
 
-These functions read the log's files when the user opens a view. They use the readers of `hmb dump-log` and of
-`hmb index-inspect`, which never change a file. So the page shows the same numbers and the same lines as these commands.
+The page has a view for each of these subjects. When the user opens a view, these functions read the log's files. They
+use the readers of `hmb dump-log` and of `hmb index-inspect`, which never change a file. So the page shows the same
+numbers and the same lines as these commands.
 
-A look-up of offset 8,100 has three steps, each with the numbers of the running broker:
-1. a binary search in the base offsets of the segments: 8,021 is the last one at or below 8,100
-2. a binary search in the segment's offset index: the entry (8,080 -> 5,000)
-3. a scan of the log from byte 5,000 on, until a batch contains offset 8,100
+The view of a look-up shows how the running broker finds an offset. For example, it finds offset 8,100 in three steps:
+1. A binary search in the base offsets of all segments finds 8,021, the last base offset at or below 8,100.
+2. A binary search in the offset index of this segment finds the entry (8,080 -> 5,000): offset 8,080 is at byte 5,000.
+3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
 A look-up of a time first searches the segments by their greatest timestamps. It then searches the time index.
 
@@ -76,7 +77,7 @@ def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
 
 
 def batch_row(batch: Batch, position: int | None) -> Json:
-    """Return the facts about a batch that the list of batches shows. The position is None for a fetched batch."""
+    """Return the facts about a batch that the list of batches shows. `position` is None for a batch from a Fetch."""
     is_v2 = isinstance(batch, RecordBatch)
     return {
         "position": position,

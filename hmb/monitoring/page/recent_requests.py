@@ -3,8 +3,8 @@
 The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
 recording, and the recording ends RECORDING seconds after the last call of `view`. The recording of one request takes
 about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. It also selects each request
-that it follows, and each request that is among the SLOWEST slowest. The recorder keeps the last KEPT of these requests,
-and the slowest requests.
+that it *follows* (explained below), and each request that is among the SLOWEST slowest. The recorder keeps the last
+KEPT of these requests, and the slowest requests.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED

@@ -147,7 +147,7 @@ def _static(data: bytes, content_type: str, _: HttpRequest) -> HttpResponse:
 
 
 def _redirect(cookie: str) -> HttpResponse:
-    """Return a redirection to the page that stores a cookie."""
+    """Return a response that stores a cookie, and redirects the browser to the page."""
     return HttpResponse(
         b"", "text/plain", HTTPStatus.SEE_OTHER, HEADERS | {"Location": PAGE, "Set-Cookie": cookie}
     )

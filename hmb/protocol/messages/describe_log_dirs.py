@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
-    """The partitions to describe. Null stands for all partitions.
+    """The partitions to describe. Null means all partitions.
 
     Version 2 uses the flexible encoding (KIP-482). Versions 1 and 3 to 5 each have the same layout as the version
     before.

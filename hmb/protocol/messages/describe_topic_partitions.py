@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """The topics to describe. An empty list stands for all topics.
+    """The topics to describe. An empty list means all topics.
 
     The response can contain a cursor. A client that sends this cursor in its next request gets the next page.
     """

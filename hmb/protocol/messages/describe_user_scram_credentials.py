@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeUserScramCredentialsRequest(
     Request, api_key=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+"
 ):
-    """The users to describe. Null or an empty list stands for all users."""
+    """The users to describe. Null or an empty list means all users."""
 
     class UserName(Struct):
         name: str = t.string()

@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """The partitions for which the cluster must elect a leader. Null stands for all partitions.
+    """The partitions for which the cluster must elect a leader. Null means all partitions.
 
     Version 1 adds `election_type`: elect the preferred replica (0), or any live replica (1). Version 2 uses the
     flexible encoding (KIP-482).

@@ -1,4 +1,4 @@
-"""LeaveGroup (13): remove members from a group. The group rebalances at once, and waits for no session timeout."""
+"""LeaveGroup (13): remove members from a group. The group rebalances at once, not only after a session timeout."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

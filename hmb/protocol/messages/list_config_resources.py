@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListConfigResourcesRequest(Request, api_key=ApiKey.LIST_CONFIG_RESOURCES, versions="0-1", flexible="0+"):
-    """The types of resources to list. An empty list stands for all types.
+    """The types of resources to list. An empty list means all types.
 
     Version 0 lists only the resources of the type "client metrics" (16). Version 1 adds `resource_types` (KIP-1142).
     """

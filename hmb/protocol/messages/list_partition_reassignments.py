@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListPartitionReassignmentsRequest(
     Request, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """The partitions that the client asks for. Null stands for all partitions."""
+    """The partitions that the client asks for. Null means all partitions."""
 
     class ListPartitionReassignmentsTopics(Struct):
         name:              str       = t.string()

@@ -1,28 +1,29 @@
-"""Write exactly once: in one transaction, a task writes its rows and a note that this batch is written.
+"""Write exactly once: in one transaction, a task writes the rows of a batch and a note that this batch is written.
 
 Problem: each run of a task writes its rows, and Spark can run a task more than once. Spark runs a task again after a
 failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run
 (speculation). After a crash, Spark can also run a whole batch of a streaming query again.
 
-Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A second run of the
-task reads the note first. The note is stored as the committed offset of a consumer group. All runs of a task use the
-same name for the group and for the transactions, also after a restart of the query:
+Idea: the task writes a *note* in the same transaction as the rows of batch 7. The note says "batch 7 is written". A
+second run of the task reads the note first. The note is stored as the committed offset of a consumer group: offset 8
+means that batch 7 is written. (The task commits this offset for partition 0 of the first topic to which it writes.) All
+runs of a task use the same name for the group and for the transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
+
+Spark stores the query id in the checkpoint. A query that is started again therefore uses the same names as before.
 
 Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
     2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
-    3. if the note says that this batch is written: write nothing otherwise: write all rows, and the offset  batch + 1
-       as the new note, in one transaction
+    3. if the note says that this batch is written: write nothing
+       otherwise: write all rows and the new note (the offset  batch + 1) in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". It therefore
 writes none of its rows.
 
-After init_transactions, no earlier run of the task can commit any more. The note that the task fetches afterwards
-(which batch is written) is therefore final. The transaction commits both the rows and the note, or aborts both. Spark
-stores the query id in the checkpoint, so a query that is started again uses the same names. The note is the offset of
-partition 0 of the first topic to which the task writes.
+After step 1, no earlier run of the task can commit any more, so no other run can change the note that step 2 fetches.
+The transaction in step 3 commits both the rows and the note, or aborts both.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. In a query that has not changed, each task gets
@@ -34,9 +35,9 @@ Limits:
   addition to the old rows, so the query writes at least once. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
-- A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
-  For example, task 0 has committed batch 7, but the query dies before task 1 has committed. If the query is started
-  again after more than 7 days, task 0 writes its rows twice.
+- The group of a note has no members. Brokers delete the offsets of such a group after offsets.retention.minutes (7
+  days). For example, task 0 has committed batch 7, but the query dies before task 1 has committed. If the query is
+  started again after more than 7 days, task 0 writes its rows twice.
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The sink's
   default is 15 minutes, the longest time that brokers allow by default.
 

@@ -1,4 +1,4 @@
-"""Scanning the headers of the batches in a log file, without their records.
+"""Reads the headers of the batches in a log file, and skips the records.
 
 A header has 61 bytes, and a batch may have a megabyte. A scan reads 8,192 bytes of the file at once. If the batches are
 small, these bytes contain the headers of several batches. If a batch is large, the scan skips its records and reads the

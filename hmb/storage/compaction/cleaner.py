@@ -1,4 +1,4 @@
-"""The cleaner: it decides which logs and segments to compact, and when, and compacts them.
+"""The cleaner decides when to compact which segments of which logs, and compacts them.
 
 The beginning of a compacted log is *clean*: it has already been compacted. The end is *dirty*: its records are newer
 than the last compaction:

@@ -124,7 +124,7 @@ class Transactions:
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Look up the aborted transactions in the first of `segments`, which ends at `end_offset`.
+        """Look up the aborted transactions in the first segment of `segments`. This segment ends at `end_offset`.
 
         `segments` also contains all later segments, because the marker of a transaction may be in a later segment.
         """
@@ -163,13 +163,13 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class Compaction:
-    """The rule that decides which records a compaction keeps, and the data of the rule.
+    """The rule that decides which records a compaction keeps.
 
-    The caller passes the batches in log order.
+    The caller passes each batch to `apply`, in the order of the log.
 
-    Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain a value of
-    any key. If the rule dropped a later tombstone of this key, the value in the unreadable batch would become valid
-    again. So while `is_blind` is True, the rule drops no tombstone.
+    Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain an old
+    value of a deleted key. If the rule dropped the later tombstone of this key, the old value would become valid again.
+    So while `is_blind` is True, the rule drops no tombstone.
     """
 
     map: OffsetMap

@@ -46,7 +46,7 @@ class View(Enum):
 
 
 class Decoded(NamedTuple):
-    """A record's key and value in a readable form: text or a JSON value. None stands for a missing key or value."""
+    """A record's key and value in a readable form: text or a JSON value. A missing key or value is None."""
 
     key: object
     value: object
@@ -339,7 +339,7 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 def optional_long(value: int | None) -> str:
-    """Return the text that Java prints for an `OptionalLong`. None stands for an empty `OptionalLong`."""
+    """Return the text that Java prints for an `OptionalLong`, which is empty if `value` is None."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

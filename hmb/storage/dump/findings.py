@@ -1,8 +1,7 @@
-"""Findings: contradictions between the files of a log, for example an index entry that does not match the log.
+"""Collects the findings of a dump: contradictions between the files of a log, such as a wrong index entry.
 
-The dump collects all findings (contradictions between the files of a log). It prints them after all files, ordered by
-kind, as Kafka's tool does. A gap between offsets is normal in a compacted log. Every other kind of finding means that
-an index is damaged.
+The dump prints all findings after all files, ordered by kind, as Kafka's tool does. A gap between offsets is normal in
+a compacted log. Every other kind of finding means that an index is damaged.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class FindingEntry(Entry):
 class Findings:
     """Collects the findings of a dump.
 
-    For each kind and file, it keeps the first `most` findings, and only counts the others.
+    For each kind and each file, this class keeps the first `most` findings, and only counts the others.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

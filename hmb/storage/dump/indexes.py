@@ -1,4 +1,4 @@
-"""The dump of a segment's small files: offset index, time index, transaction index, producer snapshot.
+"""Dumps a segment's small files: offset index, time index, transaction index, producer snapshot.
 
 An index contains only facts that are also in the log, so the dump compares each entry of an index with the log. If an
 entry of the offset index contains an offset and a position, the batch at this position must end at this offset. If an

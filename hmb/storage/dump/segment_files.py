@@ -1,4 +1,4 @@
-"""Reading the files of a segment without changing them.
+"""Reads the files of a segment without changing them.
 
 When a broker opens a segment (segment.py), it may create, repair and change files. The dump commands must not change
 files: they also read damaged files, and files to which a running broker writes. So the dump commands use the readers of

@@ -1,4 +1,4 @@
-"""The dump of a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
+"""Dumps a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
 Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
 HMB reports damage with the position of the line. state/checkpoints.py explains the files. The files have these lines:

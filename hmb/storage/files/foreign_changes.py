@@ -1,4 +1,4 @@
-"""Changes that another process makes to a file while the broker appends to it.
+"""Detects changes that another process makes to a file while the broker appends to this file.
 
 Only the broker is allowed to write to a log. If another process removes, replaces or cuts the active segment,
 acknowledged records are lost. The broker would not notice the loss, because its writes to the open file still succeed.

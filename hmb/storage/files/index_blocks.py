@@ -1,4 +1,4 @@
-"""Blocks of index entries in memory: an optimization of the search in an index (sorted_entries.py).
+"""Keeps blocks of index entries in memory: an optimization of the search in an index (sorted_entries.py).
 
 If you read HMB for the first time, skip this module. Without it, each search would read a block of 4,096 bytes from the
 file, and a binary search in Python would decode the keys of about nine entries.

@@ -3,7 +3,8 @@
 A segment has three indexes. The offset index maps an offset to a position, the time index maps a timestamp to an
 offset, and the transaction index maps the offset of a marker to an aborted transaction. The indexes differ only in the
 fields of their entries. `IndexFile` contains the code that all three use: it appends entries, searches for a key, and
-checks the file when the broker opens it. `SegmentIndex` adds the last entry, which the first two keep in memory.
+checks the file when the broker opens it. `SegmentIndex` adds the last entry, which the offset index and the time index
+keep in memory.
 
 The entries are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8 bytes for
 about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block. Second, the
@@ -229,7 +230,7 @@ class SegmentIndex(IndexFile, Generic[Entry]):
 
     @abstractmethod
     def _entry(self, fields: tuple[int, ...] | None) -> Entry:
-        """Return the entry with these fields. None stands for the start of the segment."""
+        """Return the entry with these fields. If `fields` is None, return the entry for the start of the segment."""
 
     @abstractmethod
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:

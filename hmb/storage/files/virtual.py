@@ -1,4 +1,4 @@
-"""Virtual files: more files than the process may have open at the same time.
+"""With virtual files, the broker uses more files than its process may have open at the same time.
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
@@ -13,9 +13,8 @@ file without a mark, the hand closes the file:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-In the clock algorithm, a hand moves around a circle of open files. The broker closes a file that was not used during
-one full circle of the hand. (The broker could also move a file to the end of a list at each use, but setting a mark is
-faster.)
+The hand therefore closes a file that was not used during one full circle. (The broker could also move a file to the end
+of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
@@ -304,7 +303,7 @@ class OpenFiles:
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
-        """Remove a file that was closed."""
+        """Remove a closed file from the queue."""
         self._forget(ref(file))
 
     def _forget(self, file: ref[VirtualFile]) -> None:

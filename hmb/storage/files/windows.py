@@ -1,4 +1,4 @@
-"""Reading a large file through a window: only a part of the file is in memory.
+"""Reads a large file through a window, so that only a part of the file is in memory.
 
 Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map is
 also not possible: another process may cut the file. If the broker then reads the map at a position after the new end,
@@ -24,7 +24,10 @@ WINDOW = 1 << 20  # bytes
 
 
 class Windows:
-    """Reads the first `end` bytes of a file. `view` is the window, and `start` is its position in the file."""
+    """Reads the first `end` bytes of a file through a window: only one part of the file is in memory at a time.
+
+    `view` contains the bytes of the window, and `start` is the window's position in the file.
+    """
 
     def __init__(self, file: VirtualFile, end: int) -> None:
         self._file = file

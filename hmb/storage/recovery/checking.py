@@ -1,4 +1,4 @@
-"""Checking the batches of a log file, and the search for the next intact batch after a damaged one.
+"""Checks the batches of a log file, and finds the next intact batch after a damaged one.
 
 A power cut may leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be
 incomplete. Or the file has a *nonsense block*: the file system has allocated this block of the file, but has never

@@ -289,7 +289,7 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            # Old messages have the leader epoch -1. A log has at least the leader epoch 0, so the result is at least 0.
+            # Old messages have the leader epoch -1. But the leader epoch of a log is never below 0.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

@@ -1,4 +1,4 @@
-"""Bytes after the last whole batch of a segment's file. These bytes are not part of the log.
+"""Handles the bytes after the last whole batch of a segment's file. These bytes are not part of the log.
 
 Two kinds of bytes may follow the last whole batch of a file:
 - *Zeros.* If `preallocate` is set, the log gives the file its full size at the first append, as in Kafka. A sync then

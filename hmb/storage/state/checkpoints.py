@@ -1,4 +1,4 @@
-"""The small state files of a data directory, in Kafka's formats.
+"""Reads and writes the small state files of a data directory, in Kafka's formats.
 
 The files are:
 - `<name>-checkpoint`: an offset for each partition. The first line is the version (`0`), and the second line is the

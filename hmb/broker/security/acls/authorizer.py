@@ -99,7 +99,7 @@ class Authorizer:
         return decision
 
     def decision(self, question: Question) -> bool:
-        """Return the decision about a question without a line in the log: for a list that leaves out what is hidden."""
+        """Return the decision about a question, and do not log it, for a list that leaves out hidden resources."""
         decisions = self._decisions
         decision = decisions.get(question)
         if decision is None:

@@ -37,7 +37,7 @@ def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer | None) ->
 
 
 def guard_of(api: ApiKey) -> Guard:
-    """Return the guard of an API. Raises KeyError if the API has none, so that no API is open by mistake."""
+    """Return the guard of an API. Raises KeyError if the API has no guard, so that no API is open by mistake."""
     if api in OPEN:
         return _open
     return GUARDS[api] if api in GUARDS else partial(guard_by_rule, RULES[api])

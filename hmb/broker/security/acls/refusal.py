@@ -1,4 +1,4 @@
-"""Refusals: the construction of a response with an error code, for any API.
+"""Makes refusals: a refusal is the response of any API with an error code in it.
 
 A request, or a part of it, can be refused before a handler runs: because ACLs forbid it (guards.py), or because a test
 simulates a fault (hmb/testing/faults.py). The broker then answers this part with an error code. Each API has its own

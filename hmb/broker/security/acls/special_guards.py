@@ -1,4 +1,4 @@
-"""The guards of APIs that no rule of the table (rules.py) can describe.
+"""Checks the requests of the APIs that no rule of the table (rules.py) can describe.
 
 For example, an empty list of topics means all topics in DescribeTopicPartitions, and one of several permissions is
 enough for InitProducerId. `GUARDS` at the end of the module names the APIs.

@@ -1,6 +1,6 @@
 """Sets, removes and finds quotas, with the checks of Kafka's controller.
 
-An *entity* is what a quota applies to: a user, a client id, a user together with a client id, or an IP address. Instead
+A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. Instead
 of a name, an entity can have the default of its type. The order of the checks is Kafka's, because it decides which
 error a client gets.
 """
@@ -107,7 +107,7 @@ def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
 
 
 def addresses_of(host: str) -> set[str]:
-    """Return the IP addresses of a host name. If it has none, return an empty set. An IP address is its own name."""
+    """Return the IP addresses of a host name. If it has none, return an empty set. `host` may also be an IP address."""
     try:
         return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):

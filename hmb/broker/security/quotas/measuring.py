@@ -24,7 +24,7 @@ LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 
 
 class ClientQuotas:
-    """The quotas of all clients, and the meters. Thread-safe.
+    """The quotas of all clients, and the meters that count what clients use. Thread-safe.
 
     - The last meter in `_windows` and in `_buckets` is the one that was used last.
     """
@@ -35,7 +35,11 @@ class ClientQuotas:
         mutations_size: WindowSize = DEFAULT_SIZE,
         clock_ms: Callable[[], int] = SYSTEM_CLOCK.monotonic_ms,
     ) -> None:
-        """`mutations_size` is the size for CONTROLLER_MUTATION_RATE, and `size` is the size for all other quotas."""
+        """Create the object without any quotas and meters.
+
+        `mutations_size` is the size of the window for the quota CONTROLLER_MUTATION_RATE. `size` is the size of the
+        windows for all other quotas.
+        """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
         self._lock = threading.Lock()  # guards the meters; a thread that holds it takes no other lock
@@ -112,7 +116,7 @@ def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -
 
 
 def _meter(meters: dict[MeterKey, Meter], key: MeterKey, new: Callable[[], Meter]) -> Meter:
-    """Return the meter with this key, and make it the last one. If no such meter exists, create it."""
+    """Return the meter (window or bucket) with this key, and move it to the end of `meters`. Create it if necessary."""
     meter = meters.pop(key, None)
     if meter is None:
         meter = new()

@@ -1,6 +1,7 @@
 """The two state machines of quotas: a sliding window, and a bucket of tokens.
 
-Both are pure: the caller passes the present time in ms. This module contains no lock, no thread and no clock.
+Both state machines are pure: the caller passes the present time in ms. This module contains no lock, no thread and no
+clock.
 
 *The sliding window.* A quota of 1,000 bytes/s does not mean that each single second has at most 1,000 bytes. The broker
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples

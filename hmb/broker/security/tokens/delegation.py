@@ -90,7 +90,7 @@ class DelegationTokens:
     def create(
         self, owner: str, requester: str, renewers: Iterable[str], max_lifetime: int
     ) -> DelegationTokenRecord:
-        """Store a new token on disk, and return it. A `max_lifetime` (ms) below 1 stands for the broker's limit.
+        """Store a new token on disk, and return it. A `max_lifetime` (ms) below 1 means the broker's limit.
 
         Raises DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE, INVALID_REQUEST and OSError.
         """

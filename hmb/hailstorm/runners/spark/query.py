@@ -7,7 +7,7 @@ a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
-    bolt with a state               group by instance, and transformWithStateInPandas; one value of state an instance
+    bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
 Each row that goes from one node to the next node contains one tuple and its origin. An idempotent sink therefore

@@ -1,4 +1,4 @@
-"""A consumer of one partition, for a spout.
+"""Reads one partition for a spout, and notices changes of the topic that would make counts wrong.
 
 Two changes of a topic would make counts wrong without any error message. If the reader finds one of these changes, it
 raises an error, and the topology ends:
