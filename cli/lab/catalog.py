@@ -20,7 +20,7 @@ pip install 'hmb[labs]'
 hmb lab start {number}
 ```
 
-The first command installs HMB with matplotlib, which draws the plots, and with pytest, which the checks need. The
+The first command also installs matplotlib and pytest, which the programs of the lab need. The
 second command creates the folder `lab-{number:02}`. Each program of this page uses variables of the programs before it.
 Run the programs in this folder, in one of two ways:
 

@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 SPARK_PAGE = re.compile(r"labs/lab-\d\d-\w+")  # labs.py writes these pages
 SPARK_PAGES = "labs/lab-??-*.md"
 LAB_PAGE = re.compile(r"labs/lab-\d\d.*")
-ABOUT_PLOT = re.compile(r"[^.]*\b(?:(?<!each )plots?|histogram|draws)\b[^.]*\.")  # a sentence about a plot
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+ABOUT_PLOT = re.compile(r"\b(?:(?<!each )plots?|histogram|draws)\b")  # a word in a sentence about a plot
 NOTE = """
 :::{{note}}
 This page has no results, because its code could not run during the build: {problem}. Install the missing part and build
@@ -75,7 +76,7 @@ def describe_plots(app: Sphinx, document: nodes.document) -> None:
             plots.append(node)
             if before:
                 node["alt"], before = before, ""
-        elif found := " ".join(each.strip() for each in ABOUT_PLOT.findall(node.astext())):
+        elif found := " ".join(each for each in SENTENCE_END.split(node.astext()) if ABOUT_PLOT.search(each)):
             if plots and "alt" not in plots[-1]:
                 plots[-1]["alt"] = found
             else:
