@@ -84,7 +84,8 @@ def versions_of(field: dict[str, Any]) -> str:
 
 
 def snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removeprefix("Request")).lower()
+    name = re.sub("^Request(?=[A-Z])", "", name)  # RequestApiKey is api_key, but RequestedMetrics keeps its name.
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def their_default(field: dict[str, Any]) -> Any:

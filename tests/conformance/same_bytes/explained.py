@@ -239,6 +239,7 @@ BROKER = [
     *because(
         "HMB appends to the lists of client metrics, too; Kafka does not regard them as lists",
         ("IncrementalAlterConfigs/client metrics, append/*", "*", ANY, ANY),
+        ("ListConfigResources/list client metrics/*", "*.IncrementalAlterConfigs-client-metrics-append-*", ANY, ABSENT),
     ),
     *because(
         "HMB has no settings of streams groups",
@@ -265,6 +266,7 @@ BROKER = [
         ("DescribeConfigs/all of a broker/*", "*.configs.log.flush.acks.all.*", ANY, ANY),
         ("DescribeConfigs/all of a broker/*", "*.configs.threading", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.allow.unauthenticated", ANY, ABSENT),
+        ("DescribeConfigs/all of a broker/*", "*.configs.client.telemetry.enable", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.sasl.plain.users", ANY, ABSENT),
         ("DescribeConfigs/all of a broker/*", "*.configs.min.incremental.fetch.session.eviction.ms", ANY, ABSENT),
     ),

@@ -11,6 +11,7 @@ from hmb.bench import peers
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
+from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request
 from hmb.records import Record, encode_batch
@@ -91,9 +92,11 @@ def prepare(side: Side, comparisons: Iterable[Comparison]) -> None:
     side.create_topics(TOPICS | {name: topic for each in comparisons for name, topic in each.topics.items()})
     for batch in FILLING:
         _until(side, produce("filled", batch), lambda answer: not answer.responses[0].partition_responses[0].error_code)
-    # Kafka creates its internal topics when the first group needs them, and allocates producer ids in the background.
+    # Kafka creates its internal topics when the first group needs them, loads them, and allocates producer ids in the
+    # background.
     _until(side, FindCoordinatorRequest(key="any"), is_known)
     _until(side, FindCoordinatorRequest(key="any", key_type=1), is_known)
+    _until(side, ListGroupsRequest(), lambda answer: not answer.error_code)
     _until(side, InitProducerIdRequest(transactional_id=None), lambda answer: not answer.error_code)
     transactional = InitProducerIdRequest(transactional_id="any", transaction_timeout_ms=60_000)
     _until(side, transactional, lambda answer: not answer.error_code)
