@@ -30,5 +30,6 @@ Read in this order:
 8. `streams`       benchmarks of Hailstorm and other stream processors
 9. `testing`       a benchmark of the embedded broker for tests, which runs in the process of the benchmark
 10. `ui`           a benchmark of the page and of the metrics of a broker
-11. `results`      the published samples
+11. `mirror`       a benchmark of the copy of a topic from one broker to another one
+12. `results`      the published samples
 """

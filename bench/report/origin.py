@@ -77,7 +77,13 @@ def newest_files() -> list[Path]:
 
 
 # The modules of the suites that are not in the folder `scenarios`: name of the suite -> module in `hmb.bench`.
-MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm", "testing": "testing", "ui": "ui"}
+MODULES = {
+    "thesis": "thesis.suite",
+    "hailstorm": "streams.hailstorm",
+    "mirror": "mirror",
+    "testing": "testing",
+    "ui": "ui",
+}
 
 
 def view_of(suite: str) -> SuiteReport:

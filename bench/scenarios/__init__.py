@@ -19,6 +19,5 @@ Read in this order:
 8. `threads`               one thread for each connection, compared with a fixed number of threads
 9. `memory`, `growth`      memory, and costs that depend on the number of connections or the size of a log
 10. `recovery`, `compaction`   the start after a kill, and the compaction of a log
-11. `mirror`                a copy of a topic from one broker to another one
-12. `spark`                 two data sources for Spark
+11. `spark`                 two data sources for Spark
 """

@@ -26,13 +26,13 @@ import click
 from hmb.client import Admin, Producer, TopicPartition
 from hmb.protocol.errors import KafkaError
 
-from .. import peers
-from ..errors import PeerFailed, PeerUnavailable
-from ..measurement import POSITIVE, Measurement, scenario
-from ..peers import topics
-from ..peers.broker_process import spawn, terminate, write_properties
-from ..peers.resources import cpu_seconds, resident_bytes
-from ..report.view import Column, SampleView
+from . import peers
+from .errors import PeerFailed, PeerUnavailable
+from .measurement import POSITIVE, Measurement, scenario
+from .peers import topics
+from .peers.broker_process import spawn, terminate, write_properties
+from .peers.resources import cpu_seconds, resident_bytes
+from .report.view import Column, SampleView
 
 TOPIC, GROUP, PARTITIONS = "hmb-bench-mirror", "hmb-bench", 4
 TIMEOUT = 300.0  # seconds
