@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hmb.records import Batch, ControlType, RecordBatch, TimestampType, control_type, encode_batch
+from hmb.records import Batch, ControlType, RecordBatch, control_type, encode_batch
 from hmb.records.aborted import AbortedTransactions
 
 
@@ -83,7 +83,7 @@ def restorable(
     for batch in batches:
         if aborted.covers(batch) or batch.is_control:
             continue
-        if isinstance(batch, RecordBatch) and batch.base_offset >= start and _is_sendable(batch):
+        if isinstance(batch, RecordBatch) and batch.base_offset >= start and batch.is_sendable:
             offsets.add(batch.base_offset, batch.records_count)
             yield batch.as_produced()
             continue
@@ -92,12 +92,3 @@ def restorable(
             offsets.add(record.offset, 1)
         if records:
             yield encode_batch(records, codec=batch.codec)
-
-
-def _is_sendable(batch: RecordBatch) -> bool:
-    """Whether a broker accepts the records of this batch from a client as they are."""
-    return (
-        batch.has_all_records
-        and batch.timestamp_type is TimestampType.CREATE_TIME
-        and batch.delete_horizon is None
-    )

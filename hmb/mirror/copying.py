@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from hmb.client.producing.batch import BatchNumber
 from hmb.mirror.translation import CopiedRun
-from hmb.records import Batch, Record, RecordBatch, TimestampType, encode_batch
+from hmb.records import Batch, Record, RecordBatch, encode_batch
 
 
 class SourceBatch(NamedTuple):
@@ -32,13 +32,7 @@ class SourceBatch(NamedTuple):
     def is_whole(self) -> bool:
         """Whether the mirror can copy the batch without decoding its records."""
         batch = self.batch
-        return (
-            isinstance(batch, RecordBatch)
-            and self.first <= batch.base_offset
-            and batch.has_all_records
-            and batch.timestamp_type is TimestampType.CREATE_TIME
-            and batch.delete_horizon is None
-        )
+        return isinstance(batch, RecordBatch) and self.first <= batch.base_offset and batch.is_sendable
 
     def records(self) -> list[Record]:
         return [record for record in self.batch.records() if record.offset >= self.first]

@@ -109,6 +109,16 @@ class RecordBatch(NamedTuple):
         return self.records_count == self.last_offset_delta + 1
 
     @property
+    def is_sendable(self) -> bool:
+        """Whether a producer may send the records of this batch as they are, without a new encoding.
+
+        A producer may not send a batch with gaps, with the timestamps of a broker, or with a delete horizon.
+        """
+        return (
+            self.has_all_records and self.timestamp_type is TimestampType.CREATE_TIME and self.delete_horizon is None
+        )
+
+    @property
     def last_sequence(self) -> int:
         """The sequence number of the last record, or -1 if the batch has no producer id.
 
