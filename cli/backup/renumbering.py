@@ -8,57 +8,21 @@ A client cannot send every batch that a log contains, so this module changes som
 
 All other batches keep their records byte for byte, also if these are compressed. For example, a partition has the
 records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and
-10 to 18. `NewOffsets` stores two runs for them: (0 -> 0) and (11 -> 10).
+10 to 18. The translation (hmb/mirror/translation.py) stores two runs for them: (0 -> 0) and (11 -> 10).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from hmb.mirror.translation import CopiedRun, Translation
 from hmb.records import Batch, ControlType, RecordBatch, control_type, encode_batch
 from hmb.records.aborted import AbortedTransactions
 
 
-class OffsetRun(NamedTuple):
-    """Records with consecutive offsets, before and after the restore."""
-
-    old: int
-    new: int
-    length: int
-
-
-class NewOffsets:
-    """The old and the new offsets of the records in one partition."""
-
-    def __init__(self) -> None:
-        self._runs: list[OffsetRun] = []
-
-    @property
-    def end(self) -> int:
-        """The new offset of the next record."""
-        return self._runs[-1].new + self._runs[-1].length if self._runs else 0
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether each record keeps its offset."""
-        return all(run.old == run.new for run in self._runs)
-
-    def add(self, old: int, count: int) -> None:
-        """Add records with consecutive old offsets, after all records that were added before."""
-        last = self._runs[-1] if self._runs else None
-        if last is not None and last.old + last.length == old:
-            self._runs[-1] = last._replace(length=last.length + count)
-        else:
-            self._runs.append(OffsetRun(old, self.end, count))
-
-    def translate(self, offset: int) -> int:
-        """Return the new offset of the first record at or after the old offset `offset`."""
-        after = bisect_left(self._runs, offset + 1, key=lambda run: run.old)  # the first run that begins after `offset`
-        if after and (inside := offset - self._runs[after - 1].old) < self._runs[after - 1].length:
-            return self._runs[after - 1].new + inside
-        return self._runs[after].new if after < len(self._runs) else self.end
+def new_offsets() -> Translation:
+    """Return the translation of the offsets of one partition, before any record of it is restored."""
+    return Translation([CopiedRun(0, 0, 0)], keeps_all=True)
 
 
 def aborted_transactions(batches: Iterable[Batch]) -> AbortedTransactions:
@@ -77,18 +41,18 @@ def aborted_transactions(batches: Iterable[Batch]) -> AbortedTransactions:
 
 
 def restorable(
-    batches: Iterable[Batch], aborted: AbortedTransactions, start: int, offsets: NewOffsets
+    batches: Iterable[Batch], aborted: AbortedTransactions, start: int, offsets: Translation
 ) -> Iterator[bytes]:
     """Yield the batches to send, and add their records to `offsets`. Leave out records at offsets below `start`."""
     for batch in batches:
         if aborted.covers(batch) or batch.is_control:
             continue
         if isinstance(batch, RecordBatch) and batch.base_offset >= start and batch.is_sendable:
-            offsets.add(batch.base_offset, batch.records_count)
+            offsets.add(batch.base_offset, offsets.target_end, batch.records_count)
             yield batch.as_produced()
             continue
         records = [record for record in batch.records() if record.offset >= start]
         for record in records:
-            offsets.add(record.offset, 1)
+            offsets.add(record.offset, offsets.target_end, 1)
         if records:
             yield encode_batch(records, codec=batch.codec)

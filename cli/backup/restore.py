@@ -42,10 +42,14 @@ def command(path: Path, topics: tuple[str, ...], client: ClientConfig, as_json: 
         with sigterm_as_ctrl_c(), client.unwatched_admin() as admin:
             check_target(admin, contents)
             rows = [
-                {"topic": it.partition.topic, "partition": it.partition.partition, "log_end_offset": it.offsets.end,
-                 "offsets": "kept" if it.offsets.is_identity else "translated"}
+                {
+                    "topic": it.partition.topic,
+                    "partition": it.partition.partition,
+                    "log_end_offset": it.offsets.target_end,
+                    "offsets": "kept" if it.offsets.keeps_offsets else "translated",
+                }
                 for it in restore_topics(admin, backup, contents)
-            ]  # fmt: skip
+            ]
     print_rows(COLUMNS, rows, as_json)
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from hmb.client.admin import Admin, ConfigResource, GroupDescription, NewTopic, ResourceType, raised
 from hmb.client.connection import ConnectionFailed
 from hmb.client.group.interface import OffsetAndMetadata
+from hmb.mirror.translation import Translation
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch
@@ -27,7 +28,7 @@ from ..shared.errors import CliError
 from .contents import BackupContents, SavedPartition, SavedTopic
 from .producing import send_batches
 from .reading import Backup
-from .renumbering import NewOffsets, aborted_transactions, restorable
+from .renumbering import aborted_transactions, new_offsets, restorable
 
 POSTPONED = {
     "cleanup.policy",
@@ -42,7 +43,7 @@ class RestoredPartition(NamedTuple):
     """A partition after its restore, with the old and the new offsets of its records."""
 
     partition: TopicPartition
-    offsets: NewOffsets
+    offsets: Translation
 
 
 def check_target(admin: Admin, contents: BackupContents) -> None:
@@ -60,7 +61,7 @@ def restore_topics(admin: Admin, backup: Backup, contents: BackupContents) -> It
 
     At the end, commit the offsets of the groups. Raises CliError.
     """
-    offsets: dict[TopicPartition, NewOffsets] = {}
+    offsets: dict[TopicPartition, Translation] = {}
     try:
         _create(admin, contents.topics)
         for name, topic in contents.topics.items():
@@ -94,14 +95,14 @@ def _restore(admin: Admin, backup: Backup, partition: TopicPartition, saved: Sav
     def batches() -> Iterator[Batch]:
         return chain.from_iterable(map(backup.batches, saved.segments))
 
-    offsets = NewOffsets()
+    offsets = new_offsets()
     new = restorable(batches(), aborted_transactions(batches()), saved.log_start_offset, offsets)
     with admin.cluster.connect(admin.cluster.leader(partition)) as connection:
         send_batches(connection, partition, new, admin.brokers.timeout_ms)
     return RestoredPartition(partition, offsets)
 
 
-def _commit(admin: Admin, contents: BackupContents, offsets: Mapping[TopicPartition, NewOffsets]) -> None:
+def _commit(admin: Admin, contents: BackupContents, offsets: Mapping[TopicPartition, Translation]) -> None:
     for group, committed in contents.groups.items():
         new = {
             (partition := TopicPartition(it.topic, it.partition)): OffsetAndMetadata(

@@ -13,6 +13,8 @@ A partition whose only run has equal offsets *keeps* its offsets. Each transacti
 the number of runs is limited: after MOST_RUNS, the mirror drops every second one of the older runs. A dropped run
 leaves a *gap*. For an offset in a gap, the mirror counts the records of the gap at both sides (see `groups`). Without
 the count, the translation is the start of the gap. A group then reads some records again, but it misses none.
+
+`hmb restore` uses the same translation, and keeps all runs (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations
@@ -47,9 +49,12 @@ class TranslationGap(NamedTuple):
 class Translation:
     """The runs of one partition, in the order of their offsets."""
 
-    def __init__(self, runs: Iterable[CopiedRun]) -> None:
-        """Create a translation. `runs` contains at least one run. The first run may have no records."""
-        self._runs = list(runs)
+    def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
+        """Create a translation. `runs` contains at least one run. The first run may have no records.
+
+        With more than MOST_RUNS runs, the translation drops some of them, unless `keeps_all` is True.
+        """
+        self._runs, self._keeps_all = list(runs), keeps_all
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -81,7 +86,7 @@ class Translation:
             self._runs[-1] = CopiedRun(last.source, last.target, last.length + length)
         else:
             self._runs.append(CopiedRun(source, target, length))
-        if len(self._runs) > MOST_RUNS:
+        if len(self._runs) > MOST_RUNS and not self._keeps_all:
             del self._runs[1 : MOST_RUNS // 2 : 2]
 
     def gap_at(self, source: int) -> TranslationGap | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.cli.backup.renumbering import NewOffsets, aborted_transactions, restorable
+from hmb.cli.backup.renumbering import aborted_transactions, new_offsets, restorable
+from hmb.mirror.translation import Translation
 from hmb.records import Batch, Codec, Record, TimestampType, encode_batch, iter_batches, read_records
 from hmb.records.filtering import filter_batch
 
@@ -19,9 +20,9 @@ def batch(*offsets: int, codec: Codec = Codec.NONE, log_append_time: int | None 
     return next(iter_batches(data))
 
 
-def restored(batches: list[Batch], start: int = 0) -> tuple[list[tuple[int, bytes | None]], NewOffsets]:
+def restored(batches: list[Batch], start: int = 0) -> tuple[list[tuple[int, bytes | None]], Translation]:
     """Return the timestamp and the value of each restored record, and the offsets."""
-    offsets = NewOffsets()
+    offsets = new_offsets()
     sent = list(restorable(batches, aborted_transactions(batches), start, offsets))
     for data in sent:
         (new,) = iter_batches(data)
@@ -37,7 +38,7 @@ def test_compacted_batches_lose_their_gaps() -> None:
     assert found == [(offset, b"%d" % offset) for offset in (0, 1, 2, 5, 9, 10, 11)]
     old, new = (0, 2, 3, 5, 6, 9, 10, 11, 12, 99), [0, 2, 3, 3, 4, 4, 5, 6, 7, 7]
     assert [offsets.translate(offset) for offset in old] == new
-    assert not offsets.is_identity
+    assert not offsets.keeps_offsets
 
 
 def test_records_below_the_start_and_empty_batches_are_left_out() -> None:
@@ -50,15 +51,15 @@ def test_records_below_the_start_and_empty_batches_are_left_out() -> None:
 def test_log_append_times_become_explicit_timestamps() -> None:
     found, offsets = restored([batch(0, 1, log_append_time=77)])
     assert found == [(77, b"0"), (77, b"1")]
-    assert offsets.is_identity
+    assert offsets.keeps_offsets
 
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_an_offset_becomes_the_number_of_records_below_it(exists: list[bool]) -> None:
-    offsets = NewOffsets()
+    offsets = new_offsets()
     for offset, present in enumerate(exists):
         if present:
-            offsets.add(offset, 1)
+            offsets.add(offset, offsets.target_end, 1)
     for offset in range(len(exists) + 1):
         assert offsets.translate(offset) == sum(exists[:offset])
-    assert offsets.end == sum(exists)
+    assert offsets.target_end == sum(exists)
