@@ -1,22 +1,18 @@
-"""Fetching the batches of a partition from its leader, byte for byte as the leader stores them.
+"""Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
-A consumer decodes batches to records. A backup must keep the batches, so this module sends Fetch requests itself. The
-isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. Among them are
-batches of aborted transactions and transaction markers, and the backup keeps both.
+The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. Among them
+are batches of aborted transactions and transaction markers, and the backup keeps both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hmb.client.admin.brokers import Brokers, PartitionResults, raised
+from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.records import list_offsets
-from hmb.client.connection import Connection
-from hmb.client.consuming.simple_consumer import NEWEST_FETCH_BY_NAME, PartitionData
-from hmb.client.errors import answered_error
+from hmb.client.admin.whole_batches import fetch_batches
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, iter_batches
 
@@ -31,12 +27,13 @@ def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -
     """
     position = start
     while position < end:
-        data = _fetch(brokers, partition, position)
-        if isinstance(data, KafkaError):
-            position = _new_start(brokers, partition, position, data)
+        try:
+            data, _ = fetch_batches(brokers, partition, position, MAX_BYTES, IsolationLevel.READ_COMMITTED)
+        except KafkaError as error:
+            position = _new_start(brokers, partition, position, error)
             continue
         before = position
-        for batch in iter_batches(data.records if isinstance(data.records, memoryview) else b""):
+        for batch in iter_batches(data):
             if position <= batch.last_offset < end:  # The response may begin with batches below `position`.
                 batch.check()
                 yield batch
@@ -54,29 +51,3 @@ def _new_start(brokers: Brokers, partition: TopicPartition, position: int, error
     if start <= position:
         raise error
     return start
-
-
-def _fetch(brokers: Brokers, partition: TopicPartition, offset: int) -> PartitionData | KafkaError:
-    def ask(connection: Connection, partitions: list[TopicPartition]) -> PartitionResults[PartitionData]:
-        version = connection.version_of(FetchRequest, NEWEST_FETCH_BY_NAME)
-        response: FetchResponse = connection.send(_request(partition, offset), version)
-        if response.error_code:
-            return {partition: answered_error(partition, response.error_code)}
-        data = response.responses[0].partitions[0]
-        return {partition: answered_error(partition, data.error_code) if data.error_code else data}
-
-    return brokers.at_leaders([partition], ask)[partition]
-
-
-def _request(partition: TopicPartition, offset: int) -> FetchRequest:
-    topic = FetchRequest.FetchTopic
-    wanted = topic.FetchPartition(
-        partition=partition.partition, fetch_offset=offset, partition_max_bytes=MAX_BYTES
-    )
-    return FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=MAX_BYTES,
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        topics=[topic(topic=partition.topic, partitions=[wanted])],
-    )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from hmb.client.admin import cluster, records, topics
-from hmb.client.admin.brokers import Brokers, PartitionResults
+from hmb.client.admin.brokers import Brokers, PartitionResults, raised
 from hmb.client.admin.records import OffsetSpec, PartitionProducer
 from hmb.client.admin.topics import TopicDescription
 from hmb.client.offsets import IsolationLevelName, ListedOffset
@@ -107,9 +107,7 @@ class RemoteBroker:
     def offset_of_time(self, partition: TopicPartition, timestamp: int) -> int | None:
         """Return the offset of the first record at or after `timestamp`, or None. Raises KafkaError."""
         with self._lock:
-            found = records.list_offsets(self._brokers, {partition: timestamp})[partition]
-        if isinstance(found, KafkaError):
-            raise found
+            found = raised(records.list_offsets(self._brokers, {partition: timestamp})[partition])
         return None if found.offset < 0 else found.offset
 
 

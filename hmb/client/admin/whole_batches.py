@@ -1,0 +1,61 @@
+"""Fetches batches from the leader of a partition, byte for byte as the leader stores them.
+
+A consumer decodes batches to records. A backup has to keep the batches, and the page of a broker shows their bytes.
+Therefore both call `fetch_batches`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hmb.client.admin.brokers import Brokers, PartitionResults, raised
+from hmb.client.connection import Connection
+from hmb.client.consuming.simple_consumer import NEWEST_FETCH_BY_NAME
+from hmb.client.errors import answered_error
+from hmb.protocol.enums import IsolationLevel
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.topics import TopicPartition
+
+
+class FetchedBatches(NamedTuple):
+    """The bytes of whole batches, and the high watermark of their partition."""
+
+    data: memoryview
+    high_watermark: int
+
+
+def fetch_batches(
+    brokers: Brokers,
+    partition: TopicPartition,
+    offset: int,
+    max_bytes: int,
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> FetchedBatches:
+    """Return the batches from `offset` on. The leader responds at once, even if it has no batch.
+
+    The leader returns at least one batch, even if this batch is larger than `max_bytes`. The first batch may begin
+    below `offset`. With READ_COMMITTED, the batches end at the last stable offset, but batches of aborted transactions
+    and transaction markers are among them. Raises KafkaError and ConnectionFailed.
+    """
+    topic = FetchRequest.FetchTopic
+    wanted = topic.FetchPartition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+    request = FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=max_bytes,
+        isolation_level=isolation_level,
+        topics=[topic(topic=partition.topic, partitions=[wanted])],
+    )
+
+    def ask(connection: Connection, _: list[TopicPartition]) -> PartitionResults[FetchedBatches]:
+        version = connection.version_of(FetchRequest, NEWEST_FETCH_BY_NAME)
+        response: FetchResponse = connection.send(request, version)
+        if response.error_code:
+            return {partition: answered_error(partition, response.error_code)}
+        found = response.responses[0].partitions[0]
+        if found.error_code:
+            return {partition: answered_error(partition, found.error_code)}
+        data = found.records if isinstance(found.records, memoryview) else memoryview(b"")
+        return {partition: FetchedBatches(data, found.high_watermark)}
+
+    return raised(brokers.at_leaders([partition], ask)[partition])
