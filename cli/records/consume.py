@@ -12,7 +12,6 @@ because all of them were written after the command had started.
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ import click
 
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
+from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.streams import reader_has_left, write_out
 from ..shared.waiting_notice import WaitingNotice
 from .commits import GRACE, GroupCommits
@@ -141,14 +141,13 @@ def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tup
         keywords["on_revoked"] = lambda partitions: commits.before_revocation(member, partitions)
     keywords.setdefault("max_poll_records", POLL_RECORDS)
     member: Consumer = _open(options, auto_commit=False, **keywords)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
-    try:
-        yield member, commits
-    finally:
-        if commits is not None:
-            commits.finish(member)
-        member.close(GRACE)
-        signal.signal(signal.SIGTERM, before)
+    with sigterm_as_ctrl_c():
+        try:
+            yield member, commits
+        finally:
+            if commits is not None:
+                commits.finish(member)
+            member.close(GRACE)
 
 
 def _open(options: ConsumeOptions, **keywords: Any) -> Consumer:

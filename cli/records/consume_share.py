@@ -6,11 +6,11 @@ the group delivers the records again.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.streams import reader_has_left, write_out
 from .consume_options import ConsumeOptions
 from .filters import record_filter
@@ -28,19 +28,18 @@ def consume_share(options: ConsumeOptions, write: Write) -> None:
     from hmb.client import ShareConsumer
 
     most = MOST_RECORDS if options.count is None else min(MOST_RECORDS, options.count)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
-    try:
-        with ShareConsumer(
+    with (
+        sigterm_as_ctrl_c(),
+        ShareConsumer(
             options.client.servers,
             *dict.fromkeys(options.topics),
             group=options.share or "",
             acknowledgement="explicit",
             acquire_mode="batch_optimized" if options.count is None else "record_limit",
             max_poll_records=most,
-        ) as consumer:
-            _copy(consumer, options, write)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        ) as consumer,
+    ):
+        _copy(consumer, options, write)
 
 
 def _copy(consumer: ShareConsumer, options: ConsumeOptions, write: Write) -> None:
