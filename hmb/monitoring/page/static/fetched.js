@@ -1,7 +1,7 @@
 // The batches of a partition whose files cannot be read: the page reads them with Fetch, from an offset on.
 
-import { el, link, moment, setText, table } from "./dom.js";
-import { kindOf } from "./partition.js";
+import { BATCH_COLUMNS } from "./batch-columns.js";
+import { el, link, setText, table } from "./dom.js";
 import { read } from "./store.js";
 import { count, number } from "./texts.js";
 
@@ -10,12 +10,7 @@ export function fetchedBatches(topic, id, first) {
   const problem = el("p", { class: "problem", hidden: true });
   const list = table("Batches, read with Fetch", [
     { name: "offsets", cell: (row) => link(`${number(row.base_offset)} to ${number(row.last_offset)}`, "fetched-batch", topic, id, row.base_offset) },
-    { name: "records", cell: (row) => number(row.records), isNumber: true },
-    { name: "bytes", cell: (row) => number(row.bytes), isNumber: true },
-    { name: "codec", cell: (row) => row.codec },
-    { name: "producer", cell: (row) => (row.producer_id < 0 ? "–" : String(row.producer_id)), isNumber: true },
-    { name: "kind", cell: kindOf },
-    { name: "greatest timestamp", cell: (row) => moment(row.max_timestamp) },
+    ...BATCH_COLUMNS,
   ], (row) => row.base_offset, { empty: "No batch has an offset from here on." });
   const earlier = el("button", { type: "button", onclick: () => load(pages.pop()) }, "Earlier batches");
   const later = el("button", { type: "button", onclick: () => { pages.push(from); load(next); } }, "Later batches");

@@ -4,6 +4,7 @@
 // segment. The batches come from the segment's file (GET /segment). The view reads them again when the segment has
 // grown.
 
+import { BATCH_COLUMNS } from "./batch-columns.js";
 import { el, link, moment, setText, table } from "./dom.js";
 import { fetchedBatches } from "./fetched.js";
 import { lane } from "./lane.js";
@@ -96,12 +97,7 @@ function segmentDetail(topic, id) {
   const batches = table("Batches", [
     { name: "position", cell: (row) => link(number(row.position), "batch", topic, id, row.segment, row.position), isNumber: true },
     { name: "offsets", cell: (row) => `${number(row.base_offset)} to ${number(row.last_offset)}` },
-    { name: "records", cell: (row) => number(row.records), isNumber: true },
-    { name: "bytes", cell: (row) => number(row.bytes), isNumber: true },
-    { name: "codec", cell: (row) => row.codec },
-    { name: "producer", cell: (row) => (row.producer_id < 0 ? "–" : String(row.producer_id)), isNumber: true },
-    { name: "kind", cell: kindOf },
-    { name: "greatest timestamp", cell: (row) => moment(row.max_timestamp) },
+    ...BATCH_COLUMNS,
   ], (row) => row.position, { empty: "The segment contains no batch yet." });
   const earlier = el("button", { type: "button", onclick: () => turn(...(pages.pop() ?? [0, 0])) }, "Earlier batches");
   const later = el("button", { type: "button", onclick: () => { pages.push([from, skipped]); turn(next, skipped + shown); } }, "Later batches");
@@ -156,9 +152,4 @@ function pageOf(skipped, shown, total) {
   if (shown === 0) return "no batches";
   const of = total === null ? "an unknown number" : number(total);
   return `batches ${number(skipped + 1)} to ${number(skipped + shown)} of ${of}`;
-}
-
-export function kindOf(row) {
-  if (row.is_control) return "end of a transaction";
-  return row.is_transactional ? "transactional" : "";
 }
