@@ -82,6 +82,7 @@ def check_may_see_requests(reader: Reader) -> None:
 
 
 def _may(access: Access, operation: Op, kind: Kind, name: str) -> bool:
+    """Return the decision on one question. `Access.may` would also log each hidden topic as a denied request."""
     return access.authorizer.decision(Question(access.principal, access.host, operation, kind, name))
 
 

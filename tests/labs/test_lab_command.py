@@ -85,7 +85,7 @@ def run_program(lab_folder: Path, code: str) -> subprocess.CompletedProcess[str]
 
 def test_the_programs_of_a_lab_stop_before_an_unfinished_answer(folder: Path) -> None:
     lab("start", "4", "--seed", "1")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'hmb[labs]'")
     ended = run_program(folder / "lab-04", "from hmb.labs import load_answer\nload_answer(4)\nprint('never')\n")
     assert ended.returncode == 1 and ended.stdout == ""
     message = "complete answer.py first (hmb lab check 4); this program needs an answer that has passed the check\n"
