@@ -17,7 +17,7 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import TopicPartition
 
 
-class FetchedBatches(NamedTuple):
+class WholeBatches(NamedTuple):
     """The bytes of whole batches, and the high watermark of their partition."""
 
     data: memoryview
@@ -30,7 +30,7 @@ def fetch_batches(
     offset: int,
     max_bytes: int,
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-) -> FetchedBatches:
+) -> WholeBatches:
     """Return the batches from `offset` on. The leader responds at once, even if it has no batch.
 
     The leader returns at least one batch, even if this batch is larger than `max_bytes`. The first batch may begin
@@ -47,7 +47,7 @@ def fetch_batches(
         topics=[topic(topic=partition.topic, partitions=[wanted])],
     )
 
-    def ask(connection: Connection, _: list[TopicPartition]) -> PartitionResults[FetchedBatches]:
+    def ask(connection: Connection, _: list[TopicPartition]) -> PartitionResults[WholeBatches]:
         version = connection.version_of(FetchRequest, NEWEST_FETCH_BY_NAME)
         response: FetchResponse = connection.send(request, version)
         if response.error_code:
@@ -56,6 +56,6 @@ def fetch_batches(
         if found.error_code:
             return {partition: answered_error(partition, found.error_code)}
         data = found.records if isinstance(found.records, memoryview) else memoryview(b"")
-        return {partition: FetchedBatches(data, found.high_watermark)}
+        return {partition: WholeBatches(data, found.high_watermark)}
 
     return raised(brokers.at_leaders([partition], ask)[partition])
