@@ -5,7 +5,9 @@ transactions, the server for its connections. It holds no lock longer than one o
 result can differ by some milliseconds. For example, a commit arrives between two of these calls. Then the positions of
 the group contain the commit, but the count of OffsetCommit requests does not.
 
-Cost: about 15 us for each segment. For a segment whose first batch is not in memory, `collect` reads one header.
+Cost: about 15 us for each segment. For a segment whose first batch is not in memory, `collect` reads one header. For
+each position of a group that lags, `collect` reads one header. A `StateCache` avoids these costs for logs that have not
+changed.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from hmb.monitoring.state import (
     TopicInfo,
     TransactionInfo,
 )
+from hmb.monitoring.state_cache import StateCache
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment
 from hmb.protocol.enums import NO_OFFSET, NO_PRODUCER_ID, GroupType
@@ -59,12 +62,14 @@ PROCESS = Path("/proc/self")
 MS = 1000  # per second
 
 
-def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState:
+def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:
     """Return the state of a started broker. Raises RuntimeError if the broker is not started.
 
-    The state contains rates only if a `sampler` takes samples of the broker.
+    The state contains rates only if a `sampler` takes samples of the broker. With the `cache` of earlier calls, the
+    function asks only the logs that have changed.
     """
     broker = server.context
+    cache = StateCache() if cache is None else cache
     rates = SampleRates() if sampler is None else sampler.rates()
     return BrokerState(
         time=broker.clock.now_ms(),
@@ -77,8 +82,8 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
         process=_process(),
         user=None,
         missing={},
-        topics=[_topic(topic, server.cleaner, rates) for topic in broker.topics.all()],
-        groups=list(_groups(broker, sampler)),
+        topics=[_topic(topic, server.cleaner, rates, cache) for topic in broker.topics.all()],
+        groups=list(_groups(broker, sampler, cache)),
         transactions=_transactions(broker.transactions),
         connections=[_connection(address, client) for address, client in server.clients()],
         requests=[_api(api, count, rates) for api, count in sorted(broker.requests.copy().items())],
@@ -89,11 +94,13 @@ def collect(server: BrokerServer, sampler: Sampler | None = None) -> BrokerState
 # -- topics
 
 
-def _topic(topic: Topic, cleaner: Cleaner, rates: SampleRates) -> TopicInfo:
-    partitions = [
-        _partition(TopicPartition(topic.name, number), log, cleaner, rates)
-        for number, log in sorted(topic.partitions.items())
-    ]
+def _topic(topic: Topic, cleaner: Cleaner, rates: SampleRates, cache: StateCache) -> TopicInfo:
+    partitions = []
+    for number, log in sorted(topic.partitions.items()):
+        cached = cache.of(log)
+        if cached.info is None:
+            cached.info = _partition(TopicPartition(topic.name, number), log, cleaner, rates)
+        partitions.append(cached.info)
     return TopicInfo(topic.name, str(topic.id), topic.is_internal, dict(topic.configs), partitions)
 
 
@@ -166,14 +173,16 @@ def refusal(log: Log) -> str | None:
 # -- groups
 
 
-def _groups(broker: BrokerContext, sampler: Sampler | None) -> Iterator[GroupInfo]:
+def _groups(broker: BrokerContext, sampler: Sampler | None, cache: StateCache) -> Iterator[GroupInfo]:
     with contextlib.suppress(KafkaError):  # The broker still loads its groups, so it cannot list them.
         for listed in broker.groups.list_groups([], []):
             with contextlib.suppress(KafkaError):  # Somebody has deleted the group since the call above.
-                yield _group(broker, listed, sampler)
+                yield _group(broker, listed, sampler, cache)
 
 
-def _group(broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None) -> GroupInfo:
+def _group(
+    broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None, cache: StateCache
+) -> GroupInfo:
     name, now = listed.group_id, broker.clock.now_ms()
     members = {GroupType.CONSUMER: _consumer_members, GroupType.SHARE: _share_members}
     positions = sorted(positions_of(broker, listed).items())
@@ -187,7 +196,7 @@ def _group(broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sample
             replace(each, last_heartbeat=_second(now - ages[each.member_id]) if each.member_id in ages else None)
             for each in members.get(GroupType(listed.group_type), _classic_members)(broker, name)
         ],
-        positions=[_position(broker.topics, each, offset, now) for each, offset in positions],
+        positions=[_position(broker.topics, cache, each, offset, now) for each, offset in positions],
         lags=[] if sampler is None else sampler.lags(name),
     )
 
@@ -249,17 +258,27 @@ def _names(topics: Iterator[tuple[str, Sequence[int]]]) -> list[str]:
     return sorted(f"{topic}-{partition}" for topic, partitions in topics for partition in partitions)
 
 
-def _position(topics: Topics, partition: TopicPartition, offset: int, now: int) -> PositionInfo:
+def _position(
+    topics: Topics, cache: StateCache, partition: TopicPartition, offset: int, now: int
+) -> PositionInfo:
     topic = topics.get(partition.topic)
     log = None if topic is None else topic.partitions.get(partition.partition)
     if log is None:
         return PositionInfo(partition.topic, partition.partition, offset, lag=None, lag_ms=None)
     lag = max(0, log.high_watermark - offset)
-    return PositionInfo(*partition, offset, lag, _lag_ms(log, offset, now) if lag else 0)
+    if not lag:
+        return PositionInfo(*partition, offset, lag, lag_ms=0)
+    timestamps = cache.of(log).timestamps
+    if offset not in timestamps:
+        timestamps[offset] = _timestamp_from(log, offset)
+    timestamp = timestamps[offset]
+    return PositionInfo(*partition, offset, lag, None if timestamp is None else max(0, now - timestamp))
 
 
-def _lag_ms(log: Log, offset: int, now: int) -> int | None:
-    """Return the age (ms) of the first batch that ends at or after `offset`, or None if it cannot be read.
+def _timestamp_from(log: Log, offset: int) -> int | None:
+    """Return the largest timestamp (ms) of the first batch that ends at or after `offset`.
+
+    Return None if this batch cannot be read.
 
     `Log.read` would count this as a read of a client that may have found damage (storage/recovery/read_checks.py).
     """
@@ -269,7 +288,7 @@ def _lag_ms(log: Log, offset: int, now: int) -> int | None:
     try:
         for segment in segments:
             if (found := segment.find(offset, segment.size)) is not None:
-                return max(0, now - found[1].max_timestamp)
+                return found[1].max_timestamp
     except (KafkaError, OSError):  # The segment is damaged, or retention has just deleted it.
         pass
     return None

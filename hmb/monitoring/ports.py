@@ -38,6 +38,7 @@ from hmb.monitoring.page.routes import PAGE, STATE
 from hmb.monitoring.rights import visible
 from hmb.monitoring.sampling import Sampler, sample_of
 from hmb.monitoring.state import BrokerState, as_json
+from hmb.monitoring.state_cache import StateCache
 from hmb.security.stores import TlsSettingError, TlsSettings
 
 METRICS, HEALTH = "/metrics", "/healthz"
@@ -137,7 +138,7 @@ class MonitoringPorts:
                     server.admission.logins = logins
                     server.add(STATE, partial(_respond_state, current))
         if self.ui is not None:
-            self._page = OwnBrokerPage(self.ui, broker, current)
+            self._page = OwnBrokerPage(self.ui, broker, partial(collect, broker, self._sampler, StateCache()))
         if self.metrics is not None:
             self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
         for server in self._servers.values():

@@ -11,8 +11,11 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import hmb
+from hmb.monitoring import state_cache
+from hmb.monitoring.collecting import collect
 from hmb.monitoring.metrics import StateCollector, metrics_text
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, as_json
+from hmb.monitoring.state_cache import StateCache
 from hmb.storage.log import Log
 from tests.waiting import until
 
@@ -68,6 +71,25 @@ def test_an_open_transaction_shows_where_it_begins() -> None:
             assert (found.transactional_id, found.state, found.partitions) == ("pay", "Ongoing", ["t-0"])
             producer.commit_transaction()
         assert partition_of(broker.state(), "t").last_stable_offset == 5  # three records, one more, and the marker
+
+
+@pytest.mark.parametrize("fresh", [3600.0, 0.0])
+def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
+    monkeypatch.setattr(state_cache, "FRESH", fresh)
+    with hmb.Broker(config=QUICK) as broker:
+        broker.create_topic("t", 2)
+        server, cache = broker._running, StateCache()
+
+        def partitions() -> list[PartitionInfo]:
+            return next(each for each in collect(server, cache=cache).topics if each.name == "t").partitions
+
+        before, again = partitions(), partitions()
+        assert before == again
+        assert [a is b for a, b in zip(before, again, strict=True)] == [fresh > 0] * 2
+        send(broker, "t", 10)
+        after = partitions()
+        assert [each.high_watermark for each in after] == [10, 0]
+        assert (after[0] is before[0], after[1] is before[1]) == (False, fresh > 0)
 
 
 def test_a_group_shows_its_members_and_its_lag() -> None:

@@ -1,0 +1,57 @@
+"""A cache of what the last collections found in each log, so that a feed collects only the logs that have changed.
+
+A page wants five states in a second. A state of 1,000 partitions costs about 55 ms of processor time while clients send
+records, but only some partitions change between two states. With this cache, a partition without changes costs about
+1 us instead of 25 us.
+
+The cache compares the offsets of a log with those of the last collection. A change that leaves these offsets as they
+are, for example by compaction, is found after at most FRESH seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from weakref import WeakKeyDictionary
+
+from hmb.monitoring.state import PartitionInfo
+from hmb.storage.log import Log
+
+FRESH = 2.0  # seconds after which an entry of the cache is no longer used
+
+
+class CachedLog:
+    """What collections have found in one log since its offsets changed.
+
+    info        the partition, or None before the first collection
+    timestamps  an offset -> the largest timestamp (ms) of the first batch that ends at or after this offset, or None if
+                this batch cannot be read
+    """
+
+    __slots__ = ("_expires", "_offsets", "info", "timestamps")
+
+    def __init__(self, log: Log) -> None:
+        self.info: PartitionInfo | None = None
+        self.timestamps: dict[int, int | None] = {}
+        self._offsets = _offsets(log)
+        self._expires = time.monotonic() + FRESH
+
+    def is_valid(self, log: Log) -> bool:
+        return self._offsets == _offsets(log) and time.monotonic() < self._expires
+
+
+class StateCache:
+    """The entries of all logs. Several threads can use a cache; it does not keep a deleted log in memory."""
+
+    def __init__(self) -> None:
+        self._logs: WeakKeyDictionary[Log, CachedLog] = WeakKeyDictionary()
+
+    def of(self, log: Log) -> CachedLog:
+        """Return the entry of a log. The entry is new and empty if the log has changed, or after FRESH seconds."""
+        cached = self._logs.get(log)
+        if cached is None or not cached.is_valid(log):
+            cached = self._logs[log] = CachedLog(log)
+        return cached
+
+
+def _offsets(log: Log) -> tuple[int, int, int, int]:
+    return log.log_start_offset, log.log_end_offset, log.recovery_point, log.leader_epoch
