@@ -39,20 +39,20 @@ export function setAttribute(node, name, value) {
 }
 
 // Give an element a position and a width, in percent of its parent. The policy of the page forbids the attribute
-// `style`, but it allows these properties.
+// `style`, but it allows these properties. Reading a property of a style is slow, so the element remembers its place.
 export function place(node, start, width = null) {
-  const left = `${start.toFixed(3)}%`;
-  if (node.style.left !== left) node.style.left = left;
-  const wide = width === null ? "" : `${width.toFixed(3)}%`;
-  if (node.style.width !== wide) node.style.width = wide;
+  if (node.start === start && node.share === width) return;
+  Object.assign(node, { start, share: width });
+  node.style.left = `${start.toFixed(3)}%`;
+  node.style.width = width === null ? "" : `${width.toFixed(3)}%`;
 }
 
 // Put an element into layer `n` of `layers` layers, from top to bottom. The layers divide the height of the parent.
 export function stack(node, n, layers) {
-  const top = `${((100 * n) / layers).toFixed(3)}%`;
-  if (node.style.top !== top) node.style.top = top;
-  const high = `${(100 / layers).toFixed(3)}%`;
-  if (node.style.height !== high) node.style.height = high;
+  if (node.layer === n && node.layers === layers) return;
+  Object.assign(node, { layer: n, layers });
+  node.style.top = `${((100 * n) / layers).toFixed(3)}%`;
+  node.style.height = `${(100 / layers).toFixed(3)}%`;
 }
 
 // Return whether two lists, or two objects, have equal items. The function does not look into items that are objects.

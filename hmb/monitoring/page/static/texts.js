@@ -3,7 +3,11 @@
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const whole = new Intl.NumberFormat("en");
 
-export const number = (value) => (value === null || value === undefined ? "–" : whole.format(value));
+// Numbers below 1,000 need no separator. They skip `format`, which is slow, because most numbers of a page are small.
+export function number(value) {
+  if (value === null || value === undefined) return "–";
+  return Number.isInteger(value) && value >= 0 && value < 1000 ? String(value) : whole.format(value);
+}
 
 // A number with its noun, for example "1 batch" or "2 batches".
 export const count = (value, one, several = `${one}s`) => `${number(value)} ${value === 1 ? one : several}`;
