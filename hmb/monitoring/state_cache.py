@@ -1,4 +1,4 @@
-"""A cache of what the last collections found in each log, so that a feed collects only the logs that have changed.
+"""A cache of the facts that the last collections found in each log. A feed then collects only logs that have changed.
 
 A page wants five states in a second. A state of 1,000 partitions costs about 55 ms of processor time while clients send
 records, but only some partitions change between two states. With this cache, a partition without changes costs about
@@ -19,7 +19,7 @@ from hmb.storage.log import Log
 FRESH = 2.0  # seconds after which an entry of the cache is no longer used
 
 
-class CachedLog:
+    """The facts that collections have found in one log since its offsets changed.
     """What collections have found in one log since its offsets changed.
 
     info        the partition, or None before the first collection
