@@ -19,8 +19,8 @@ from hmb.storage.log import Log
 FRESH = 2.0  # seconds after which an entry of the cache is no longer used
 
 
+class CachedLog:
     """The facts that collections have found in one log since its offsets changed.
-    """What collections have found in one log since its offsets changed.
 
     info        the partition, or None before the first collection
     timestamps  an offset -> the largest timestamp (ms) of the first batch that ends at or after this offset, or None if
