@@ -4,7 +4,8 @@ For example, the first two fields of a batch:
        0  00 00 00 00 00 00 00 00    base_offset = 0
        8  00 00 00 55                batch_length = 85
 
-The rows come from the functions that `hmb decode` and `hmb dump-log --hex` also use (`hmb.records.annotate`).
+The functions in `hmb.records.annotate` compute the rows of a drawing. `hmb decode` and `hmb dump-log --hex` use them,
+too.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A page shows the drawing that a function returns:
     The producer appends a record at the end of the log.
     ```
 
-The argument names a Python file, relative to the page, and a function in it that returns a `Drawing`. The text below
-the argument is the caption. The function can call HMB's own code, so that the drawing shows what the code does.
+The argument of `drawing` names a Python file, relative to the page, and a function that returns a `Drawing`. The text
+below the argument is the caption. The function can call HMB's own code, so that the drawing shows what the code does.
 
 Each tone has one meaning in the whole book:
     blue      a producer

@@ -9,9 +9,9 @@ directive `external-links` lists them, each with its pages and a date:
     ```{external-links}
     ```
 
-The date comes from the file `links.txt` beside `conf.py`. It is the day on which the link was listed, or on which the
-other site last answered. `make links` tries all links and writes the file. A link that is not in the file has the date
-of the build.
+The file `links.txt` beside `conf.py` contains a date for each link: the day on which the link was listed, or the day on
+which the other site last answered. `make links` tries all links and writes the file. A link that is not in the file has
+the date of the build.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # The page depends on the folder RESULTS. Sphinx treats a folder as changed in every build, so every build makes
-        # the page again.
+        # Every build must make this page again, because the newest result may have changed. Sphinx treats a folder as
+        # changed in every build, so the page depends on the folder RESULTS.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

@@ -3,7 +3,8 @@
 Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. `make docs` also works without PySpark and
 Java. In this case, each notebook shows its code without results, and a note at the top of its page names the reason.
 
-The extension also gives each plot of a lab a text alternative: the sentences of the page that describe the plot.
+This extension also gives each plot of a lab a text alternative, for readers who cannot see the plot. The text consists
+of the sentences of the page that describe the plot.
 """
 
 from __future__ import annotations

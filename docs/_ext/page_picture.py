@@ -1,16 +1,14 @@
 """The directive `page-picture` shows a picture of the page that `hmb broker --ui` serves.
 
-The book uses this directive in chapters on mechanisms that the page also shows. For example, the chapter on the log
-explains how the broker looks up an offset, and contains a picture of a look-up on the page:
+For example, the chapter on the log explains how the broker looks up an offset, and shows a look-up on the page:
     ```{page-picture} look-up
     :alt: Three steps: the search in the segments, the search in the index, and the scan.
-
     The look-up of offset 1,203 on the page.
     ```
 
-The argument is the name of a picture in `docs/pictures`. Each picture has a light file and a dark file, and the setting
-of the reader selects one of them. A book for an e-reader contains only the light file. `tools/page_pictures.py` makes
-the files again after a change of the page.
+The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has a light file and a dark
+file, and the setting of the reader selects one of them. A book for an e-reader contains only the light file.
+`tools/page_pictures.py` makes the files again after a change of the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The directive `permissions` shows which operations each API needs, as a table made from the code.
 
-A page shows the table without an argument:
+A page shows the table of operations with a directive that has no argument:
     ```{permissions}
     ```
 """

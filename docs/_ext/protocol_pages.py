@@ -1,10 +1,10 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The contents of the pages come from the code. The table of handlers lists the APIs that the broker supports. The message
+The page of an API comes from the code. The table of handlers lists the APIs that the broker supports. The message
 classes declare the versions of each API. The text comes from the docstrings of the handlers and of the message classes.
 
-The pages are files in `protocol/api`. The extension writes a file only if the text of the page has changed, because
-Sphinx reads every changed file again.
+The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,
+because Sphinx reads every changed file again.
 """
 
 from __future__ import annotations

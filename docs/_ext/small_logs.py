@@ -4,7 +4,7 @@ For example, these lines make a log with two records:
     with small_log(LogConfig(segment_bytes=1_000)) as log:
         append(log, ("ada", "Main"), ("bob", "Oak"))
 
-The log is in a temporary directory, which exists until the end of the `with` block.
+The function `small_log` makes a log in a temporary directory, which exists until the end of the `with` block.
 """
 
 from __future__ import annotations

@@ -5,16 +5,17 @@ A page shows the steps that a function returns:
     A look-up of offset 8011
     ```
 
-The argument names a Python file, relative to the page, and a function in it that returns a list of `Step`. The text
-below the argument is the title. The build of the page calls the function. The function runs HMB's own code, and makes a
-drawing of the state after each step.
+The argument of `step-by-step` names a Python file, relative to the page, and a function that returns a list of `Step`.
+The text below the argument is the title. The build of the page calls the function. The function runs HMB's own code,
+and makes a drawing of the state after each step.
 
-The page contains all steps, one below the other. Without JavaScript, on paper and in the EPUB, a reader sees all steps.
-In a browser, the script `_static/step-by-step.js` shows only one step. The script adds the buttons "back" and "next".
-When the steps have the focus, the keys "arrow left" and "arrow right" work like these buttons.
+A page contains all steps of a process, one below the other. Without JavaScript, on paper and in the EPUB, a reader sees
+all steps. In a browser, the script `_static/step-by-step.js` shows only one step. The script adds the buttons "back"
+and "next". When the steps have the focus, the keys "arrow left" and "arrow right" work like these buttons.
 
-Each caption names its subject, so that a reader understands the caption without the other captions. Each drawing has
-its own text alternative (drawing.py). All drawings of one list have the same size, so that the page does not jump.
+Each step's caption names its subject, so that a reader understands the caption without the other captions. Each step's
+drawing has a text alternative (drawing.py). All drawings of a process have the same size, so that the page does not
+jump.
 """
 
 from __future__ import annotations

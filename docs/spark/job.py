@@ -2,7 +2,7 @@
 
 Usage: python job.py MASTER SERVERS DIRECTORY
 
-Each run begins after the last record of the previous run.
+Each run of this program begins after the last record of its previous run.
 """
 
 import sys

@@ -25,7 +25,7 @@ STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
 COORDINATOR = "coordinator"
 COMMITTERS = ("ada", "bob")
 ORDERS = TopicPartition("orders", 0)
-# The topic `__consumer_offsets` has only one partition here, so all groups in the drawing share its journal.
+# In this drawing, the topic `__consumer_offsets` has only one partition, so all groups write to the same partition.
 SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
 
 

@@ -83,7 +83,7 @@ WATCHED = [
 
 
 def dispatch() -> Drawing:
-    """Draw the way of one Metadata request through the broker. A real broker makes the recorded calls."""
+    """Draw the way of one Metadata request through a real broker, from its recorded calls."""
     assert HANDLERS[ApiKey.METADATA] is metadata.handle
     with traced(WATCHED) as events, BrokerServer() as broker:
         host, _, port = broker.bootstrap_servers.rpartition(":")

@@ -57,7 +57,7 @@ def machine() -> Drawing:
 
 
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
-    """Write the event of each numbered arrow. Below, write the changes of phase after a failure."""
+    """Write a legend: the event of each numbered arrow, and below it the changes of phase after a failure."""
     y = 24.0
     for number, step in enumerate(steps, 1):
         drawing.text(LEGEND, y, f"{number}  {step.because}", anchor="start", size=12.5)
