@@ -1,4 +1,4 @@
-"""Makes drawings from code: contains an SVG canvas, and the directive `drawing`, which shows a drawing on a page.
+"""Makes drawings from code. The class `Drawing` is an SVG canvas, and the directive `drawing` shows it on a page.
 
 A page shows the drawing that a function returns:
     ```{drawing} drawings/log.py:append

@@ -12,8 +12,7 @@ from drawing import Drawing, DrawingError, Tone
 import hmb
 
 WIDTH, ROW, LEFT, INDENT, MEANING = 496, 22, 12, 18, 276
-# The meaning of each file. If several patterns match a path, the first one counts. Paths are relative to the data
-# directory.
+# The meaning of each file in the data directory. If several patterns match a file's path, the first pattern counts.
 MEANINGS: list[tuple[str, str, Tone]] = [
     (r"weather-0", "the log of a partition", "amber"),
     (r"weather-1|__consumer_offsets-0", "another log, same files", "amber"),
