@@ -134,9 +134,15 @@ def load(
 
 
 def _session(topic: str) -> SparkSession:
-    """Start a session that logs nothing, because the load itself raises the error that Spark would log."""
+    """Start a session that prints nothing, because the load itself raises the error that Spark would print."""
     spark = session(f"hmb load {topic}")
     spark.sparkContext.setLogLevel("OFF")
+    # Java copies the standard error of Spark's Python workers to its own. A worker whose task fails can print a
+    # traceback there, such as BrokenPipeError. The log level does not apply to this output, so Java discards it.
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None, "a session with a SparkContext has a connection to Java"
+    java = gateway.jvm.java
+    java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
     return spark
 
 

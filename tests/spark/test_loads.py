@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -265,19 +266,35 @@ def test_a_manifest_that_is_damaged(servers: str, topic: str, tmp_path: Path, te
     assert code == 1 and line.startswith(f"hmb: {manifest} does not contain the offsets of its folder")
 
 
+# The module `sitecustomize` of a Python worker that prints a traceback. `sys.orig_argv` is the whole command line. Its
+# last argument names the kind of the worker, here a worker for Spark's tasks.
+PRINTING_WORKER = """
+import pathlib, sys
+if "pyspark.daemon" in sys.orig_argv and sys.orig_argv[-1] == "pyspark.worker":
+    print("Traceback (most recent call last):\\nBrokenPipeError: [Errno 32] Broken pipe", file=sys.stderr, flush=True)
+    pathlib.Path({printed!r}).touch()
+"""
+
+
 @pytest.mark.slow
 def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
     """A load onto a full disk ends with an error of one line.
 
     Before a bug was fixed, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the
     size of files.
+
+    Spark's Python workers also print a traceback here. Python imports the module `sitecustomize` when it starts, and
+    the test's module of this name prints in the workers only. The command does not show what workers print.
     """
+    (tmp_path / "sitecustomize.py").write_text(PRINTING_WORKER.format(printed=str(tmp_path / "printed")))
     with hmb.Producer(servers) as producer:
         producer.send_many(topic, [random.Random(number).randbytes(1000) for number in range(4000)])
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)); "
     program = f"{limit}from hmb.cli.entry import run; run()"
     command = [sys.executable, "-c", program, "spark", "load", topic, str(tmp_path / "t"), "-b", servers]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=250)
+    assert (tmp_path / "printed").exists()
     lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator")]
     assert (done.returncode, lines) == (
         1,
