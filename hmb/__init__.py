@@ -2,8 +2,9 @@
 
 Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker mainly
 keeps logs: files to which messages are only appended. A producer appends record batches to the end of a log. A consumer
-reads from any offset. The bytes of a batch are the same in the producer's request, in the log's file and in the
-consumer's response.
+reads from any offset. A batch has the same bytes in the producer's request, in the log's file and in the consumer's
+response, except for two fields in its first 16 bytes. The broker sets these fields: the base offset and the leader
+epoch.
 
 The folders, from the lowest layer to the highest:
 
@@ -65,7 +66,7 @@ Produce, a tour of at most 9 files:
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
-7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and then appends it
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`, step 8), and then appends it (step 9)
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/log.py` `Log._append_batch` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
@@ -73,22 +74,32 @@ Produce, a tour of at most 9 files:
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
-- Step 1: `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends
-  the responses, and several of them together if `may_wait` returns True (`broker/network/gathering.py`).
-- Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`). `Plan.decode`
-  decodes each field (`protocol/schema.py`).
-- Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps each
-  handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
+- Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts
+  the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
+  together if `may_wait` returns True (`broker/network/gathering.py`).
+- Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler.
+- Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`).
+  `RequestHeader` is the header before each request (`protocol/headers.py`). `Plan.decode` decodes each field
+  (`protocol/schema.py`).
+- Between steps 4 and 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
+  each handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
   broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
-  (`broker/security/quotas/throttling.py`). `Topics.find` returns the topic (`broker/topics/registry.py`), and
-  `error_code_in` writes an error into the response (`broker/errors.py`).
-- Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`). After the write,
-  `Watchers.wake_all` wakes the fetches that wait for records (`storage/watchers.py`).
+  (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
+- Step 5: `Topics.find` returns the topic (`broker/topics/registry.py`). `Topic.log` returns the log of the partition
+  (`broker/topics/topic.py`). `error_code_in` writes an error into the response (`broker/errors.py`).
+- Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
+  (`records/batch.py`).
+- Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
+  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log._write` takes the
+  active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
+  (`storage/log_segments.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
+- Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`).
+- After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
-(`broker/deferred.py`). A client may send several requests before it reads a response. In this case, the module
-`broker/network/gathering.py` sends several responses together.
+(`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
+this case, the module `broker/network/gathering.py` sends several responses together.
 
 Fetch, a tour of at most 9 files:
 
@@ -104,14 +115,22 @@ Fetch, a tour of at most 9 files:
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-Between steps 2 and 3 of the Fetch tour, `_Fetch.collect` in the handler goes through the partitions. For each
-partition, it finds the log (`FetchedPartition.log`, from `broker/topics/registry.py`) and calls `Log.read`, which calls
-`Log._read`. If too few bytes exist, `long_poll` (`broker/long_poll.py`) waits with a `Watcher`
-(`storage/watchers.py`) and collects again. In step 6, `headers` reads the headers (`storage/batches/headers.py`).
+These functions and modules are between the steps of the tour:
+- Between steps 2 and 3, `long_poll` calls `_Fetch.collect` (`broker/long_poll.py`). If too few bytes exist, `long_poll`
+  waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
+  `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
+  (`broker/fetch_sessions.py`), and calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls
+  `Log._read`.
+- Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
+- Step 5: `Segment.read` calls `Segment.find`, which takes the first batch from step 6.
+- Step 7: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes each of them
+  (`records/reading.py`). Step 6 takes the headers one by one.
+- Step 8: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
+- Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
 
-The region that step 5 of the Fetch tour returns is an object, a `FileRegion`. The handler stores this object in the
-field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the frame as
-one part, and step 11 sends it. No function between these steps reads the bytes of the region.
+The region that step 5 returns is an object, a `FileRegion` (`storage/files/virtual.py`). The handler stores this object
+in the field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the
+frame as one part, and step 11 sends it. No function between these steps reads the bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
@@ -141,11 +160,29 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 The state machine of a group only queues responses and records. At the end of each step,
 `GroupRunner._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
 journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`). After step 20,
-`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`. Three modules are between
-the steps. The state of the group, with these queues, is `coordinator/classic/state.py`.
-`coordinator/classic/members.py` elects the leader and selects the protocol. `coordinator/classic/initial_delay.py` sets
-the deadline of step 8. With the default settings, a new group waits 3 s for further members. The timer
-(`coordinator/group_timer.py`) then calls `GroupRunner.wake`.
+`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
+
+These modules are between the steps of the tour. Open them only if you want to see the details:
+- Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`).
+  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`).
+  `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread of the
+  member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13. After step 15, it waits until
+  step 22.
+- Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
+  and the two queues are fields of `ClassicState` (`coordinator/classic/state.py`).
+- Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
+  new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`).
+- Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is
+  `coordinator/classic/states.py`.
+- Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
+  settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
+  `GroupRunner.wake`.
+- Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
+- Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
+- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`).
+- Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
+  (`coordinator/journal/partition.py`).
+- Step 20: `Journal._append` calls `Log.append_own`, which continues at step 9 of the Produce tour.
 
 Producer.send, a tour of at most 10 files:
 
@@ -160,16 +197,27 @@ Producer.send, a tour of at most 10 files:
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-These modules are between the steps of this tour. Open them only if you want to see the details:
+These modules are between the steps of the tour. Open them only if you want to see the details:
+- Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
+  partitions of the topic (`client/metadata.py`).
 - Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
   memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
   into the bytes of the batch (`records/builder.py`).
+- Step 4: `LeaderRouter.run` waits for the batch, and then calls `_route`. `Cluster.leader` returns the leader
+  (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
-  queue (`client/producing/batch.py`).
-- Step 6: `wrap_records` compresses the encoded records, and puts the header of the batch before them
-  (`records/batch.py`).
-- Steps 8 to 10: `BatchCompletion.handle_response` looks for an error in the response. Without an error, it calls
-  `deliver`, and `ProducerBatch.deliver` passes the offset to the result of the batch.
+  queue (`client/producing/batch.py`). `Sender._send` then calls steps 6 and 7.
+- Step 6: `number` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
+  `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
+  Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
+- Step 7: `ClientConnection.request` encodes the request (`protocol/connection.py`). `SocketStream.write` writes the
+  bytes to the socket (`client/socket_stream.py`).
+- Step 8: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the `SocketStream`.
+  `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
+- Between steps 8 and 9, `Sender._complete` calls `BatchCompletion.handle_response`, which looks for an error in the
+  response. Without an error, it calls `deliver`.
+- Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
+  (`client/producing/batch.py`).
 
 A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
 a thread waits: in `result` for this batch, in `flush`, or for memory.

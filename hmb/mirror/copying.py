@@ -1,8 +1,8 @@
 """Prepares a batch of the source for the target.
 
-The bytes of a batch are the same at every broker, so the mirror need not decode the records. The plain path copies the
-whole batch, and replaces only the producer id, the epoch and the sequence number in the header. The records stay
-compressed, and keep their keys, values, headers and timestamps.
+The records of a batch have the same bytes at every broker, so the mirror need not decode the records. The plain path
+copies the whole batch, and replaces only the producer id, the epoch and the sequence number in the header. The records
+stay compressed, and keep their keys, values, headers and timestamps.
 
 Some batches need the second path, which decodes the records and encodes a new batch:
 - Compaction has removed records. A producer may only send batches without gaps.

@@ -1,9 +1,10 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
 A broker stores records in logs. A partition has one log. A log is a sequence of record batches. The broker adds new
-batches only at the end of the log. The broker writes the bytes of a batch to disk exactly as the producer has sent
-them. The broker sends the same bytes from the disk to consumers, and does not read the records. So an append is one
-write to a file. A fetch is one call of `sendfile`, with which the kernel sends bytes of a file to the network.
+batches only at the end of the log. The broker writes the bytes of a batch to disk as the producer has sent them, except
+for the base offset and the leader epoch in the first 16 bytes. The broker sends the same bytes from the disk to
+consumers, and does not read the records. So an append is one write to a file. A fetch is one call of `sendfile`, with
+which the kernel sends bytes of a file to the network.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
 record. This drawing shows the files. The columns on the right name the class and the module for each file:

@@ -3,7 +3,7 @@
 A log is divided into segments for two reasons. First, to delete old records, the broker only has to remove the files of
 a segment. Second, the index of a segment stays small. A segment is a few files that share one name: the offset of its
 first record, written with twenty digits:
-    00000000000000008021.log         the batches, exactly as they were in the produce requests
+    00000000000000008021.log         the batches, with their offsets
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
