@@ -53,6 +53,11 @@ class Mirror:
     """Copies topics of one cluster to another one. Only one thread may use a mirror, but any thread may call `stop`.
 
     `say` is called with each line that a user should read. `observe` is called several times a second.
+
+    - `_copies` contains each partition of `partitions`, by its name at the target.
+    - The target has written all records below the position that the mirror commits. After a crash, the mirror therefore
+      skips no record.
+    - `position` of a partition only grows during a session.
     """
 
     def __init__(

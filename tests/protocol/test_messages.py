@@ -1,9 +1,13 @@
 """Tests of message classes: decoding returns the encoded message, and malformed bytes raise only a ProtocolError."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hmb.protocol.messages
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.schema import Struct
@@ -71,3 +75,18 @@ def test_request_and_response_belong_together() -> None:
         assert request.api_key == response.api_key == key
         assert request.versions == response.versions
         assert request.flexible == response.flexible
+
+
+def test_a_field_is_one_line() -> None:
+    """A message class reads like the specification: one line for each field."""
+    paths = sorted(Path(hmb.protocol.messages.__file__).parent.glob("*.py"))
+    fields = [
+        (path.name, node)
+        for path in paths
+        for body in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(body, ast.ClassDef)
+        for node in body.body
+        if isinstance(node, ast.AnnAssign)
+    ]
+    assert len(fields) > 500
+    assert [(name, node.lineno) for name, node in fields if node.end_lineno != node.lineno] == []

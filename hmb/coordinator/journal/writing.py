@@ -9,9 +9,6 @@ log. The same rule applies to the records of a producer with acks=all.
 The records of a transaction are in a separate batch, which contains the id and the epoch of the producer. The marker
 that ends the transaction passes through the same queue, so it comes after all records of its transaction in the log.
 
-Invariant: a thread holds the `write_lock` of a partition while it takes `QueuedRecords` from the queue and writes them.
-Before the thread releases the lock, it sets `done` of all these `QueuedRecords` to true.
-
 Source: Kafka's `CoordinatorRuntime`.
 """
 
@@ -42,7 +39,13 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 
 
 class Journal:
-    """The journal of one coordinator. Thread-safe."""
+    """The journal of one coordinator. Thread-safe.
+
+    - The records of a partition are in the log in the order in which `enqueue` has added them to the queue.
+    - `apply` of an entry runs only after the records of the entry are durable.
+    - Only a thread that holds the `write_lock` of a partition takes entries from the queue of this partition. When the
+      thread releases the lock, `done` of each of these entries is true.
+    """
 
     def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
         """Create the journal in the topic `topic`.

@@ -62,9 +62,7 @@ class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7
         topic_config_error_code: int        = t.int16("5+", tag=0, ignorable=True)
         num_partitions:          int        = t.int32("5+", default=-1, ignorable=True)
         replication_factor:      int        = t.int16("5+", default=-1, ignorable=True)
-        configs:                 list[CreatableTopicConfigs] | None = t.array(
-            CreatableTopicConfigs, "5+", nullable="5+", ignorable=True
-        )
+        configs: list[CreatableTopicConfigs] | None = t.array(CreatableTopicConfigs, "5+", nullable="5+", ignorable=True)
 
     throttle_time_ms: int                        = t.int32("2+", ignorable=True)
     topics:           list[CreatableTopicResult] = t.array(CreatableTopicResult)

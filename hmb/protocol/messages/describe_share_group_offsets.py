@@ -21,9 +21,7 @@ class DescribeShareGroupOffsetsRequest(
             partitions: list[int] = t.array(t.int32)
 
         group_id: str                                                = t.string()
-        topics:   list[DescribeShareGroupOffsetsRequestTopic] | None = t.array(
-            DescribeShareGroupOffsetsRequestTopic, nullable="0+"
-        )
+        topics:   list[DescribeShareGroupOffsetsRequestTopic] | None = t.array(DescribeShareGroupOffsetsRequestTopic, nullable="0+")
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = t.array(DescribeShareGroupOffsetsRequestGroup)
 
@@ -45,9 +43,7 @@ class DescribeShareGroupOffsetsResponse(
 
             topic_name: str                                              = t.string()
             topic_id:   UUID                                             = t.uuid()
-            partitions: list[DescribeShareGroupOffsetsResponsePartition] = t.array(
-                DescribeShareGroupOffsetsResponsePartition
-            )
+            partitions: list[DescribeShareGroupOffsetsResponsePartition] = t.array(DescribeShareGroupOffsetsResponsePartition)
 
         group_id:      str                                          = t.string()
         topics:        list[DescribeShareGroupOffsetsResponseTopic] = t.array(DescribeShareGroupOffsetsResponseTopic)

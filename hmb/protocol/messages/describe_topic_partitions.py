@@ -44,9 +44,7 @@ class DescribeTopicPartitionsResponse(Response, api_key=ApiKey.DESCRIBE_TOPIC_PA
         name:                        str | None                                     = t.string(nullable="0+")
         topic_id:                    UUID                                           = t.uuid(ignorable=True)
         is_internal:                 bool                                           = t.boolean(ignorable=True)
-        partitions:                  list[DescribeTopicPartitionsResponsePartition] = t.array(
-            DescribeTopicPartitionsResponsePartition
-        )
+        partitions: list[DescribeTopicPartitionsResponsePartition] = t.array(DescribeTopicPartitionsResponsePartition)
         topic_authorized_operations: int                                            = t.int32(default=-2147483648)
 
     class Cursor(Struct):

@@ -116,9 +116,7 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
             diverging_epoch:        EpochEndOffset   = t.struct(EpochEndOffset, "12+", tag=0)
             current_leader:         LeaderIdAndEpoch = t.struct(LeaderIdAndEpoch, "12+", tag=1)
             snapshot_id:            SnapshotId       = t.struct(SnapshotId, "12+", tag=2)
-            aborted_transactions:   list[AbortedTransaction] | None = t.array(
-                AbortedTransaction, "4+", nullable="4+", ignorable=True
-            )
+            aborted_transactions: list[AbortedTransaction] | None = t.array(AbortedTransaction, "4+", nullable="4+", ignorable=True)
             preferred_read_replica: int              = t.int32("11+", default=-1)
             records:                memoryview | RecordsInFile | None = t.records(nullable="0+")
 

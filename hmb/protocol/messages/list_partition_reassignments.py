@@ -15,9 +15,7 @@ class ListPartitionReassignmentsRequest(
         partition_indexes: list[int] = t.array(t.int32)
 
     timeout_ms: int                                           = t.int32(default=60000)
-    topics:     list[ListPartitionReassignmentsTopics] | None = t.array(
-        ListPartitionReassignmentsTopics, nullable="0+", default=None
-    )
+    topics:     list[ListPartitionReassignmentsTopics] | None = t.array(ListPartitionReassignmentsTopics, nullable="0+", default=None)
 
 
 class ListPartitionReassignmentsResponse(

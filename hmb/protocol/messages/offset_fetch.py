@@ -28,9 +28,7 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
             partition_indexes: list[int] = t.array(t.int32, "8+")
 
         group_id:     str                                   = t.string("8+")
-        member_id:    str | None                            = t.string(
-            "9+", nullable="9+", default=None, ignorable=True
-        )
+        member_id:    str | None = t.string("9+", nullable="9+", default=None, ignorable=True)
         member_epoch: int                                   = t.int32("9+", default=-1, ignorable=True)
         topics:       list[OffsetFetchRequestTopics] | None = t.array(OffsetFetchRequestTopics, "8+", nullable="8+")
 
