@@ -17,13 +17,20 @@ The command `hmb topics describe weather` runs through these modules:
     shared/errors.py               prints one line and sets the exit code if something fails
 
 Read in this order:
-- `main`      the table of all commands; the exit codes after an error and after Ctrl-C
-- `shared/`   the code that several commands use: options, output, errors
-- `cluster/`  commands for a cluster: topics, groups, offsets, meta, configs
-- `records/`  commands for records: produce, consume
-- `wire/`     commands for bytes on the network: decode, sniff
-- `disk/`     commands for the files of a log: dump-log, index-inspect
-- `broker`, `demo`                                    run a broker
-- `profile`, `completion`, `help`                     set up and explain the command line itself
-- `bench`, `spark`                                    run code of other folders: the benchmarks, the Spark data source
+- `entry`, `main`  the function that runs first; the table of all commands; exit codes after an error and after Ctrl-C
+- `shared/`        the code that several commands use: options, output, errors
+- `cluster/`       commands for a cluster: topics, groups, offsets, meta, configs
+- `records/`       commands for records: produce, consume
+- `wire/`          commands for bytes on the network: decode, sniff
+- `disk/`          commands for the files of a log: dump-log, index-inspect
+- `security/`      commands for users, tokens, ACLs, quotas and certificates
+- `backup/`        backup and restore: topics as files
+- `mirror/`        copies topics to another cluster
+- `monitoring/`    state, top and ui: what a running broker does
+- `broker`, `demo` run a broker; `demo_data` contains the weather events of the demo
+- `faults`         changes the faults of a broker for tests
+- `hailstorm/`     commands for topologies of Hailstorm
+- `lab/`           the exercises for students
+- `profile`, `completion`, `help`  set up and explain the command line itself
+- `bench`, `spark`                 run code of other folders: the benchmarks, the Spark data source
 """

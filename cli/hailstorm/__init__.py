@@ -8,6 +8,9 @@ These are the commands:
     registry    runs a registry, through which processors in separate processes find each other
     demo        runs an example of the documentation on real data, and draws the result
 
+The commands share `arguments` (their common arguments) and `display` (a running topology on a terminal). The folder
+`examples/` contains the topologies of `demo`.
+
 The user names a topology as `module:name` or as `path/to/file.py:name` (see `hmb.hailstorm.reference`).
 """
 

@@ -1,6 +1,12 @@
 """The labs: exercises for students. `hmb lab` starts a lab, checks the student's answer, and shows hints.
 
-The module catalog.py finds the labs. The module workspace.py manages the folder in which a student works. The module
-checking.py starts a separate process, which tests the answer. The module requirements_plugin.py runs inside that
-process. The module commands.py contains the commands.
+Read in this order:
+- `catalog`              finds the labs
+- `workspace`            manages the folder in which a student works
+- `editor_text`          converts the text of a lab for an editor
+- `jupyter`              converts the notebooks of the labs
+- `checking`             starts a separate process, which tests the answer
+- `requirements_plugin`  runs inside that process
+- `grading`              checks the answers of a whole class
+- `commands`             contains the commands
 """

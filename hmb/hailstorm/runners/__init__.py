@@ -30,8 +30,15 @@ Read in this order:
 - `transport/`          the mailboxes of the processors, and the transport of payloads to them
 - `processor_thread`    the loop of one processor
 - `negotiator_thread`   the loop of the negotiator
+- `settings`            the options of a run, and its result
 - `base`, `threads`     start a topology, start crashed processors again, return the result
-- `processes`, `worker` the same with processes instead of threads
+- `processes`, `worker` the same with processes instead of threads; `__main__` is the program of a worker process
+- `single`              runs only some processors in this process, for `serve`
+- `restarts`            ends a topology whose processors crash again and again
+- `start_deadline`      replaces workers whose processors do not register in time
+- `topics`              the partitions of the topics that the spouts read
+- `figures`             the numbers in a processor's report
+- `warning_interval`    limits warnings that could repeat for each batch of records
 - `spark/`              the same topology on Spark
 
 Source: Hailstorm, chapter 5, "Implementation Details".
