@@ -105,7 +105,7 @@ class GroupTimer:
                 if not self._heap:
                     self._changed.wait(LONGEST_WAIT)  # `schedule` and `stop` wake this thread earlier
                 elif self._heap[0][0] > now:
-                    self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
+                    self._changed.wait(min((self._heap[0][0] - now) / 1000, LONGEST_WAIT))
                 else:
                     due, _, group = heapq.heappop(self._heap)
                     if group.due == due:  # If the times differ, the group has a newer wake-up.

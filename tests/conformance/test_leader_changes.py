@@ -103,14 +103,9 @@ def test_a_broker_dies_and_restarts(
         cluster.brokers[victim].kill()
         send(1000)
         producer.flush()
-        described = raised(admin.describe_topics(["t"])["t"])
-        assert {it.leader for it in described.partitions} == {other}
-        assert all(it.is_under_replicated for it in described.partitions)
-        assert described_by_command(cluster) == [0, 1, 2, 3]
+        check_that_one_broker_leads(cluster, admin, group, other)
         ends = admin.list_offsets(dict.fromkeys(PARTITIONS, "latest"))
         assert sum(raised(end).offset for end in ends.values()) >= 2000
-        described_group = raised(admin.describe_groups([group])[group])
-        assert described_group.coordinator.port == cluster.brokers[other].port
         cluster.brokers[victim].start()
         send(1000)
         for partition in range(len(PARTITIONS)):
@@ -125,6 +120,16 @@ def test_a_broker_dies_and_restarts(
         in_sync(admin)
         elected = admin.elect_leaders(PARTITIONS)
         assert set(elected.values()) == {None}
+
+
+def check_that_one_broker_leads(cluster: KafkaCluster, admin: Admin, group: str, leader: int) -> None:
+    """Check that one broker leads all partitions and coordinates the group, because the other broker has died."""
+    described = raised(admin.describe_topics(["t"])["t"])
+    assert {it.leader for it in described.partitions} == {leader}
+    assert all(it.is_under_replicated for it in described.partitions)
+    assert described_by_command(cluster) == [0, 1, 2, 3]
+    described_group = raised(admin.describe_groups([group])[group])
+    assert described_group.coordinator.port == cluster.brokers[leader].port
 
 
 def described_by_command(cluster: KafkaCluster) -> list[int]:

@@ -20,3 +20,10 @@ def broker() -> Iterator[hmb.Broker]:
 def faults(broker: hmb.Broker) -> Iterator[Faults]:
     with broker.faults as faults:
         yield faults
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Return a directory in which a test can run pytest. pytest loads the plugin through its entry point."""
+    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
+    return pytester

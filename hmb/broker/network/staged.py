@@ -140,7 +140,7 @@ class StagedConnection(AcceptedConnection):
         finally:
             self._wait_below(1)
             self._responses.put(None)
-            responder.join()
+            responder.join()  # This wait ends: each send to the client has a time limit (sending.py).
 
     def _take(self, frame: memoryview, memory: Account) -> None:
         """Pass a request to the handlers.

@@ -45,6 +45,7 @@ class RemoteSession:
         self.name = name
         self.is_alive = True
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
+        # The queue has at most two entries: one answer, because of `_lock`, and one entry at the end of the session.
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
         self._lock = threading.Lock()  # held from a request to its answer, so each answer belongs to one request

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import hmb
+from hmb.broker.security.store import QuotaEntity
 from hmb.security.certificates import Certificates, make
 from tests.broker.conftest import Wire
 
@@ -47,3 +48,8 @@ def connect_tls(broker: hmb.Broker, certificates: Certificates, key: Path | None
 
 
 Settings = Mapping[str, str]
+
+
+def entity(**names: str | None) -> QuotaEntity:
+    """Return an entity. In a name of a type, `_` stands for `-`."""
+    return frozenset((type.replace("_", "-"), name) for type, name in names.items())

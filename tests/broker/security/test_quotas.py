@@ -1,10 +1,10 @@
-"""Tests of quotas: the windows, the quota that applies to a client, and what the broker does with a fast client."""
+"""Tests of quotas in a broker: how it stores them, and what it does with a fast client."""
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,13 +15,9 @@ import hmb
 from hmb.broker import BrokerServer
 from hmb.broker.context import ConnectedClient
 from hmb.broker.handlers import HANDLERS, alter_client_quotas
-from hmb.broker.security.metadata_records import ClientQuotaRecord, decode_record, encode_record
-from hmb.broker.security.quotas import measuring
-from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.quotas.throttling import throttled
-from hmb.broker.security.quotas.window import RateWindow, TokenBucket, WindowSize
-from hmb.broker.security.store import QuotaEntity, SecurityState
+from hmb.broker.security.store import SecurityState
 from hmb.client.admin import ClientQuotaEntity
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
@@ -36,113 +32,8 @@ from hmb.records import Record, encode_batch, encode_message_set
 from hmb.storage.clock import BrokerClock
 from tests.broker.calls import fetch, produce
 from tests.broker.conftest import Asker, Wire, as_bytes
+from tests.broker.security.conftest import entity
 from tests.waiting import until
-
-SIZE = WindowSize()
-ALICE_WEB = QuotaClient("alice", "web")
-
-
-def entity(**names: str | None) -> QuotaEntity:
-    """Return an entity. In a name of a type, `_` stands for `-`."""
-    return frozenset((type.replace("_", "-"), name) for type, name in names.items())
-
-
-# -- the windows
-
-
-def test_the_example_of_the_sliding_window() -> None:
-    window, found = RateWindow(SIZE), []
-    for now, size in ((0, 8000), (500, 7000), (12_000, 1000)):
-        window.record(size, now)
-        found.append((sum(sample.total for sample in window.samples), window.throttle_ms(1000, now)))
-    assert found == [(8000, 0), (15_000, 4500), (1000, 0)]
-
-
-def test_the_example_of_the_tokens() -> None:
-    bucket = TokenBucket(SIZE)
-    bucket.take(20, 2, 0)
-    assert (bucket.tokens, bucket.throttle_ms(2, 0)) == (2, 0)
-    bucket.take(10, 2, 0)
-    assert (bucket.tokens, bucket.throttle_ms(2, 0)) == (-8, 4000)
-    assert bucket.throttle_ms(2, 1000) == 3000
-    bucket.take(1, 2, 5000)
-    assert (bucket.tokens, bucket.throttle_ms(2, 5000)) == (1, 0)
-    bucket.take(1, 2, 60_000)
-    assert bucket.tokens == 21
-
-
-def test_a_client_that_waits_as_told_keeps_its_rate() -> None:
-    window, now, sent = RateWindow(SIZE), 0, 0
-    while now < 600_000:
-        window.record(500, now)
-        sent += 500
-        now += 10 + window.throttle_ms(1000, now)
-    assert 0.85 < sent / 600 / 1000 < 1.02
-
-
-def test_a_window_has_a_bounded_number_of_samples() -> None:
-    window = RateWindow(SIZE)
-    for now in range(0, 100_000, 7):
-        window.record(1, now)
-    assert len(window.samples) <= SIZE.samples + 1
-    assert window.throttle_ms(1, 200_000) == 0 and not window.samples
-
-
-# -- the quota that applies
-
-
-def test_the_most_specific_quota_applies() -> None:
-    """The order is Kafka's. Each step removes the quota that applied until then."""
-    order: list[tuple[QuotaEntity, tuple[str | None, str | None]]] = [
-        (entity(user="alice", client_id="web"), ("alice", "web")),
-        (entity(user="alice", client_id=None), ("alice", "web")),
-        (entity(user="alice"), ("alice", None)),
-        (entity(user=None, client_id="web"), ("alice", "web")),
-        (entity(user=None, client_id=None), ("alice", "web")),
-        (entity(user=None), ("alice", None)),
-        (entity(client_id="web"), (None, "web")),
-        (entity(client_id=None), (None, "web")),
-    ]
-    others = {entity(user="bob"): {"producer_byte_rate": 99.0}, entity(user="alice"): {"request_percentage": 1.0}}
-    for start in range(len(order) + 1):
-        rest = {each: {"producer_byte_rate": float(rank)} for rank, (each, _) in enumerate(order[start:], start)}
-        found = Limits(others | rest).of(QuotaKey.PRODUCER_BYTE_RATE, ALICE_WEB)
-        assert found == (Limit(float(start), *order[start][1]) if start < len(order) else None)
-
-
-def test_the_quota_of_an_address() -> None:
-    key = QuotaKey.CONNECTION_CREATION_RATE
-    hosts = {"192.0.2.1": 5.0, None: 7.0, "localhost": 9.0}
-    limits = Limits({entity(ip=host): {key: quota} for host, quota in hosts.items()})
-    quotas = [limits.of_address(key, address) for address in ("192.0.2.1", "192.0.2.2", "127.0.0.1")]
-    assert [each and each.quota for each in quotas] == [5.0, 7.0, 9.0]
-
-
-def quotas_with(changes: dict[QuotaEntity, dict[str, float]], clock: Callable[[], int] = lambda: 0) -> ClientQuotas:
-    quotas = ClientQuotas(clock_ms=clock)
-    quotas.load(SecurityState(quotas=changes))
-    return quotas
-
-
-def test_clients_of_one_user_share_its_quota() -> None:
-    key = QuotaKey.PRODUCER_BYTE_RATE
-    quotas = quotas_with({entity(user="alice"): {key: 100.0}, entity(client_id=None): {key: 100.0}})
-    assert quotas.record(key, ALICE_WEB, 900) == 0
-    assert quotas.record(key, QuotaClient("alice", "other"), 300) == 2000
-    assert quotas.record(key, QuotaClient("bob", "web"), 900) == 0
-    assert quotas.record(key, QuotaClient("bob", "other"), 900) == 0
-    assert quotas.record(key, QuotaClient("carol", "other"), 300) == 2000
-
-
-def test_a_client_that_changes_its_client_id_uses_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_METERS", 100)
-    key = QuotaKey.PRODUCER_BYTE_RATE
-    quotas = quotas_with({entity(client_id=None): {key: 1.0}})
-    for number in range(200):
-        quotas.record(key, QuotaClient("alice", str(number)), 1)
-        assert quotas.record(key, QuotaClient("alice", "busy"), 1000) > 0
-    assert len(quotas._windows) == 100
-
 
 # -- storage
 
@@ -157,14 +48,6 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
         broker.restart()
         with hmb.Admin(broker.bootstrap_servers) as admin:
             assert admin.describe_quotas() == alice
-
-
-def test_the_record_of_a_quota_has_the_bytes_of_kafka() -> None:
-    part = ClientQuotaRecord.EntityData(entity_type="user", entity_name=None)
-    record = ClientQuotaRecord(entity=[part], key="request_percentage", value=1.0)
-    encoded = bytes.fromhex("01 0e 00 02 05") + b"user" + bytes.fromhex("00 00 13") + b"request_percentage"
-    encoded += bytes.fromhex("3ff0000000000000 00 00")
-    assert encode_record(record) == encoded and decode_record(encoded) == record
 
 
 def test_a_request_with_many_keys_is_refused_quickly(ask: Asker) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+from hmb.client import Consumer
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -47,3 +51,26 @@ class Log:
         else:
             answer.offset = offset
         return ListOffsetsResponse(topics=[topic(name="t", partitions=[answer])])
+
+
+class Late:
+    """A log whose first Fetch responses arrive too late, after the request timeout."""
+
+    def __init__(self, log: Log, times: int, seconds: float) -> None:
+        self.log, self.times, self.seconds = log, times, seconds
+        self.over = threading.Event()
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, FetchRequest) and self.times:
+            self.times -= 1
+            self.over.wait(self.seconds)
+        return self.log(request, version)
+
+
+def poll_all(consumer: Consumer, count: int) -> list[bytes]:
+    """Poll until the consumer has returned `count` records, but for at most 10 s. Return the values of the records."""
+    found: list[bytes] = []
+    deadline = time.monotonic() + 10
+    while len(found) < count and time.monotonic() < deadline:
+        found += [record.value for record in consumer.poll(0.5, count - len(found))]
+    return found

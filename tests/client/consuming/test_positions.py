@@ -84,7 +84,7 @@ def test_a_consumer_waits_for_the_offset_at_which_it_stops(servers: str) -> None
         ({"pattern": "x"}, "by name or by pattern"),
     ],
 )
-def test_invalid_settings_of_the_consumer(options: dict[str, Any], message: str) -> None:
+def test_invalid_positions_of_the_consumer(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Consumer("127.0.0.1:1", "t", **options)
 
