@@ -41,7 +41,8 @@ from hmb.records import Record, RecordBatch, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import LISTENER, Asker, Wire
-from tests.broker.test_transaction_apis import Producer, committed_offset
+from tests.broker.test_transaction_apis import committed_offset
+from tests.broker.transactional_producer import Producer
 from tests.storage.conftest import batch
 
 TOPIC = 2  # DescribeConfigs: the resource type of a topic

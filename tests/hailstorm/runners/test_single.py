@@ -18,7 +18,7 @@ from hmb.hailstorm.runners.settings import saved_states
 from hmb.hailstorm.runners.single import serve
 from hmb.hailstorm.snapshots import DirectorySnapshotStore
 from hmb.hailstorm.topology import NEGOTIATOR, Processors, Topology
-from tests.hailstorm.runners.test_threads import counted, trending, words
+from tests.hailstorm.runners.thread_runs import counted, trending, words
 
 
 @pytest.mark.parametrize("kind", ["server", pytest.param("zookeeper", marks=pytest.mark.external)])

@@ -24,7 +24,8 @@ from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.targets import DatabaseTarget, SqliteTarget, TopicTarget
 from hmb.hailstorm.topology import Topology
 from tests.hailstorm.conftest import produce
-from tests.hailstorm.runners.test_threads import crashing, run, settings, trending, words
+from tests.hailstorm.runners.test_threads import crashing
+from tests.hailstorm.runners.thread_runs import run, settings, trending, words
 from tests.hailstorm.topologies import word_pair
 
 P0 = TopicPartition("words", 0)
