@@ -85,8 +85,9 @@ These modules are between the steps of the tour. Open them only if you want to s
   each handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
   broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
   (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
-- Step 5: `Topics.find` returns the topic (`broker/topics/registry.py`). `Topic.log` returns the log of the partition
-  (`broker/topics/topic.py`). `error_code_in` writes an error into the response (`broker/errors.py`).
+- Step 5: `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`).
+  `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the
+  response (`broker/errors.py`).
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
@@ -94,7 +95,8 @@ These modules are between the steps of the tour. Open them only if you want to s
   active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
   (`storage/log_segments.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
-- Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`).
+- Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`). The time
+  index gets an entry in the same way (`storage/time_index.py`).
 - After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk

@@ -35,7 +35,7 @@ class WaitingNotice:
 
     def __exit__(self, *exc_info: object) -> None:
         self._over.set()
-        self._thread.join()
+        self._thread.join()  # The thread ends, because `_over` is set.
 
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()

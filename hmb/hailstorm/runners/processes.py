@@ -86,7 +86,7 @@ class WorkerProcess:
             self.process.wait(END_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait()  # This wait ends at once, because a process cannot ignore a kill.
         self.why()  # This call closes the pipe.
 
 
