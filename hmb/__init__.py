@@ -80,7 +80,7 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler.
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`).
   `RequestHeader` is the header before each request (`protocol/headers.py`). `Plan.decode` decodes each field
-  (`protocol/schema.py`).
+  (`protocol/schema.py`, `protocol/primitives.py`).
 - Between steps 4 and 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
   each handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
   broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
@@ -121,14 +121,15 @@ These functions and modules are between the steps of the tour:
 - Between steps 2 and 3, `long_poll` calls `_Fetch.collect` (`broker/long_poll.py`). If too few bytes exist, `long_poll`
   waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
   `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
-  (`broker/fetch_sessions.py`), and calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls
-  `Log._read`.
+  (`broker/fetch_sessions.py`), which calls `Topics.find` and `Topic.log` (step 5 of the Produce tour). The method then
+  calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`.
 - Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
 - Step 5: `Segment.read` calls `Segment.find`, which takes the first batch from step 6.
 - Step 7: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes each of them
-  (`records/reading.py`). Step 6 takes the headers one by one.
+  (`records/reading.py`, `records/batch.py`). Step 6 takes the headers one by one.
 - Step 8: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
 - Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
+- Step 9: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the length (`protocol/framing.py`).
 
 The region that step 5 returns is an object, a `FileRegion` (`storage/files/virtual.py`). The handler stores this object
 in the field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the
@@ -166,22 +167,23 @@ journal. A `Write` contains the records of step 18 and a function, `on_stored` (
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
 - Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`).
-  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`).
-  `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread of the
-  member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13. After step 15, it waits until
-  step 22.
+  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
+  `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
+  After step 3, the thread of the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13.
+  After step 15, it waits until step 22.
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
   and the two queues are fields of `ClassicState` (`coordinator/classic/state.py`).
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
   new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`).
 - Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is
-  `coordinator/classic/states.py`.
+  in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
   settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
   `GroupRunner.wake`.
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
-- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`).
+- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). `coordinator/journal/records.py` declares
+  the fields of the record.
 - Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
 - Step 20: `Journal._append` calls `Log.append_own`, which continues at step 9 of the Produce tour.
@@ -204,7 +206,7 @@ These modules are between the steps of the tour. Open them only if you want to s
   partitions of the topic (`client/metadata.py`).
 - Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
   memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
-  into the bytes of the batch (`records/builder.py`).
+  into the bytes of the batch (`records/builder.py`, `records/record.py`).
 - Step 4: `LeaderRouter.run` waits for the batch, and then calls `_route`. `Cluster.leader` returns the leader
   (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
@@ -212,14 +214,14 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 6: `number` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
-- Step 7: `ClientConnection.request` encodes the request (`protocol/connection.py`). `SocketStream.write` writes the
-  bytes to the socket (`client/socket_stream.py`).
+- Step 7: `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
+  `SocketStream.write` writes the bytes to the socket (`client/socket_stream.py`).
 - Step 8: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the `SocketStream`.
   `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
 - Between steps 8 and 9, `Sender._complete` calls `BatchCompletion.handle_response`, which looks for an error in the
   response. Without an error, it calls `deliver`.
 - Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
-  (`client/producing/batch.py`).
+  (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
 A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
 a thread waits: in `result` for this batch, in `flush`, or for memory.

@@ -5,7 +5,7 @@ of these partitions gets a COMMIT or ABORT marker. A producer therefore sends Ad
 partition. With transaction version 2 (KIP-890), the partition's leader sends the request instead of the producer.
 """
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
@@ -34,7 +34,7 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
         verify_only:      bool                          = t.boolean("4+")
         topics:           list[AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTopic, "4+")
 
-    Topic = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
+    Topic: TypeAlias = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
 
     transactions:                  list[AddPartitionsToTxnTransaction] = t.array(AddPartitionsToTxnTransaction, "4+")
     v3_and_below_transactional_id: str                                 = t.string("0-3")
@@ -61,7 +61,7 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
         transactional_id: str                                 = t.string("4+")
         topic_results:    list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "4+")
 
-    TopicResult = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
+    TopicResult: TypeAlias = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
 
     throttle_time_ms:              int                            = t.int32()
     error_code:                    int                            = t.int16("4+", ignorable=True)
