@@ -182,8 +182,8 @@ These modules are between the steps of the tour. Open them only if you want to s
   `GroupRunner.wake`.
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
-- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). `coordinator/journal/records.py` declares
-  the fields of the record.
+- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
+  `coordinator/journal/records.py`.
 - Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
 - Step 20: `Journal._append` calls `Log.append_own`, which continues at step 9 of the Produce tour.
