@@ -5,7 +5,7 @@ of these partitions gets a COMMIT or ABORT marker. A producer therefore sends Ad
 partition. With transaction version 2 (KIP-890), the partition's leader sends the request instead of the producer.
 """
 
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
@@ -34,13 +34,11 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
         verify_only:      bool                          = t.boolean("4+")
         topics:           list[AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTopic, "4+")
 
-    Topic: TypeAlias = AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic
-
     transactions:                  list[AddPartitionsToTxnTransaction] = t.array(AddPartitionsToTxnTransaction, "4+")
     v3_and_below_transactional_id: str                                 = t.string("0-3")
     v3_and_below_producer_id:      int                                 = t.int64("0-3")
     v3_and_below_producer_epoch:   int                                 = t.int16("0-3")
-    v3_and_below_topics:           list[Topic]                         = t.array(Topic, "0-3")
+    v3_and_below_topics: list[AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic] = t.array(AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic, "0-3")
 
 
 class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
@@ -61,12 +59,10 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
         transactional_id: str                                 = t.string("4+")
         topic_results:    list[AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnTopicResult, "4+")
 
-    TopicResult: TypeAlias = AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
-
-    throttle_time_ms:              int                            = t.int32()
-    error_code:                    int                            = t.int16("4+", ignorable=True)
-    results_by_transaction:        list[AddPartitionsToTxnResult] = t.array(AddPartitionsToTxnResult, "4+")
-    results_by_topic_v3_and_below: list[TopicResult]              = t.array(TopicResult, "0-3")
+    throttle_time_ms:       int                            = t.int32()
+    error_code:             int                            = t.int16("4+", ignorable=True)
+    results_by_transaction: list[AddPartitionsToTxnResult] = t.array(AddPartitionsToTxnResult, "4+")
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult] = t.array(AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult, "0-3")
 
 
 FIRST_VERSION_OF_BROKERS = AddPartitionsToTxnRequest.first_version("transactions")
