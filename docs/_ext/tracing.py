@@ -135,7 +135,7 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """The lane of a thread (`home`), and the lanes of the functions that the thread runs now, the newest call last."""
+    """A thread of the drawing: its own lane (`home`), and a list with the lanes of the functions that it runs now."""
 
     home: str
     lanes: list[str]  # A lane is the column of one participant in the diagram.
