@@ -117,7 +117,7 @@ class Sequence:
     def _span(self, row: Row, xs: list[float]) -> tuple[float, float]:
         """Return the left and the right end of a row's text. The text stays on the canvas.
 
-                The short text of an arrow that crosses several lanes is between the sender's lane and the lane beside it.
+        If an arrow crosses several lanes, a short text is between the sender's lane and the lane beside it.
         """
         wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
         middle = (xs[row.source] + xs[row.target]) / 2

@@ -117,7 +117,7 @@ def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int)
 
 
 class StatesDirective(TableDirective):
-    """The directive `states`: shows the picture, and a table of all changes of state with their events."""
+    """The directive `states`: shows a state machine as a picture, and as a table of state changes with their events."""
 
     def run(self) -> list[nodes.Node]:
         table, _ = self.table()

@@ -130,7 +130,7 @@ def draw_replica(drawing: Drawing, partition: ReplicatedPartition, name: str, y:
 def tone_of(partition: ReplicatedPartition, offset: int, record: Stored) -> Tone:
     """Return the tone (the color) of a record.
 
-    It shows that the record is committed, is not committed, or differs from the leader's record at the same offset.
+    The tone shows whether the record is committed, and whether it differs from the leader's record at the same offset.
     """
     if partition.leader is not None:
         at_leader = partition.logs[partition.leader][offset : offset + 1]

@@ -30,7 +30,7 @@ WIDTH, LEFT, CELL = 496, 8, 37
 
 
 def compact(log: Log, first_dirty: int) -> int:
-    """Run one round of the cleaner, and return the new first dirty offset."""
+    """Compact the log once, and return the new first dirty offset."""
     work = cleanable(log, first_dirty, log.clock())
     if work is None:
         raise AssertionError("the log of the drawing can be compacted")
@@ -48,7 +48,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 
 
 def round_of_cleaner() -> Drawing:
-    """Draw a log before and after one round: its clean part, its dirty part and its active segment."""
+    """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
         write(log, (*EARLIER, LATER[0]))  # A round never compacts the last segment.
         first_dirty = compact(log, 0)
