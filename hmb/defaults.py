@@ -13,6 +13,7 @@ DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
 STATE_FILE = "state-address.json"  # in the data directory: the addresses at which the broker serves state and page
 TOKEN_FILE = "state-token"  # in the data directory: the token of these addresses, which stays the same after a restart
+SLOWEST_REQUESTS = "/slowest-requests"  # the path at these addresses at which `hmb top` reads single requests
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)

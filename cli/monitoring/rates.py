@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .source import State
+from .trends import LagSamples
 from .views import MS, VIEWS
 
 RATE = "rate"
@@ -20,10 +21,12 @@ class Rates:
     """The two newest states of a broker. The rates are computed from both."""
 
     def __init__(self, state: State) -> None:
-        self.state = state
-        self._before = state
+        self._lags = LagSamples()
+        self._lags.complete(state)
+        self.state = self._before = state
 
     def update(self, state: State) -> None:
+        self._lags.complete(state)
         self._before, self.state = self.state, state
 
     def rows(self, view: str) -> list[dict[str, Any]]:

@@ -17,14 +17,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 import click
 
-from hmb.defaults import DEFAULT_DATA_DIR, STATE_FILE
+from hmb.defaults import DEFAULT_DATA_DIR, SLOWEST_REQUESTS, STATE_FILE
 
 from ..shared.client_options import ClientConfig, admin_settings, client_config
 from ..shared.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
@@ -36,7 +36,17 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
-Fetch: TypeAlias = Callable[[], State]
+SINGLE_REQUESTS = "single requests"  # a part that `missing` in the state can name
+
+
+class Fetch(Protocol):
+    """A function that fetches the state of a broker. It raises CliError."""
+
+    def __call__(self, seconds: int = 0) -> State:
+        """Fetch the state. If `seconds` is not 0, `state["slowest"]` contains the slowest requests of each API.
+
+        The broker records requests only if a program asks for them. It then continues for these seconds.
+        """
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class StateSource:
 
     @contextmanager
     def opened(self) -> Iterator[Fetch]:
-        """Yield a function that fetches the state. Raises CliError, and the function raises CliError, too."""
+        """Yield a function that fetches the state. Raises CliError."""
         if self.client is None:
             yield functools.partial(fetch_state, find_url(self.state_url, self.data_dir))
             return
@@ -112,7 +122,8 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
         broker.close()
 
 
-def _read_state(broker: RemoteBroker) -> State:
+def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
+    """Read the state through the APIs of a broker, which report no single requests. Raises CliError."""
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json
     from hmb.protocol.errors import KafkaError
@@ -164,13 +175,25 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
     return found
 
 
-def fetch_state(url: str) -> State:
-    """Fetch the state of a broker. Raises CliError."""
+def fetch_state(url: str, seconds: int = 0) -> State:
+    """Fetch the state of a broker, and its slowest requests if `seconds` is not 0. Raises CliError."""
+    state: State = _get_json(url)
+    if seconds:
+        parts = urlsplit(url)
+        query = f"{parts.query}&seconds={seconds}"
+        try:
+            state["slowest"] = _get_json(urlunsplit(parts._replace(path=SLOWEST_REQUESTS, query=query)))
+        except CliError as error:
+            state["missing"].setdefault(SINGLE_REQUESTS, str(error))
+    return state
+
+
+def _get_json(url: str) -> Any:
+    """Fetch a JSON object. Raises CliError."""
     try:
-        state: State = json.loads(_get(url))
+        return json.loads(_get(url))
     except ValueError as error:
         raise CliError(f"the server at {_place(url)} sends no state: {error}", UNREACHABLE) from error
-    return state
 
 
 def check_runs(link: str) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 import click
 
-from ..shared.output import json_option, print_json, print_table
+from ..shared.output import json_option, print_json, print_table, printable
+from .opened import SEGMENTS, segments, time_text
 from .source import State, StateSource, source_options
 from .views import VIEWS, Row, headline, missing, reason
 
 EVENTS_SHOWN = 10
-SEGMENT = ("topic", "partition", "base_offset", "bytes", "offset_index", "time_index", "first_time", "last_time")
-EPOCH = datetime(1970, 1, 1)  # UTC
+SEGMENT = ("topic", "partition", *SEGMENTS.columns)
 
 
 @click.command()
@@ -64,30 +63,15 @@ def _print_view(state: State, name: str) -> None:
 
 def _segments(state: State) -> list[Row]:
     return [
-        {
-            "topic": topic["name"],
-            "partition": partition["partition"],
-            "base_offset": segment["base_offset"],
-            "bytes": segment["bytes"],
-            "offset_index": segment["offset_index_entries"],
-            "time_index": segment["time_index_entries"],
-            "first_time": _time(segment["first_timestamp"]),
-            "last_time": _time(segment["max_timestamp"]),
-        }
+        {"topic": topic["name"], "partition": partition["partition"]} | segment
         for topic in state["topics"]
         for partition in topic["partitions"]
-        for segment in partition["segments"]
+        for segment in segments(partition)
     ]
 
 
 def _print_events(state: State, most: int) -> None:
     click.echo("\nevents")
     for event in state["events"][-most:]:
-        click.echo(f"{_time(event['time'])}  {event['kind']}: {event['text']}")
+        click.echo(f"{time_text(event['time'])}  {event['kind']}: {printable(event['text'])}")
 
-
-def _time(timestamp: int | None) -> str | None:
-    """Return a time (ms since 1970) in UTC, for example 2026-11-25T12:00:00.250Z."""
-    if timestamp is None or timestamp < 0:
-        return None
-    return f"{(EPOCH + timedelta(milliseconds=timestamp)):%Y-%m-%dT%H:%M:%S}.{timestamp % 1000:03}Z"

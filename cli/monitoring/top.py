@@ -1,72 +1,38 @@
-"""`hmb top`: follow a running broker on a terminal, or print its rates once."""
+"""`hmb top`: follow a running broker on a terminal, or print its rates once.
+
+`screen.py` contains the choices of the user, and `opened.py` the rows of an opened row. This module fetches the state,
+reads the keys, and draws.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import CliError
-from ..shared.output import json_option, print_json, print_table
-from .rates import Rates, shown_columns
+from ..shared.output import json_option, print_json, print_table, printable
+from .keyboard import opened_keyboard
+from .opened import with_opened
+from .rates import Rates
+from .screen import Screen, ScreenTable
 from .source import Fetch, StateSource, source_options
 from .views import VIEWS, headline, reason
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import ConsoleDimensions, RenderableType
 
-KEYS = "keys: p partitions, g groups, r requests, c clients, s sort, / filter, q quit"
-
-
-class Screen:
-    """The choices of the user: a view, the column by which it is sorted, and a filter."""
-
-    def __init__(self, view: str) -> None:
-        self.view = view
-        self.sorted_by = VIEWS[view].sorted_by
-        self.filter = ""
-        self.is_typing = False  # whether the keys that the user presses belong to the filter
-        self.is_over = False
-
-    def press(self, key: str) -> None:
-        """Change the screen for a key that the user has pressed."""
-        if self.is_typing:
-            self._type(key)
-        elif key == "q":
-            self.is_over = True
-        elif key == "/":
-            self.is_typing, self.filter = True, ""
-        elif key == "s":
-            columns = shown_columns(self.view)
-            self.sorted_by = columns[(columns.index(self.sorted_by) + 1) % len(columns)]
-        else:
-            chosen = next((name for name in VIEWS if name[0] == key), self.view)
-            if chosen != self.view:
-                self.view, self.sorted_by = chosen, VIEWS[chosen].sorted_by
-
-    def _type(self, key: str) -> None:
-        if key in "\r\n\x1b":  # Enter ends the filter; Escape removes it.
-            self.is_typing = False
-            self.filter = "" if key == "\x1b" else self.filter
-        elif key in "\x7f\b":
-            self.filter = self.filter[:-1]
-        elif key.isprintable():
-            self.filter += key
-
-    def rows(self, rates: Rates) -> list[dict[str, Any]]:
-        """Return the sorted rows that match the filter.
-
-        Numbers are in descending order, texts in alphabetical order.
-        """
-        rows = [row for row in rates.rows(self.view) if self.filter.lower() in " ".join(map(str, row.values())).lower()]
-        values = [row[self.sorted_by] for row in rows]
-        if any(isinstance(value, str) for value in values):
-            return sorted(rows, key=lambda row: str(row[self.sorted_by] or ""))
-        return sorted(rows, key=lambda row: -(row[self.sorted_by] or 0))
+KEYS = (
+    "p partitions, g groups, r requests, c clients, s sort, / filter, q quit",
+    "up and down select a row, Enter opens it, Esc goes back",
+)
+DATE = re.compile(r"^\d{4}-\d\d-\d\dT(?=\d\d:\d\d:)")  # the beginning of 2026-11-26T12:00:00.250Z
+WIDE = 120  # columns of a terminal on which a time also has its date
+RESERVE = 5.0  # seconds for which a broker records requests after the next update is due
 
 
 @click.command()
@@ -81,33 +47,41 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
     """Follow a broker that was started with `hmb broker --state PORT`, or any broker (-b).
 
     VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per second.
+    The column `trend` shows whether the lag of a group is growing or shrinking. Enter opens a row: the segments of a
+    partition, the members of a group, or the slowest requests of an API. With --once --json, each row contains these
+    parts as `opened`.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")
+    screen = Screen(view)
     with source.opened() as fetch:
-        rates = Rates(fetch())
+        rates = Rates(fetch(_recording(screen, interval)))
         if not once and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise click.UsageError("hmb top needs a terminal; in a script, use --once")
         if once:
             time.sleep(interval)
-            rates.update(fetch())
-            _print_once(Screen(view), rates, as_json)
+            rates.update(fetch(_recording(screen, interval)))
+            _print_once(screen, rates, as_json)
         else:
-            _follow(Screen(view), rates, fetch, interval)
+            _follow(screen, rates, fetch, interval)
+
+
+def _recording(screen: Screen, interval: float) -> int:
+    """Return for how many seconds the broker records requests. It records none while another view is shown."""
+    return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 
 
 def _print_once(screen: Screen, rates: Rates, as_json: bool) -> None:
-    rows = screen.rows(rates)
+    table = screen.table(rates)
     if as_json:
-        for row in rows:
-            print_json(row)
+        for row in table.rows:
+            print_json(with_opened(screen.view, row))
         return
     click.echo(headline(rates.state))
-    if (why := reason(rates.state, screen.view)) is not None:
-        click.echo(f"{screen.view}: {why}")
+    if reason(rates.state, screen.view) is not None:
+        click.echo("\n".join(table.heading))
         return
-    columns = shown_columns(screen.view)
-    print_table(columns, [[row[column] for column in columns] for row in rows])
+    print_table(table.columns, [[row[column] for column in table.columns] for row in table.rows])
 
 
 def _follow(screen: Screen, rates: Rates, fetch: Fetch, interval: float) -> None:
@@ -115,63 +89,62 @@ def _follow(screen: Screen, rates: Rates, fetch: Fetch, interval: float) -> None
     from rich.live import Live
 
     problem: str | None = None
-    with _single_keys(), Live(auto_refresh=False, screen=True) as live:
+    due = time.monotonic() + interval
+    with opened_keyboard() as keyboard, Live(auto_refresh=False, screen=True) as live:
         while not screen.is_over:
-            live.update(_rendered(screen, rates, problem), refresh=True)
-            if (key := _key(interval)) is not None:
+            live.update(_rendered(screen, rates, problem, live.console.size), refresh=True)
+            for key in keyboard.read(max(0.0, due - time.monotonic())):
                 screen.press(key)
+            if time.monotonic() < due:
                 continue
             try:
-                rates.update(fetch())
+                rates.update(fetch(_recording(screen, interval)))
                 problem = None
             except CliError as error:
                 problem = str(error)
+            due = time.monotonic() + interval
 
 
-def _rendered(screen: Screen, rates: Rates, problem: str | None) -> RenderableType:
+def _rendered(screen: Screen, rates: Rates, problem: str | None, size: ConsoleDimensions) -> RenderableType:
+    """Draw the lines above the table, and the rows around the selected one that fit on the rest of the terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    columns = shown_columns(screen.view)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(Text(column, style="reverse" if column == screen.sorted_by else ""))
-    for row in screen.rows(rates):
-        table.add_row(*(Text(_cell(row[column])) for column in columns))
-    lines = [Text(headline(rates.state), style="bold"), Text(KEYS, style="dim")]
-    if screen.filter or screen.is_typing:
-        lines.append(Text(f"filter: {screen.filter}{'_' if screen.is_typing else ''}"))
+    table, choices = screen.table(rates), screen.choices
+    lines = [(headline(rates.state), "bold"), *((each, "dim") for each in KEYS)]
+    if choices.filter or screen.is_typing:
+        lines.append((f"filter: {choices.filter}{'_' if screen.is_typing else ''}", ""))
     if problem is not None:
-        lines.append(Text(f"{problem}; trying again", style="red"))
-    why = reason(rates.state, screen.view)
-    return Group(*lines, Text(screen.view if why is None else f"{screen.view}: {why}"), table)
+        lines.append((f"trying again: {problem}", "red"))
+    heading = [printable(line) for line in table.heading]
+    space = max(1, size.height - len(lines) - len(heading) - 2)  # The header needs a line, and one stays empty.
+    first = max(0, min(table.selected - space // 2, len(table.rows) - space))
+    last = min(first + space, len(table.rows))
+    if last - first < len(table.rows):
+        heading[0] += f", rows {first + 1} to {last} of {len(table.rows):,}"
+    lines += [(each, "") for each in heading]
+    drawn = (Text(text, style, no_wrap=True, overflow="ellipsis") for text, style in lines)
+    return Group(*drawn, _grid(table, choices.sorted_by, first, last, size.width))
 
 
-def _cell(value: object) -> str:
+def _grid(table: ScreenTable, sorted_by: str, first: int, last: int, width: int) -> RenderableType:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    for column in table.columns:
+        grid.add_column(Text(column, style="reverse" if column == sorted_by else "", no_wrap=True))
+    for number, row in enumerate(table.rows[first:last], first):
+        cells = (Text(_cell(row[column], width), no_wrap=True, overflow="ellipsis") for column in table.columns)
+        grid.add_row(*cells, style="reverse" if number == table.selected else "")
+    return grid
+
+
+def _cell(value: object, width: int) -> str:
+    """Return a value as text. On a narrow terminal, a time has no date, so that the other columns have space."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-@contextmanager
-def _single_keys() -> Iterator[None]:
-    """Let the terminal pass each key to this program at once, and not only after Enter, during a `with` block."""
-    import termios
-    import tty
-
-    before = termios.tcgetattr(sys.stdin)
-    tty.setcbreak(sys.stdin)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-
-
-def _key(timeout: float) -> str | None:
-    """Return the next key that the user presses within `timeout` seconds, or None."""
-    import os
-    import select
-
-    ready, _, _ = select.select([sys.stdin], [], [], timeout)
-    return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else None
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    text = printable(str(value))
+    return DATE.sub("", text) if width < WIDE else text

@@ -1,4 +1,8 @@
-"""Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client."""
+"""Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
+
+A row can contain more than its columns show. PART is the part of the state from which the row was made, and
+`opened.py` makes the rows of an opened row from it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ from typing import Any, NamedTuple
 
 from ..shared.output import plural
 from .source import State
+from .trends import lag_of, trend_of
 
 Row = dict[str, Any]
 MS = 1000  # ms per second
+PART = "part"
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -45,6 +51,7 @@ def partitions(state: State) -> list[Row]:
             "segments": None if "segments" in missing(state) else len(partition["segments"]),
             "producers": len(partition["producers"]),
             "error": partition["error"],
+            PART: partition,
         }
         for topic in state["topics"]
         for partition in topic["partitions"]
@@ -53,19 +60,26 @@ def partitions(state: State) -> list[Row]:
 
 def groups(state: State) -> list[Row]:
     """Return one row for each group, with the sum of its partitions' lags and the greatest age of its partitions."""
-    return [
-        {
-            "group": group["group_id"],
-            "type": group["type"],
-            "state": group["state"],
-            "members": len(group["members"]),
-            "partitions": len(group["positions"]),
-            "committed": sum(each["committed_offset"] for each in group["positions"]),
-            "lag": sum(each["lag"] or 0 for each in group["positions"]),
-            "lag_s": None if "lag_ms" in missing(state) else _seconds(group["positions"]),
-        }
-        for group in state["groups"]
-    ]
+    return [_group(group, state) for group in state["groups"]]
+
+
+def _group(group: dict[str, Any], state: State) -> Row:
+    lags = [*group["lags"], [state["time"], lag_of(group)]]
+    trend = trend_of(lags)
+    return {
+        "group": group["group_id"],
+        "type": group["type"],
+        "state": group["state"],
+        "members": len(group["members"]),
+        "partitions": len(group["positions"]),
+        "committed": sum(each["committed_offset"] for each in group["positions"]),
+        "lag": lag_of(group),
+        "lag_s": None if "lag_ms" in missing(state) else _seconds(group["positions"]),
+        "trend": None if trend is None else trend.word,
+        "lag_change": None if trend is None else trend.per_second,
+        "lags": lags,
+        PART: group,
+    }
 
 
 def _seconds(positions: list[dict[str, Any]]) -> float:
@@ -83,6 +97,7 @@ def requests(state: State) -> list[Row]:
             "mean_ms": round(api["total_ms"] / api["count"], 2),
             "p50_ms": round(api["p50_ms"], 2),
             "p99_ms": round(api["p99_ms"], 2),
+            PART: state.get("slowest", {}).get(api["api"], []),
         }
         for api in state["requests"]
     ]
@@ -110,7 +125,7 @@ VIEWS: Mapping[str, TableView] = {
         partitions, keys=("topic", "partition"), counter="log_end", sorted_by="rate",
     ),
     "groups": TableView(
-        ("group", "type", "state", "members", "partitions", "committed", "lag", "lag_s"),
+        ("group", "type", "state", "members", "partitions", "committed", "lag", "lag_s", "trend"),
         groups, keys=("group",), counter="committed", sorted_by="lag",
     ),
     "requests": TableView(

@@ -70,7 +70,17 @@ def plural(count: int, singular: str, plural: str | None = None) -> str:
 def _text(cell: object) -> str:
     if isinstance(cell, list):
         cell = ",".join(map(str, cell))
-    return "-" if cell is None or cell == "" else str(cell)
+    return "-" if cell is None or cell == "" else printable(str(cell))
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters by their escapes, for example `\x1b`.
+
+    The names of clients and groups can contain them, and a terminal would act on them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _are_numbers(column: Sequence[str]) -> bool:

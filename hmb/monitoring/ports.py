@@ -28,14 +28,15 @@ from typing import NamedTuple, Self
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.security.tls import TlsListener
-from hmb.defaults import DEFAULT_HOST, STATE_FILE, TOKEN_FILE
+from hmb.defaults import DEFAULT_HOST, SLOWEST_REQUESTS, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
 from hmb.monitoring.logins import Logins
 from hmb.monitoring.metrics import CONTENT_TYPE, metrics_text
 from hmb.monitoring.page.own_broker import OwnBrokerPage
-from hmb.monitoring.page.routes import PAGE, STATE
-from hmb.monitoring.rights import visible
+from hmb.monitoring.page.recent_requests import RecentRequests
+from hmb.monitoring.page.routes import PAGE, STATE, number_of
+from hmb.monitoring.rights import check_may_see_requests, visible
 from hmb.monitoring.sampling import Sampler, sample_of
 from hmb.monitoring.state import BrokerState, as_json
 from hmb.monitoring.state_cache import StateCache
@@ -90,6 +91,7 @@ class MonitoringPorts:
         self._servers: dict[HttpAddress, HttpServer] = {}
         self._file: Path | None = None
         self._page: OwnBrokerPage | None = None
+        self._requests: RecentRequests | None = None
         self._sampler: Sampler | None = None
         try:
             self.ui = None if ui is None else self._server(ui)
@@ -128,6 +130,7 @@ class MonitoringPorts:
             self._sampler = Sampler(partial(sample_of, broker))
             self._sampler.start()
         current = partial(collect, broker, self._sampler)
+        self._requests = RecentRequests(broker.context.requests)
         if self.state is not None:
             owner_token = secrets.token_urlsafe(24)
             token = _kept_token(broker.data_dir / TOKEN_FILE, self.state.token)
@@ -137,8 +140,10 @@ class MonitoringPorts:
                     server.admission.owner_token = owner_token
                     server.admission.logins = logins
                     server.add(STATE, partial(_respond_state, current))
+                    server.add(SLOWEST_REQUESTS, partial(_respond_slowest, self._requests))
         if self.ui is not None:
-            self._page = OwnBrokerPage(self.ui, broker, partial(collect, broker, self._sampler, StateCache()))
+            collected = partial(collect, broker, self._sampler, StateCache())
+            self._page = OwnBrokerPage(self.ui, broker, collected, self._requests)
         if self.metrics is not None:
             self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
         for server in self._servers.values():
@@ -153,6 +158,8 @@ class MonitoringPorts:
     def stop(self) -> None:
         if self._page is not None:
             self._page.stop()
+        if self._requests is not None:
+            self._requests.stop()
         if self._sampler is not None:
             self._sampler.stop()
         for server in self._servers.values():
@@ -174,6 +181,12 @@ def _tls(address: HttpAddress, properties: Mapping[str, str]) -> TlsListener:
 
 def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:
     return json_response(as_json(visible(current(), request.reader)))
+
+
+def _respond_slowest(requests: RecentRequests, request: HttpRequest) -> HttpResponse:
+    """Respond with the slowest requests of each API. The broker records requests for the next `?seconds=N`."""
+    check_may_see_requests(request.reader)
+    return json_response(requests.slowest(number_of(request, "seconds")))
 
 
 def _respond_metrics(current: Callable[[], BrokerState], request: HttpRequest) -> HttpResponse:

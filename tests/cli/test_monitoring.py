@@ -1,42 +1,24 @@
-"""Tests of `hmb state` and `hmb top` with a broker that offers its state over HTTP."""
+"""Tests of `hmb state` and `hmb ui`, and of the ports of a broker that offers its state over HTTP."""
 
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
-import hmb
-from hmb.broker import BrokerServer
-from hmb.cli.monitoring.rates import Rates
-from hmb.cli.monitoring.top import Screen
 from hmb.defaults import STATE_FILE
-from hmb.monitoring.ports import HttpAddress, MonitoringPorts
-from hmb.monitoring.state import as_json
-from tests.cli.conftest import COMMAND, Hmb, start
+from tests.cli.conftest import Hmb, start
+from tests.monitoring.served_state import served_state
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """Yield the address at which a broker offers its state. The broker has the topic "orders" with three records."""
-    with BrokerServer(tmp_path) as broker:
-        broker.context.topics.create("orders", 2)
-        with hmb.Producer(broker.bootstrap_servers) as producer:
-            for _ in range(3):
-                producer.send("orders", b"x", partition=0)
-        ports = MonitoringPorts(state=HttpAddress("127.0.0.1", 0))
-        ports.start(broker)
-        yield ports.urls["state"]
-        ports.stop()
+    with served_state(tmp_path) as url:
+        yield url
 
 
 def test_state_prints_all_views(run: Hmb, url: str, tmp_path: Path) -> None:
@@ -74,80 +56,6 @@ def test_a_wrong_address_is_one_clear_line(run: Hmb, url: str) -> None:
     assert "the token is missing or wrong" in run("state", "--state-url", url + "x", exit_code=2).stderr
     assert "no broker serves its state" in run("state", "--state-url", "http://127.0.0.1:1/state", exit_code=4).stderr
     assert "is no address" in run("state", "--state-url", "127.0.0.1:80", exit_code=2).stderr
-
-
-def test_top_prints_rates_once(run: Hmb, url: str) -> None:
-    rows = [
-        json.loads(line)
-        for line in run("top", "--once", "--json", "--interval", "0.1", "--state-url", url).stdout.splitlines()
-    ]
-    assert [(row["topic"], row["partition"], row["log_end"], row["rate"]) for row in rows] == [
-        ("orders", 0, 3, 0.0), ("orders", 1, 0, 0.0)
-    ]  # fmt: skip
-
-
-def test_top_needs_a_terminal(run: Hmb, url: str) -> None:
-    assert "use --once" in run("top", "--state-url", url, exit_code=2).stderr
-    assert "add --once" in run("top", "--state-url", url, "--json", exit_code=2).stderr
-
-
-def test_a_rate_is_the_growth_in_a_second() -> None:
-    with hmb.Broker() as broker:
-        broker.create_topic("t")
-        before = as_json(broker.state())
-        broker.produce("t", *[b"x"] * 10)
-        after = as_json(broker.state()) | {"time": before["time"] + 2000}
-    rates = Rates(before)
-    rates.update(after)
-    assert [row["rate"] for row in rates.rows("partitions")] == [5.0]
-    rates.update(before | {"time": before["time"] + 4000})  # The topic was created again.
-    assert [row["rate"] for row in rates.rows("partitions")] == [None]
-
-
-def test_keys_choose_what_top_shows() -> None:
-    screen = Screen("partitions")
-    screen.press("g")
-    assert (screen.view, screen.sorted_by) == ("groups", "lag")
-    screen.press("s")
-    assert screen.sorted_by == "lag_s"
-    for key in "/pay\x7f\r":
-        screen.press(key)
-    assert (screen.filter, screen.is_typing, screen.view) == ("pa", False, "groups")
-    screen.press("/")
-    screen.press("\x1b")
-    screen.press("q")
-    assert (screen.filter, screen.is_over) == ("", True)
-
-
-def test_top_follows_a_broker_on_a_terminal(url: str) -> None:
-    """`hmb top` shows the topic on the terminal. After the key r it shows the requests, and the key q ends it."""
-    terminal, inside = pty.openpty()
-    command = [COMMAND, "top", "--state-url", url, "--interval", "0.2"]
-    with subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside) as top:
-        os.close(inside)
-        _read_until(terminal, b"orders")
-        os.write(terminal, b"r")
-        _read_until(terminal, b"Produce")
-        os.write(terminal, b"q")
-        _drain(terminal)
-        assert top.wait(30) == 0
-
-
-def _read_until(terminal: int, text: bytes) -> None:
-    seen, deadline = b"", time.monotonic() + 60
-    while text not in seen:
-        assert time.monotonic() < deadline, seen
-        if select.select([terminal], [], [], 1)[0]:
-            seen += os.read(terminal, 65536)
-
-
-def _drain(terminal: int) -> None:
-    """Read the terminal until the program has ended. Otherwise the program might wait because its terminal is full."""
-    try:
-        while os.read(terminal, 65536):
-            pass
-    except OSError:  # On Linux, the end of a terminal is an error.
-        os.close(terminal)
 
 
 def test_ui_prints_the_link_of_a_running_broker(run: Hmb, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def loaded_page() -> Iterator[Load]:
     with BrokerServer(config=CONFIG) as broker, ExitStack() as stack:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             configs = {"segment.bytes": "30000", "index.interval.bytes": "2000"}
-            admin.create_topics([hmb.NewTopic("orders", 2, configs=configs), hmb.NewTopic("short-lived", 1)])
+            admin.create_topics([hmb.NewTopic("orders", 2, configs=configs)])
         ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
         ports.start(broker)
         stack.callback(ports.stop)

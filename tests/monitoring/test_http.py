@@ -53,6 +53,15 @@ def test_a_page_of_another_site_reads_nothing(
         assert get(url, **header)[0] == 403
 
 
+def test_the_port_of_the_state_serves_the_slowest_requests(ports: tuple[BrokerServer, MonitoringPorts]) -> None:
+    broker, opened = ports
+    url = opened.urls["state"].replace("/state?", "/slowest-requests?seconds=5&")
+    assert get(url) == (200, b"{}\n") and broker.context.requests.observe is not None
+    assert get(url.partition("&")[0])[0] == 401
+    opened.stop()
+    assert broker.context.requests.observe is None
+
+
 def test_metrics_and_health_need_no_token(ports: tuple[BrokerServer, MonitoringPorts]) -> None:
     _, opened = ports
     status, body = get(opened.urls["metrics"])

@@ -124,6 +124,16 @@ def test_the_link_alone_opens_only_the_form(page: SecuredPage) -> None:
     assert page.ask("POST", "/login", urlencode({"user": "bob", "password": USERS["bob"]}))[0] == 401  # no token
 
 
+def test_a_form_of_another_site_is_refused(page: SecuredPage) -> None:
+    assert page.ports.ui is not None
+    cookie = page.ports.ui.token_cookie.partition(";")[0]
+    form = urlencode({"user": "bob", "password": USERS["bob"]})
+    for headers in ({"Origin": "http://attacker.example"}, {"Origin": "null"}, {"Host": "attacker.example"}):
+        status, answer, _ = page.ask("POST", "/login", form, Cookie=cookie, **headers)
+        assert status == HTTPStatus.FORBIDDEN and "Set-Cookie" not in answer
+    assert page.ask("POST", "/login", form, Cookie=cookie, Origin=page.ports.ui.url)[0] == HTTPStatus.SEE_OTHER
+
+
 def test_a_user_sees_what_the_acls_permit(page: SecuredPage) -> None:
     status, bob, _ = page.log_in("bob", USERS["bob"])
     assert status == HTTPStatus.SEE_OTHER

@@ -1,12 +1,13 @@
-"""Tests of the page with 10,000 topics, in a headless Chromium.
+"""Tests of the page with 10,000 topics, and with as many changes as a day brings, in a headless Chromium.
 
 A broker would need a minute to create these topics. So the tests serve the state of a small broker, in which one topic
-is copied 10,000 times.
+is copied 10,000 times. For a day, they serve a state that changes much faster than the state of a broker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -14,14 +15,17 @@ import pytest
 import hmb
 from hmb.bench.load.chromium import CHROMIUM, ChromiumTab, browser
 from hmb.monitoring.http_server import HttpServer
+from hmb.monitoring.page.feed import OWN_PACE, Pace
 from hmb.monitoring.page.routes import PAGE, PageRoutes
-from hmb.monitoring.state import BrokerState
+from hmb.monitoring.state import BrokerState, ConnectionInfo, EventInfo
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.external,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)"),
 ]
 TOPICS = 10_000
+FAST = Pace(0.005, 1.0, lambda: 0.0)  # for a test of many changes; the feed takes no rest
 
 
 def many_topics() -> BrokerState:
@@ -32,11 +36,11 @@ def many_topics() -> BrokerState:
     return replace(state, topics=[replace(state.topics[0], name=f"topic-{n:05}") for n in range(TOPICS)])
 
 
-@pytest.fixture
-def tab() -> Iterator[ChromiumTab]:
-    state = many_topics()
+@contextmanager
+def page_of(current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> Iterator[ChromiumTab]:
+    """Show the page of a state in Chromium. The feed calls `current` again and again."""
     server = HttpServer("127.0.0.1", 0)
-    routes = PageRoutes(server, lambda: state)
+    routes = PageRoutes(server, current, pace)
     server.start()
     try:
         with browser() as tab:
@@ -49,6 +53,13 @@ def tab() -> Iterator[ChromiumTab]:
         server.stop()
 
 
+@pytest.fixture
+def tab() -> Iterator[ChromiumTab]:
+    state = many_topics()
+    with page_of(lambda: state) as tab:
+        yield tab
+
+
 def test_the_page_shows_the_first_topics_and_finds_each_one(tab: ChromiumTab) -> None:
     tab.until("document.querySelectorAll('tbody tr').length === 500", "the first topics")
     assert "10,000 topics, 10,000 partitions" in tab.text(".headline")
@@ -58,3 +69,56 @@ def test_the_page_shows_the_first_topics_and_finds_each_one(tab: ChromiumTab) ->
     assert [row[:3] for row in tab.rows("Topics")] == [["topic-09999", "1", "1"]]
     tab.go("topic/topic-09999")
     tab.until("document.querySelectorAll('.lane').length === 1", "the partition of the topic")
+
+
+class ChangingState:
+    """A state in which, with each call, ten events happen and ten clients connect in place of ten others."""
+
+    EVENTS, NEW_EVENTS, CLIENTS = 100, 10, 10
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self.calls = 0
+
+    def __call__(self) -> BrokerState:
+        self.calls += 1
+        now, last = self._state.time + 1000 * self.calls, self.NEW_EVENTS * self.calls
+        return replace(
+            self._state,
+            time=now,
+            events=[
+                EventInfo(number, now - last + number, "roll", f"orders-0: a new segment begins at offset {number}")
+                for number in range(max(0, last - self.EVENTS), last)
+            ],
+            connections=[
+                ConnectionInfo(f"10.0.{self.calls}.{n}:1", None, None, None, None, None, 1) for n in range(self.CLIENTS)
+            ],
+        )
+
+
+def size_of(tab: ChromiumTab) -> tuple[int, int]:
+    """Return the number of elements of the page, and the bytes of its objects after a garbage collection."""
+    tab.send("HeapProfiler.collectGarbage")
+    return tab.run("document.querySelectorAll('*').length"), int(tab.send("Runtime.getHeapUsage")["usedSize"])
+
+
+def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
+    """Between the two sizes, the page gets 500 changes: 400 of them wait while it is paused."""
+    with hmb.Broker() as broker:
+        broker.create_topic("orders")
+        current = ChangingState(broker.state())
+    with page_of(current, FAST) as tab:
+        for view in ("clients", "events"):
+            tab.go(view)
+        until(lambda: current.calls > 50, "changes of the state", pause=0.1)
+        sizes = []
+        for _ in range(2):
+            tab.run("document.getElementById('pause').click()")
+            tab.run("new Promise((done) => setTimeout(done, 300))")  # A drawing may have begun before the pause.
+            sizes.append(size_of(tab))
+            if len(sizes) == 1:
+                now = current.calls
+                until(lambda now=now: current.calls > now + 450, "changes of the state", pause=0.1)
+                assert "400 changes wait" in tab.text("#connection")
+            tab.run("document.getElementById('pause').click()")
+        assert sizes[0][0] == sizes[1][0] and sizes[1][1] < sizes[0][1] + 1_000_000, sizes

@@ -8,11 +8,9 @@ one of them, a script would run, and `problems` would find the violation of the 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -350,44 +348,3 @@ def test_no_view_needs_sideways_scrolling(tab: ChromiumTab, tmp_path: Path, *, d
         assert (ground == "rgb(255, 255, 255)") is not dark
     finally:
         tab.look()
-
-
-def test_a_topic_that_is_deleted_while_open_is_named(tab: ChromiumTab, load: Load) -> None:
-    tab.go("partition/short-lived/0")
-    with hmb.Admin(load.servers) as admin:
-        admin.delete_topics(["short-lived"])
-    tab.until("document.body.innerText.includes('The partition short-lived-0 does not exist any more.')")
-    tab.go("topic/short-lived")
-    tab.until("document.body.innerText.includes('The topic short-lived does not exist any more.')")
-    tab.go("topic/nope")
-    tab.until("document.body.innerText.includes('No such topic: nope')")
-
-
-def test_the_page_continues_after_a_restart_of_the_broker(tab: ChromiumTab, tmp_path: Any) -> None:
-    with BrokerServer(str(tmp_path)) as broker:
-        ports = MonitoringPorts(ui=HttpAddress("127.0.0.1", 0))
-        ports.start(broker)
-        assert ports.ui is not None
-        port = ports.ui.port
-        tab.open(ports.urls["ui"])
-        tab.until("document.getElementById('connection').textContent === 'live'")
-        ports.stop()
-    tab.until("document.getElementById('connection').textContent === 'the broker is away, trying again'")
-    with BrokerServer(str(tmp_path)) as broker:
-        broker.context.topics.create("later", 1)
-        ports = _opened_again(port)
-        ports.start(broker)
-        tab.until("document.getElementById('connection').textContent === 'live'")
-        tab.until("document.body.innerText.includes('later')")
-        ports.stop()
-
-
-def _opened_again(port: int) -> MonitoringPorts:
-    """Open the port again. The kernel may keep it for a moment."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            return MonitoringPorts(ui=HttpAddress("127.0.0.1", port))
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)

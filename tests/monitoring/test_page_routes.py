@@ -16,7 +16,7 @@ import hmb
 from hmb.broker import BrokerServer
 from hmb.defaults import STATE_FILE, TOKEN_FILE
 from hmb.monitoring import page
-from hmb.monitoring.page import feed, routes
+from hmb.monitoring.page import feed, recent_requests, routes
 from hmb.monitoring.page.feed import Feed, parts_of
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
 from hmb.monitoring.page.recent_requests import RecentRequests
@@ -313,6 +313,26 @@ def test_requests_are_recorded_only_while_a_page_asks() -> None:
             functions = functions[functions.index(step) :]
         recorder.stop()
         assert counters.observe is None and recorder.one(12345) is None
+
+
+def test_each_api_keeps_its_slowest_requests(served: tuple[BrokerServer, MonitoringPorts]) -> None:
+    broker, ports = served
+    assert with_token(ports, "/slowest-requests?seconds=60") == (200, {})
+    with hmb.Producer(broker.bootstrap_servers, client_id="writer") as producer:
+        for _ in range(recent_requests.SLOWEST + 5):
+            producer.send("t", b"x").result()
+    with hmb.Admin(broker.bootstrap_servers, client_id="reader") as admin:
+        for _ in range(2 * recent_requests.SLOWEST):
+            admin.describe_topics(["t"])
+    _, found = with_token(ports, "/slowest-requests?seconds=60")
+    assert isinstance(found, dict) and list(found) == sorted(found)
+    assert len(found["Produce"]) == recent_requests.SLOWEST
+    assert {each["client_id"] for each in found["Produce"]} == {"writer"}
+    for requests in found.values():
+        assert [each["ms"] for each in requests] == sorted((each["ms"] for each in requests), reverse=True)
+    status, opened = with_token(ports, f"/request?number={found['Produce'][0]['number']}")
+    assert status == 200 and isinstance(opened, dict) and opened["api"] == "Produce"
+    assert with_token(ports, "/slowest-requests?seconds=x")[0] == 400
 
 
 def test_an_error_of_a_response_is_named() -> None:

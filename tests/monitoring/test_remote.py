@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -18,6 +20,8 @@ from hmb.monitoring.state import as_json
 from tests.cli.conftest import Hmb, run, start
 
 __all__ = ["run"]
+
+QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 
 
 def use(servers: str) -> None:
@@ -87,6 +91,11 @@ def check_page(servers: str) -> None:
             assert refused.value.status == 404 and message in json.load(refused.value)["error"]
         with pytest.raises(HTTPError, match="401"):
             urlopen(page.url.partition("?")[0] + "state", timeout=30)
+        for header in ({"Host": "attacker.example"}, {"Origin": "http://attacker.example"}):
+            for path in ("state", "changes", "fetched?topic=orders&partition=0&offset=0", "page.js"):
+                url = page.url.replace("?", f"{path}{'&' if '?' in path else '?'}")
+                with pytest.raises(HTTPError, match="403"):
+                    urlopen(Request(url, headers=header), timeout=30)
     finally:
         page.stop()
         broker.close()
@@ -116,6 +125,12 @@ def check_views(servers: str) -> None:
             assert tab.rows("Records")[0][2:4] == ["<b>k", "v2"]
             tab.go("look-up/orders/0/time/1003")
             tab.until("document.querySelector('a[href$=\"fetched-batch/orders/0/3\"]') !== null", "the offset is shown")
+            for where, reason in {
+                "orders/0/offset/99": "Offset 99 is not in the log.",
+                "nosuch/0/offset/0": "No such partition: nosuch-0",
+            }.items():
+                tab.go(f"look-up/{where}")
+                tab.until(f"document.querySelector('p.problem').innerText.startsWith('{reason}')", reason)
             tab.go("group/billing")
             assert "Empty, classic protocol, 0 members, lag 3" in tab.text()
             for view, part in {"requests": "requests", "clients": "connections", "events": "events"}.items():
@@ -136,8 +151,7 @@ def _get(page: RemotePage, path: str) -> Any:
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    quick = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
-    with hmb.Broker(config=quick) as broker:
+    with hmb.Broker(config=QUICK) as broker:
         use(broker.bootstrap_servers)
         with hmb.Producer(broker.bootstrap_servers, transactional_id="transfer", transaction_timeout=600) as producer:
             producer.init_transactions()
@@ -159,6 +173,49 @@ def test_the_page_reads_batches_with_fetch(servers: str) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
 def test_each_view_shows_numbers_or_a_reason(servers: str) -> None:
     check_views(servers)
+
+
+@pytest.mark.external
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
+def test_bad_input_does_not_harm_the_page_of_any_broker() -> None:
+    """Markup is shown as text, a value of 10 MB is cut, and a deleted topic and an absent broker are named."""
+    script = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    config = QUICK | {"message.max.bytes": "20000000"}
+    with hmb.Broker(config=config) as broker, ExitStack() as stack:
+        servers = broker.bootstrap_servers
+        with hmb.Producer(servers, max_request_size=20_000_000, batch_size=1) as producer:
+            producer.send("orders", script.encode(), key=script.encode(), headers=[(script, script.encode())]).result()
+            producer.send("orders", b"x" * 10_000_000).result()
+        consumer = stack.enter_context(hmb.Consumer(servers, "orders", group=script, client_id=script))
+        while not consumer.poll(1):
+            pass
+        consumer.commit()
+        remote = RemoteBroker(servers)
+        stack.callback(remote.close)
+        page = RemotePage(remote, 0)
+        page.start()
+        stack.callback(page.stop)
+        tab = stack.enter_context(browser())
+        tab.look()
+        tab.open(page.url)
+        tab.until("document.querySelector('tbody tr') !== null", "the topics are drawn")
+        tab.go(f"group/{quote(script, safe='')}")
+        assert tab.text("h1") == script and tab.rows("Members")[0][:2] == [script, "orders-0"]
+        tab.go("fetched-batch/orders/0/0")
+        tab.until("document.querySelector('pre') !== null", "the batch with markup")
+        assert tab.rows("Records")[0][2:] == [script, script, f"{script}={script}"]
+        tab.go("fetched-batch/orders/0/1")
+        tab.until("document.querySelector('pre') !== null", "the large batch")
+        assert tab.rows("Records")[0][3] == f"{'x' * 1000}\u2026 (10000000 bytes)"
+        tab.go("partition/orders/0")
+        with hmb.Admin(servers) as admin:
+            admin.delete_topics(["orders"])
+        tab.until("document.body.innerText.includes('The partition orders-0 does not exist any more.')")
+        broker.stop()
+        tab.until("document.getElementById('connection').textContent === 'the broker is away, trying again'")
+        broker.restart()
+        tab.until("document.getElementById('connection').textContent === 'live'")
+        assert tab.problems() == []
 
 
 def test_state_and_top_show_any_broker(run: Hmb, servers: str) -> None:

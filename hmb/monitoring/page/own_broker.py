@@ -23,21 +23,23 @@ from hmb.storage.log import Log
 
 
 class OwnBrokerPage(PageRoutes):
-    """The routes of the page of a broker in this process, and the recorder of this broker's requests."""
+    """The routes of the page of a broker in this process."""
 
-    def __init__(self, server: HttpServer, broker: BrokerServer, current: Callable[[], BrokerState]) -> None:
+    def __init__(
+        self,
+        server: HttpServer,
+        broker: BrokerServer,
+        current: Callable[[], BrokerState],
+        requests: RecentRequests,
+    ) -> None:
         super().__init__(server, current)
         self._broker = broker
-        self._requests = RecentRequests(broker.context.requests)
+        self._requests = requests
         server.add("/segment", self._segment)
         server.add("/batch", self._batch)
         server.add("/look-up", self._look_up)
         server.add("/requests", self._recent)
         server.add("/request", self._request)
-
-    def stop(self) -> None:
-        super().stop()
-        self._requests.stop()
 
     def _segment(self, request: HttpRequest) -> HttpResponse:
         base_offset, position = number_of(request, "segment"), number_of(request, "position", 0)
@@ -77,7 +79,7 @@ class OwnBrokerPage(PageRoutes):
         check_may_see_requests(request.reader)
         found = self._requests.one(number_of(request, "number"))
         if found is None:
-            kept = f"it keeps the last {KEPT} requests and the {SLOWEST} slowest ones"
+            kept = f"it keeps the last {KEPT} requests and the {SLOWEST} slowest ones of each API"
             why = f"the broker has forgotten this request; {kept}"
             raise Refused(HTTPStatus.NOT_FOUND, why)
         return json_response(found)

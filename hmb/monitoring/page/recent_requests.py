@@ -1,10 +1,10 @@
 """Records the requests that clients send while a page shows them: their fields, and their way through the code.
 
-The broker always counts requests, but it records single requests only while a page asks for them. `view` begins the
-recording, and the recording ends RECORDING seconds after the last call of `view`. The recording of one request takes
-about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. It also selects each request
-that it *follows* (explained below), and each request that is among the SLOWEST slowest. The recorder keeps the last
-KEPT of these requests, and the slowest requests.
+The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. `view`
+and `slowest` begin the recording, and the recording ends some seconds after their last call. The recording of one
+request takes about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. It also
+selects each request that it *follows* (explained below), and each request that is among the SLOWEST slowest of its API.
+The recorder keeps the last KEPT of these requests, and the slowest requests of each API.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED
@@ -48,7 +48,8 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.records import parse_batch
 from hmb.units import now_ms
 
-RECORDING = 5.0  # seconds
+RECORDING = 5  # seconds
+LONGEST_RECORDING = 600  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
 MOST_A_SECOND = 5
 PAUSE = 2.0  # seconds between two followed requests of an API
@@ -92,7 +93,7 @@ class RecentRequests:
         self._lock = threading.Lock()  # guards all fields below; its holder takes no other lock
         self._numbers = itertools.count(1)
         self._recent: deque[SeenRequest] = deque(maxlen=KEPT)
-        self._slowest: list[SeenRequest] = []
+        self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
         self._next_followed: dict[int, float] = {}  # for each API, the earliest time to follow another request
@@ -101,22 +102,37 @@ class RecentRequests:
     def view(self) -> Json:
         """Record requests for the next RECORDING seconds, and return the requests that are recorded already."""
         with self._lock:
-            if self._counters.observe is None:
-                self._recent.clear()
-                self._slowest.clear()
-                self._followed.clear()
-            self._ends = time.monotonic() + RECORDING
-            self._counters.observe = self._observe
+            self._record(RECORDING)
+            slowest = sorted(chain.from_iterable(self._slowest.values()), key=lambda each: -each.ms)
             return {
                 "recent": [each.row() for each in reversed(self._recent)],
-                "slowest": [each.row() for each in self._slowest],
+                "slowest": [each.row() for each in slowest[:SLOWEST]],
                 "followed": [kept.row() for api in sorted(self._followed) for kept in reversed(self._followed[api])],
             }
+
+    def slowest(self, seconds: int) -> dict[str, list[Json]]:
+        """Record requests for the next `seconds`, and return the slowest recorded requests of each API.
+
+        A recording lasts at most LONGEST_RECORDING seconds.
+        """
+        with self._lock:
+            self._record(min(seconds, LONGEST_RECORDING))
+            return {api: [each.row() for each in self._slowest[api]] for api in sorted(self._slowest)}
+
+    def _record(self, seconds: int) -> None:
+        """Begin a recording, or continue it. The caller holds the lock."""
+        if self._counters.observe is None:
+            self._recent.clear()
+            self._slowest.clear()
+            self._followed.clear()
+            self._ends = 0.0
+        self._ends = max(self._ends, time.monotonic() + seconds)
+        self._counters.observe = self._observe
 
     def one(self, number: int) -> Json | None:
         """Return everything about the request with this number, or None if the recorder has forgotten it."""
         with self._lock:
-            for each in [*self._recent, *self._slowest, *chain.from_iterable(self._followed.values())]:
+            for each in chain(self._recent, *self._slowest.values(), *self._followed.values()):
                 if each.number == number:
                     texts = {"request": each.request, "response": each.response, "way": each.way}
                     return each.row() | texts | {"steps": MOST_CALLS}
@@ -166,12 +182,19 @@ class RecentRequests:
         way: list[Call] | None,
     ) -> None:
         ms = (time.perf_counter() - begun) * 1000
-        if not self._is_taken(ms, is_followed=way is not None):
+        api = api_name(request.api_key)
+        if not self._is_taken(api, ms, is_followed=way is not None):
             return
         answered = None if response is None else list(itertools.islice(_fields(response), MOST_FIELDS))
         seen = SeenRequest(
-            *(next(self._numbers), now_ms() - int(ms), api_name(request.api_key), context.version),
-            *(_cut(context.header.client_id), context.client.host, _note_of(request), round(ms, 3)),
+            number=next(self._numbers),
+            time=now_ms() - int(ms),
+            api=api,
+            version=context.version,
+            client_id=_cut(context.header.client_id),
+            client=context.client.host,
+            note=_note_of(request),
+            ms=round(ms, 3),
             errors=sorted({text for _, text, is_error in answered or () if is_error}),
             request=[[path, text] for path, text, _ in itertools.islice(_fields(request), MOST_FIELDS)],
             response=None if answered is None else [[path, text] for path, text, _ in answered],
@@ -180,11 +203,11 @@ class RecentRequests:
         with self._lock:
             self._recent.append(seen)
             if way is not None:
-                self._followed.setdefault(seen.api, deque(maxlen=FOLLOWED)).append(seen)
-            self._slowest = sorted([*self._slowest, seen], key=lambda each: -each.ms)[:SLOWEST]
+                self._followed.setdefault(api, deque(maxlen=FOLLOWED)).append(seen)
+            self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
-    def _is_taken(self, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. End the recording if no page asks for it."""
+    def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
+        """Return whether to record a request that took `ms` milliseconds. End the recording if nobody asks for it."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:
@@ -193,7 +216,8 @@ class RecentRequests:
             if int(now) != self._second:
                 self._second, self._taken = int(now), 0
             self._taken += 1
-            is_slow = len(self._slowest) < SLOWEST or ms > self._slowest[-1].ms
+            slowest = self._slowest.get(api, [])
+            is_slow = len(slowest) < SLOWEST or ms > slowest[-1].ms
             return is_followed or is_slow or self._taken <= MOST_A_SECOND
 
 

@@ -44,7 +44,7 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
   }
   const absence = store.absence("segments");
   if (absence !== null) {
-    shortLookUp(answer, problem, absence, topic, partition, kind, value);
+    shortLookUp(answer, problem, store, topic, partition, kind, value);
     return;
   }
   const wanted = kind === "time" ? { timestamp: value } : { offset: value };
@@ -60,12 +60,16 @@ export function lookUp(main, store, topic = "", partition = 0, kind = "offset", 
 }
 
 // The look-up in a broker whose files cannot be read. ListOffsets finds the offset of a time, but no API shows the steps.
-async function shortLookUp(answer, problem, absence, topic, partition, kind, value) {
+async function shortLookUp(answer, problem, store, topic, partition, kind, value) {
   try {
+    const part = store.get("partition", topic, Number(partition));
+    if (part === null) throw new Error(store.missing(`${topic}-${partition}`, "partition", topic, Number(partition)));
+    const [start, end] = [part.log_start_offset, part.log_end_offset];
+    if (kind === "offset" && (Number(value) < start || Number(value) >= end)) throw new Error(`Offset ${number(Number(value))} is not in the log. The first offset is ${number(start)}, and the log end offset is ${number(end)}.`);
     const offset = kind === "time" ? await read("/offset-of-time", { topic, partition, timestamp: value }) : Number(value);
     const found = offset === null ? [`No record is as new as ${time(Number(value))}.`]
       : ["The record is in the ", link(`batch with offset ${number(offset)}`, "fetched-batch", topic, partition, offset), "."];
-    answer.replaceChildren(...found, ` The steps are not shown: ${absence}.`);
+    answer.replaceChildren(...found, ` The steps are not shown: ${store.absence("segments")}.`);
   } catch (error) {
     problem.hidden = false;
     setText(problem, error.message);

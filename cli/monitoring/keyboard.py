@@ -1,0 +1,65 @@
+"""Reads single keys from the terminal.
+
+A terminal sends a letter as its character, and an arrow key as several characters: ESC, "[" and a letter. `keys_in`
+makes a name of each key, for example "a", "up" or "enter".
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SEQUENCE = re.compile(r"\x1b[\[O][\d;]*[A-Za-z~]|.", re.DOTALL)
+NAMES = {
+    "\r": "enter",
+    "\n": "enter",
+    "\x1b": "escape",
+    "\x7f": "backspace",
+    "\b": "backspace",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[5~": "page up",
+    "\x1b[6~": "page down",
+}
+MOST_BYTES = 1024  # of one read
+
+
+def keys_in(text: str) -> list[str]:
+    """Return the names of the keys in the text of a terminal. Leave out keys that no program of HMB uses."""
+    found = (NAMES.get(each, each) for each in SEQUENCE.findall(text))
+    return [each for each in found if each in NAMES.values() or each.isprintable()]
+
+
+class Keyboard:
+    """The keys of the terminal, which is the standard input."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def read(self, timeout: float) -> list[str]:
+        """Wait for keys for at most `timeout` seconds, and return their names. A closed terminal means Escape and q."""
+        if not select.select([sys.stdin], [], [], timeout)[0]:
+            return []
+        data = os.read(sys.stdin.fileno(), MOST_BYTES)
+        return keys_in(self._decoder.decode(data)) if data else ["escape", "q"]
+
+
+@contextmanager
+def opened_keyboard() -> Iterator[Keyboard]:
+    """During a `with` block, let the terminal pass each key to this program at once, and not only after Enter."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield Keyboard()
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

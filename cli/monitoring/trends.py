@@ -1,0 +1,79 @@
+"""The trend of a group's lag over the last minutes: growing, shrinking or steady.
+
+Each sample is a list `[time, lag]`. The lag of a group that works well changes all the time, for example 3, 0, 7, 2, 5.
+So two samples show no trend. This module therefore compares each sample with each later one. It adds 1 if the later lag
+is greater, and -1 if it is smaller. In the example, six pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6,
+9, 12 have ten growing pairs, and the sum is 10.
+
+If the order of the lags were a matter of chance, the sum of five samples would have the standard deviation 4.1. The lag
+is *growing* or *shrinking* only if the sum is more than twice as far from 0 (the test of Mann and Kendall). Fewer than
+five samples cannot show this. The change per second is the median of the slopes of all pairs, so one peak does not
+change it (the estimator of Theil and Sen).
+
+A broker of HMB takes a sample every ten seconds (hmb/monitoring/sampling.py). Other brokers take none, so `LagSamples`
+takes them, and the first trend appears after about 30 s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import combinations
+from math import sqrt
+from statistics import median
+from typing import Any, NamedTuple
+
+from .source import State
+
+INTERVAL = 10_000  # ms between two samples
+KEPT = 30  # samples
+FEWEST = 5  # samples
+SIGNIFICANT = 2.0  # standard deviations
+MS = 1000  # ms per second
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class LagTrend(NamedTuple):
+    """How the lag of a group changes."""
+
+    word: str  # "growing", "shrinking" or "steady"
+    per_second: float  # records
+
+
+def trend_of(lags: Sequence[Sequence[int]]) -> LagTrend | None:
+    """Return the trend of the samples `[time, lag]`, or None if there are too few samples."""
+    count = len(lags)
+    if count < FEWEST:
+        return None
+    pairs = [(after - before, (now - then) / MS) for (then, before), (now, after) in combinations(lags, 2)]
+    total = sum((change > 0) - (change < 0) for change, _ in pairs)
+    slopes = [change / seconds for change, seconds in pairs if seconds > 0]
+    deviation = sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    word = "steady" if abs(total) <= SIGNIFICANT * deviation else "growing" if total > 0 else "shrinking"
+    return LagTrend(word, round(median(slopes), 1) if slopes else 0.0)
+
+
+def bars(lags: Sequence[Sequence[int]]) -> str:
+    """Draw the lags as one character for each sample. The greatest lag has the highest bar."""
+    greatest = max((lag for _, lag in lags), default=0)
+    return "".join(BARS[lag * (len(BARS) - 1) // greatest if greatest else 0] for _, lag in lags)
+
+
+class LagSamples:
+    """Samples of the lags of groups, for states that contain no samples."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
+
+    def complete(self, state: State) -> None:
+        """Take a sample of a state, and add the earlier samples to each of its groups that has none."""
+        for group in state["groups"]:
+            name = group["group_id"]
+            group["lags"] = group["lags"] or [[time, lags[name]] for time, lags in self._samples if name in lags]
+        if not self._samples or state["time"] >= self._samples[-1][0] + INTERVAL:
+            self._samples.append((state["time"], {group["group_id"]: lag_of(group) for group in state["groups"]}))
+
+
+def lag_of(group: dict[str, Any]) -> int:
+    """Return the sum of the lags of a group's partitions."""
+    return sum(each["lag"] or 0 for each in group["positions"])
