@@ -6,18 +6,22 @@ order of the tour.
 
 from __future__ import annotations
 
+import ast
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hmb
-from tests.tracing import Call, first_missing, recorded_calls
+from tests.tracing import ROOT, Call, first_missing, recorded_calls
 from tests.waiting import until
 
 TOUR = re.compile(r"^(?P<name>.+), a tour of at most (?P<files>\d+) files:\n\n(?P<hops>(?:.+\n)+)", re.MULTILINE)
+FILE = re.compile(r"`([\w/]+\.py)`")
+METHOD = re.compile(r"`(_?[A-Z]\w*\.\w+)`")
 HOP = re.compile(r"^\d+\. +`(?P<file>[\w/]+\.py)` +`(?P<function>[\w.]+)`", re.MULTILINE)
 
 
@@ -90,3 +94,21 @@ def test_a_request_makes_the_calls_of_the_tour(name: str, action: Callable[[], N
 @pytest.mark.parametrize(("name", "most"), MOST_FILES.items())
 def test_a_tour_has_few_files(name: str, most: int) -> None:
     assert 5 <= len({hop.file for hop in tours()[name]}) <= most
+
+
+def methods(path: Path) -> Iterator[str]:
+    """Yield the methods of the classes in a file, for example `Log.append`."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{it.name}" for it in node.body if isinstance(it, ast.FunctionDef))
+
+
+def test_the_files_and_methods_between_the_steps_exist() -> None:
+    """The docstring names a file by its path, or by the end of its path."""
+    text = hmb.__doc__ or ""
+    paths = list(ROOT.rglob("*.py"))
+    files = set(FILE.findall(text)) - {"tests/test_tours.py"}
+    named = {file: [path for path in paths if path.as_posix().endswith(f"/{file}")] for file in files}
+    assert [file for file, found in named.items() if not found] == []
+    known = {method for found in named.values() for path in found for method in methods(path)}
+    assert set(METHOD.findall(text)) - known == set()
