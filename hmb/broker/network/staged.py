@@ -54,7 +54,8 @@ class Handlers:
     """The request channel, and the handler threads that take connections from it."""
 
     def __init__(self, capacity: int) -> None:
-        self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None ends one handler thread
+        # Each connection is in the channel at most once. None ends one handler thread.
+        self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()
         self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
         self._threads = 0  # only `resize` changes it, and only one thread at a time calls `resize`
 
@@ -102,7 +103,8 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder thread
+        # The queue has at most MOST_IN_FLIGHT responses. None ends the responder thread.
+        self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
         self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet
         self._is_queued = False
