@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from hmb.broker.context import RequestContext
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -29,6 +28,7 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import Log
 

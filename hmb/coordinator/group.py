@@ -19,9 +19,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.offsets import CommittedOffset
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

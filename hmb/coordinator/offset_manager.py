@@ -39,10 +39,10 @@ from hmb.coordinator.journal.records import (
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset, Expiry, GroupOffsets
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 LOGGER = logging.getLogger(__name__)
 VERSION_WITH_EXPIRY = 1  # the only version of OffsetCommitValue that has the field `expire_timestamp`

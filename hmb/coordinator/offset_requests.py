@@ -24,11 +24,11 @@ from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.failure_isolation import isolated
 
 LOGGER = logging.getLogger(__name__)

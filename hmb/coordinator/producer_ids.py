@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
-from typing import NamedTuple
 
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -29,16 +28,6 @@ from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """The id and the epoch of a producer. Each batch of the producer contains both.
-
-    If the broker knows a greater epoch of the same producer id, it rejects the batch.
-    """
-
-    producer_id: int
-    epoch: int
 
 
 class ProducerIds:

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hmb.client.producing.batch import BatchNumber
 from hmb.mirror.translation import CopiedRun
 from hmb.records import Batch, Record, RecordBatch, encode_batch
+from hmb.records.producer_numbers import BatchNumber
 
 
 class SourceBatch(NamedTuple):

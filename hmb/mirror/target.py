@@ -23,7 +23,6 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node
-from hmb.client.producing.batch import BatchNumber, ProducerIdentity
 from hmb.client.producing.encoding import NEWEST_PRODUCE
 from hmb.client.producing.idempotence import Idempotence
 from hmb.client.producing.transactions import TransactionManager
@@ -32,7 +31,7 @@ from hmb.mirror.translation import CopiedRun
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records.batch import increment_sequence
+from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch, increment_sequence
 
 WINDOW = 5
 ALL_REPLICAS = -1
@@ -98,7 +97,7 @@ class TargetWriter:
 
     def _copied(self, partition: TopicPartition, batches: list[SourceBatch]) -> list[CopiedBatch]:
         """Prepare the batches of a partition, with the next sequence numbers."""
-        producer_id, epoch = self._identity(partition)
+        producer_id, epoch = self._producer(partition)
         found = []
         for batch in batches:
             sequence = self._sequences.get(partition, 0)
@@ -108,11 +107,11 @@ class TargetWriter:
                 self._sequences[partition] = increment_sequence(sequence, it.records)
         return found
 
-    def _identity(self, partition: TopicPartition) -> ProducerIdentity:
+    def _producer(self, partition: TopicPartition) -> ProducerIdAndEpoch:
         guarantee = self._transactions or self._idempotence
-        identity = guarantee.identity(self._connection(partition))
-        assert identity is not None
-        return identity
+        producer = guarantee.producer_id_and_epoch(self._connection(partition))
+        assert producer is not None
+        return producer
 
     def _connection(self, partition: TopicPartition) -> Connection:
         node = self._admin.cluster.leader(partition)

@@ -12,6 +12,7 @@ from enum import IntEnum, StrEnum
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1  # the greatest numbers of the types int32 and int64
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1  # no sequence number: the producer of the batch is not idempotent
 MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
 NO_LEADER_EPOCH = -1
 NO_OFFSET = -1  # no offset: for example, a group has committed no offset

@@ -23,6 +23,7 @@ Read in this order:
 - `control`      the markers with which the broker commits or aborts a transaction
 
 You can skip the following modules when you read this folder for the first time:
+- `producer_numbers`  the producer id, the epoch and the sequence number of a batch
 - `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
 - `aborted`    finds the batches that belong to aborted transactions
 - `filtering`  removes records from a batch, for compaction

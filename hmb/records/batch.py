@@ -33,11 +33,12 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple, Self
 
-from hmb.protocol.enums import INT32_MAX
+from hmb.protocol.enums import INT32_MAX, NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import corrupt_message
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
 from hmb.records.crc import crc32c
-from hmb.records.record import Record, TimestampType, decode_records, encode_records
+from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber
+from hmb.records.record import NO_TIMESTAMP, Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
@@ -125,7 +126,7 @@ class RecordBatch(NamedTuple):
         Sequence numbers end at 2^31 - 1 and then begin at 0 again.
         """
         if self.base_sequence < 0:
-            return -1
+            return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & INT32_MAX
 
     @property
@@ -219,14 +220,8 @@ class RecordBatch(NamedTuple):
             self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
         )
 
-    def as_produced(
-        self, producer: tuple[int, int, int] = (-1, -1, -1), *, transactional: bool = False
-    ) -> bytes:
-        """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch.
-
-        `producer` contains the producer id, the producer epoch, and the sequence number of the first record. A producer
-        that is not idempotent has none of them.
-        """
+    def as_produced(self, producer: BatchNumber = NO_BATCH_NUMBER, *, transactional: bool = False) -> bytes:
+        """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch."""
         producer_id, producer_epoch, base_sequence = producer
         after_crc = self._after_crc(
             attributes=self.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0),
@@ -234,7 +229,7 @@ class RecordBatch(NamedTuple):
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
         )
-        return _assemble(0, -1, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:]))
+        return _assemble(0, NO_LEADER_EPOCH, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:]))
 
     def with_records(
         self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
@@ -276,12 +271,12 @@ def encode_batch(
     *,
     base_offset: int = 0,
     codec: Codec = Codec.NONE,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
     control: bool = False,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_LEADER_EPOCH,
     log_append_time: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
@@ -310,8 +305,8 @@ def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -
 
     One batch can cover at most 2^31 offsets.
     """
-    times = producer = (-1, -1)
-    after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *producer, -1, 0)
+    times = (NO_TIMESTAMP, NO_TIMESTAMP)
+    after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *NO_BATCH_NUMBER, 0)
     return _assemble(first_offset, leader_epoch, after_crc, b"")
 
 
@@ -323,28 +318,18 @@ def wrap_records(
     codec: Codec,
     level: int | None = None,
     *,
-    producer: tuple[int, int, int] = (-1, -1, -1),
+    producer: BatchNumber = NO_BATCH_NUMBER,
     transactional: bool = False,
 ) -> bytes:
-    """Return a batch of records that are already encoded (`content`). Their offsets are 0, 1, 2 and so on.
-
-    `producer` contains the producer id, the producer epoch, and the sequence number of the first record.
-    """
+    """Return a batch of records that are already encoded (`content`). Their offsets are 0, 1, 2 and so on."""
     attributes = codec | (TRANSACTIONAL_BIT if transactional else 0)
     after_crc = _AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)
-    return _assemble(0, -1, after_crc, content if codec is Codec.NONE else compress(codec, content, level=level))
+    if codec is not Codec.NONE:
+        content = compress(codec, content, level=level)
+    return _assemble(0, NO_LEADER_EPOCH, after_crc, content)
 
 
 def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray) -> bytes:
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))
     return b"".join((before_crc, bytes([MAGIC]), crc, after_crc, content))
-
-
-def increment_sequence(sequence: int, increment: int) -> int:
-    """Add `increment`, which may be negative, to a sequence number, and return the new sequence number.
-
-    Sequence numbers end at 2^31 - 1 and then begin at 0 again. `RecordBatch.last_sequence` repeats the computation
-    instead of calling this function, because a call takes time.
-    """
-    return (sequence + increment) & INT32_MAX

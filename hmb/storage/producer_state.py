@@ -60,8 +60,8 @@ from typing import NamedTuple
 from hmb.protocol.enums import MAX_IN_FLIGHT, NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
-from hmb.records.batch import increment_sequence
 from hmb.records.crc import crc32c
+from hmb.records.producer_numbers import increment_sequence
 from hmb.storage.transaction_index import AbortedTransaction
 
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms

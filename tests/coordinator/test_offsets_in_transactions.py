@@ -9,9 +9,9 @@ import pytest
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import GroupOffsets
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import iter_batches
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from tests.coordinator.conftest import Topic
 from tests.coordinator.test_offsets import NEVER_READ, T0, T1, U0, at
 from tests.storage.transactions import ABORT, COMMIT

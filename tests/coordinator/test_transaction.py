@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from hmb.coordinator.journal.records import decode_key, decode_value
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NEW = Transaction("tx", 7)

@@ -27,12 +27,13 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offsets import CommittedOffset
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
 from hmb.storage.state.manifest import Manifest
 from hmb.units import now_ms

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
 from hmb.storage.producer_state import ActiveProducer, ProducerStateEntry
 from hmb.storage.state.manifest import Manifest

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, iter_batches, parse_batch, read_records
-from hmb.records.batch import increment_sequence
+from hmb.records.producer_numbers import increment_sequence
 from tests.records.record_strategies import record_lists
 
 SMALL = [Record(timestamp=1_700_000_000_000 + n, key=b"k%d" % n, value=b"value %d" % n) for n in range(3)]

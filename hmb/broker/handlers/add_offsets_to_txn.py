@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import code_for_producer
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:

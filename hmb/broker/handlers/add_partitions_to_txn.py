@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import code_for_producer
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_partitions_to_txn import (
@@ -29,6 +28,7 @@ from hmb.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,
 )
 from hmb.protocol.topics import TopicPartition
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 Topic = Transaction.AddPartitionsToTxnTopic

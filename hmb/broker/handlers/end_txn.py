@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import code_for_producer
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 
 def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:

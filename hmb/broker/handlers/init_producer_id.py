@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.transactional import code_for_producer
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 
 def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
-    response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
+    response = InitProducerIdResponse(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
     try:
         if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "send both a producer id and an epoch, or neither")

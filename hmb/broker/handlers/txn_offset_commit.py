@@ -25,12 +25,12 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.group_table import check_group_id
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.offsets import CommittedOffset
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition

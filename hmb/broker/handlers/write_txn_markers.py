@@ -18,10 +18,10 @@ from collections.abc import Callable
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult

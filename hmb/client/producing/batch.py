@@ -28,36 +28,21 @@ import math
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from hmb.client.producing.delivery import BatchResult, Outcome
 from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.topics import TopicPartition
 from hmb.records.builder import RecordsBuilder
-
-
-class ProducerIdentity(NamedTuple):
-    """The producer id and the producer epoch that a broker has assigned to this producer."""
-
-    producer_id: int
-    producer_epoch: int
+from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch
 
 
 @dataclass(slots=True)
 class PartitionSequence:
     """The sequence numbers of one partition: `next` is the sequence number of the next record."""
 
-    identity: ProducerIdentity  # the producer id and the epoch that the broker assigned
-    epoch: int  # the epoch for this partition; it can be greater than the epoch in `identity`
+    producer: ProducerIdAndEpoch  # the producer id and the epoch that the broker assigned
+    epoch: int  # the epoch for this partition; it can be greater than the epoch in `producer`
     next: int = 0  # the sequence number of the next record
-
-
-class BatchNumber(NamedTuple):
-    """The identity of a batch: the producer id, the epoch and the first sequence number."""
-
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
 
 
 @dataclass(slots=True, eq=False)

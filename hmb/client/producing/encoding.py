@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hmb.client.producing.batch import BatchNumber, PartitionQueue, ProducerBatch, ProducerIdentity
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
-from hmb.records.batch import MAGIC, increment_sequence, wrap_records
+from hmb.records.batch import MAGIC, wrap_records
 from hmb.records.builder import RecordsBuilder
+from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber, ProducerIdAndEpoch, increment_sequence
 
 # The newest version of Produce that the client uses. In newer versions, the broker itself adds partitions to
 # transactions (KIP-890).
@@ -44,7 +45,7 @@ class Encoding:
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 
-    def encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
+    def encode(self, batch: ProducerBatch, version: int, producer: ProducerIdAndEpoch | None, address: str) -> bytes:
         """Return the bytes of a batch, in the format for this version of the Produce request.
 
         `address` is the broker's address, which error messages contain. Raises KafkaError if the broker is too old for
@@ -64,7 +65,7 @@ class Encoding:
             records.max_timestamp,
             self.codec,
             self.level,
-            producer=(-1, -1, -1) if identity is None else batch.number or number(batch, identity),
+            producer=NO_BATCH_NUMBER if producer is None else batch.number or number(batch, producer),
             transactional=self.transactional,
         )
 

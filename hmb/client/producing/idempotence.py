@@ -58,12 +58,12 @@ from itertools import takewhile
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.producing.batch import BatchNumber, PartitionQueue, PartitionSequence, ProducerBatch, ProducerIdentity
+from hmb.client.producing.batch import PartitionQueue, PartitionSequence, ProducerBatch
 from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records.batch import increment_sequence
+from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch, increment_sequence
 
 SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -83,7 +83,7 @@ class AtLeastOnce:
     # The reason why no batch may be sent. None while batches may be sent.
     abort_reason: Exception | None = None
 
-    def identity(self, connection: Connection) -> ProducerIdentity | None:
+    def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         """Return the producer's id and epoch, or None if the batches of this producer contain no numbers."""
         return None
 
@@ -106,10 +106,10 @@ class Idempotence(AtLeastOnce):
     def __init__(self, *, required: bool) -> None:
         """If `required` is False and the broker is too old for idempotence, the producer works without idempotence."""
         self._required = required
-        self._lock = threading.Lock()  # guards `_identity`; a thread also holds it during the request to the broker
-        self._identity: ProducerIdentity | None = None
+        self._lock = threading.Lock()  # guards `_producer`; a thread also holds it during the request to the broker
+        self._producer: ProducerIdAndEpoch | None = None
 
-    def identity(self, connection: Connection) -> ProducerIdentity | None:
+    def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
         The first call requests a producer id from the broker. After the last epoch (32767) of this id, the next call
@@ -117,7 +117,7 @@ class Idempotence(AtLeastOnce):
         The producer then sends these batches again.
         """
         with self._lock:
-            if self._identity is None:
+            if self._producer is None:
                 if not self._required and not connection.knows(InitProducerIdRequest):
                     return None
                 response: InitProducerIdResponse = connection.send(
@@ -125,8 +125,8 @@ class Idempotence(AtLeastOnce):
                 )
                 if response.error_code:
                     raise answered_error("producer id", response.error_code)
-                self._identity = ProducerIdentity(response.producer_id, response.producer_epoch)
-            return self._identity
+                self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+            return self._producer
 
     def new_epoch(self, queue: PartitionQueue) -> None:
         """Raise the epoch of a partition by one. After the last epoch (32767), request a new producer id instead."""
@@ -138,16 +138,16 @@ class Idempotence(AtLeastOnce):
             return
         queue.sequence = None
         with self._lock:
-            if self._identity is sequence.identity:
-                self._identity = None
+            if self._producer is sequence.producer:
+                self._producer = None
 
 
-def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
+def number(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumber:
     """Assign the next sequence numbers of the partition to a batch. Return the numbers of the batch."""
     sequence = batch.queue.sequence
-    if sequence is None or sequence.identity is not identity:
-        sequence = batch.queue.sequence = PartitionSequence(identity, identity.producer_epoch)
-    batch.number = BatchNumber(identity.producer_id, sequence.epoch, sequence.next)
+    if sequence is None or sequence.producer is not producer:
+        sequence = batch.queue.sequence = PartitionSequence(producer, producer.epoch)
+    batch.number = BatchNumber(producer.producer_id, sequence.epoch, sequence.next)
     sequence.next = increment_sequence(sequence.next, batch.records.count)
     return batch.number
 
@@ -160,7 +160,7 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
     number, sequence = batch.number, batch.queue.sequence
     if number is None:
         return True
-    return sequence is not None and number[:2] == (sequence.identity.producer_id, sequence.epoch)
+    return sequence is not None and number[:2] == (sequence.producer.producer_id, sequence.epoch)
 
 
 def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:

@@ -28,7 +28,7 @@ from contextlib import suppress
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Node
-from hmb.client.producing.batch import PartitionQueue, ProducerBatch, ProducerIdentity, SenderQueues
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch, SenderQueues
 from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import (
     NEWEST_PRODUCE,
@@ -41,6 +41,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import MAGIC
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 LOGGER = logging.getLogger(__name__)
 
@@ -135,25 +136,25 @@ class Sender(threading.Thread):
         """Encode the batches that the thread has taken from its queues (`_taken`), and send them to the leader."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
         has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
-        identity = self._completion.guarantee.identity(self.connection) if has_batches else None
-        self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
+        producer = self._completion.guarantee.producer_id_and_epoch(self.connection) if has_batches else None
+        self._taken = [batch for batch in self._taken if self._encode(batch, version, producer)]
         self._completion.guarantee.add_partitions(batch.partition for batch in self._taken)
         grouped = requests(self._taken, self._settings.max_request_size)
         if grouped:
             self._post(grouped, version)
 
-    def _encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None) -> bool:
+    def _encode(self, batch: ProducerBatch, version: int, producer: ProducerIdAndEpoch | None) -> bool:
         """Encode a batch, and return True. If the broker is too old for the batch, give it up and return False."""
         if batch.data is None:
             try:
-                data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
+                data = self._settings.encoding.encode(batch, version, producer, self.connection.address)
             except KafkaError as error:
                 self._completion.fail(batch, error)
                 return False
             self._completion.counters.encoded(batch.records.count, batch.size, len(data))
             self._completion.accumulator.encoded(batch, data)
-        elif batch.number is None and identity is not None:
-            batch.data = renumbered(batch.data, number(batch, identity))
+        elif batch.number is None and producer is not None:
+            batch.data = renumbered(batch.data, number(batch, producer))
         return True
 
     def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:

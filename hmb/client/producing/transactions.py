@@ -42,7 +42,7 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import CoordinatorConnection, ErrorCodes, RequestFor
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Cluster
-from hmb.client.producing.batch import PartitionQueue, ProducerIdentity
+from hmb.client.producing.batch import PartitionQueue
 from hmb.client.producing.idempotence import SEQUENCE_ERRORS, AtLeastOnce
 from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalEvent, TransactionalState
 from hmb.protocol.enums import CoordinatorType
@@ -58,6 +58,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitPr
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 # HMB's client uses version 1 of transactions. Each constant NEWEST_... is the newest version of a request that such a
 # client may send. Newer versions of AddPartitionsToTxn, TxnOffsetCommit and EndTxn belong to version 2 of transactions
@@ -98,13 +99,13 @@ class TransactionManager(AtLeastOnce):
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
         self._error: Exception | None = None  # the error that made the transaction or the producer fail
-        self._identity: ProducerIdentity | None = None
+        self._producer: ProducerIdAndEpoch | None = None
         self._partitions: set[TopicPartition] = set()  # the partitions that were added to the transaction
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
 
-    def identity(self, connection: Connection) -> ProducerIdentity | None:
-        return self._identity
+    def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
+        return self._producer
 
     def new_epoch(self, queue: PartitionQueue) -> None:
         """Record that an abort of the transaction must also raise the producer epoch at the coordinator."""
@@ -127,11 +128,11 @@ class TransactionManager(AtLeastOnce):
             for topic, partition in new:
                 topics.setdefault(topic, []).append(partition)
             self._is_begun = True
-            identity = self._known_identity()
+            producer = self._known_producer()
             request = AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id=self.transactional_id,
-                v3_and_below_producer_id=identity.producer_id,
-                v3_and_below_producer_epoch=identity.producer_epoch,
+                v3_and_below_producer_id=producer.producer_id,
+                v3_and_below_producer_epoch=producer.epoch,
                 v3_and_below_topics=[
                     AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic(
                         name=name, partitions=numbers
@@ -151,7 +152,7 @@ class TransactionManager(AtLeastOnce):
         """
         self._check("init_transactions", TransactionalEvent.INITIALIZED)
         with self._asking_coordinator():
-            self._renew_identity()
+            self._init_producer_id()
         self._move(TransactionalEvent.INITIALIZED)
 
     def begin(self) -> None:
@@ -206,7 +207,7 @@ class TransactionManager(AtLeastOnce):
         flush()
         with self._asking_coordinator():
             if self._needs_new_epoch:
-                self._renew_identity()
+                self._init_producer_id()
             elif self._is_begun:
                 self._end(committed=False)
         self._finish()
@@ -219,19 +220,19 @@ class TransactionManager(AtLeastOnce):
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
         group = GroupMetadata(group) if isinstance(group, str) else group
-        identity = self._known_identity()
+        producer = self._known_producer()
         coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         try:
             with self._asking_coordinator():
                 self._is_begun = True
                 added = AddOffsetsToTxnRequest(
                     transactional_id=self.transactional_id,
-                    producer_id=identity.producer_id,
-                    producer_epoch=identity.producer_epoch,
+                    producer_id=producer.producer_id,
+                    producer_epoch=producer.epoch,
                     group_id=group.group_id,
                 )
                 self._ask(AddOffsetsToTxnRequest, NEWEST_ADD_OFFSETS, lambda version: added, _error_codes)
-                commit = partial(_offset_commit, self.transactional_id, identity, group, offsets)
+                commit = partial(_offset_commit, self.transactional_id, producer, group, offsets)
                 times = (self._retry_for, self._retry_backoff)
                 coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *times)
         except (KafkaError, ConnectionFailed) as error:
@@ -253,9 +254,9 @@ class TransactionManager(AtLeastOnce):
             finally:
                 self._asking.release()
 
-    def _renew_identity(self) -> None:
+    def _init_producer_id(self) -> None:
         """Request a producer id from the coordinator, or a greater epoch if the producer already has an id."""
-        before = self._identity
+        before = self._producer
 
         def request(version: int) -> InitProducerIdRequest:
             request = InitProducerIdRequest(
@@ -266,14 +267,14 @@ class TransactionManager(AtLeastOnce):
             return request
 
         response: InitProducerIdResponse = self._ask(InitProducerIdRequest, NEWEST_INIT, request, _error_codes)
-        self._identity = ProducerIdentity(response.producer_id, response.producer_epoch)
+        self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _end(self, *, committed: bool) -> None:
-        identity = self._known_identity()
+        producer = self._known_producer()
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.producer_epoch,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
             committed=committed,
         )
         self._ask(EndTxnRequest, NEWEST_END, lambda version: request, _error_codes)
@@ -282,9 +283,9 @@ class TransactionManager(AtLeastOnce):
         """Send a request to the transaction coordinator, with retries, and return its response."""
         return self._coordinator.ask(kind, newest, request, error_codes, self._retry_for, self._retry_backoff)
 
-    def _known_identity(self) -> ProducerIdentity:
-        assert self._identity is not None, "no transaction begins before init_transactions"
-        return self._identity
+    def _known_producer(self) -> ProducerIdAndEpoch:
+        assert self._producer is not None, "no transaction begins before init_transactions"
+        return self._producer
 
     def _finish(self) -> None:
         with self._lock:
@@ -364,7 +365,7 @@ def _error_codes_of_offsets(response: TxnOffsetCommitResponse) -> list[tuple[Top
 
 
 def _offset_commit(
-    transactional_id: str, identity: ProducerIdentity, group: GroupMetadata, offsets: Offsets, version: int
+    transactional_id: str, producer: ProducerIdAndEpoch, group: GroupMetadata, offsets: Offsets, version: int
 ) -> TxnOffsetCommitRequest:
     partition_of = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition
     topics: dict[str, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = {}
@@ -382,8 +383,8 @@ def _offset_commit(
     request = TxnOffsetCommitRequest(
         transactional_id=transactional_id,
         group_id=group.group_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.producer_epoch,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
         topics=list(topics.values()),
     )
     if version >= FIRST_COMMIT_WITH_MEMBER:

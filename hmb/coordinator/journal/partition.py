@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from hmb.coordinator.journal.records import KeyAndValue
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.records import EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
 
 RECORD_OVERHEAD = 32  # bytes: the maximum size of a record without its key and its value

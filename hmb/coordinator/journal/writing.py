@@ -22,10 +22,10 @@ from hmb.coordinator.journal.loading import ReadRecords, Replay, newest_records
 from hmb.coordinator.journal.partition import Apply, JournalPartition, LoadingState, QueuedRecords
 from hmb.coordinator.journal.records import KEYS, KeyAndValue, Keys
 from hmb.coordinator.journal.topic import JournaledTopic, JournalPartitions
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, RecordBatch, encode_batch
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
 from hmb.units import now_ms
 

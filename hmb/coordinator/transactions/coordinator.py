@@ -38,7 +38,7 @@ from typing import Any
 
 from hmb.coordinator.journal.records import Key
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
+from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.hanging import hanging
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
@@ -48,6 +48,7 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 

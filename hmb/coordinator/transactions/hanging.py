@@ -23,11 +23,11 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.producer_state import ActiveProducer
 
 LOGGER = logging.getLogger(__name__)

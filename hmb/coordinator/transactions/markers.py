@@ -23,12 +23,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)

@@ -32,12 +32,12 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, TransactionEvent, TransactionState
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
+from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 STILL_ENDING = "the last transaction of this id still ends: its markers are being written; try again"
 NO_TIME = -1

@@ -24,6 +24,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.storage.dump.entries import BatchEntry, optional_size
@@ -87,7 +88,7 @@ def batch_row(batch: Batch, position: int | None) -> Json:
         "records": batch.records_count if isinstance(batch, RecordBatch) else None,
         "max_timestamp": batch.max_timestamp,
         "codec": batch.codec.name.lower(),
-        "producer_id": batch.producer_id if isinstance(batch, RecordBatch) else -1,
+        "producer_id": batch.producer_id if isinstance(batch, RecordBatch) else NO_PRODUCER_ID,
         "is_transactional": is_v2 and batch.is_transactional,
         "is_control": is_v2 and batch.is_control,
     }

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import ClassVar, NamedTuple, Self
 
-from hmb.protocol.enums import INT64_MAX
+from hmb.protocol.enums import INT64_MAX, NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import corrupt_message, invalid_record
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
@@ -71,11 +71,11 @@ class Message(_Header):
     __slots__ = ()
 
     # These fields exist in `RecordBatch`, but not in a message. Each field has the same value for all messages.
-    producer_id: ClassVar[int] = -1
-    producer_epoch: ClassVar[int] = -1
-    base_sequence: ClassVar[int] = -1
-    last_sequence: ClassVar[int] = -1
-    partition_leader_epoch: ClassVar[int] = -1
+    producer_id: ClassVar[int] = NO_PRODUCER_ID
+    producer_epoch: ClassVar[int] = NO_PRODUCER_EPOCH
+    base_sequence: ClassVar[int] = NO_SEQUENCE
+    last_sequence: ClassVar[int] = NO_SEQUENCE
+    partition_leader_epoch: ClassVar[int] = NO_LEADER_EPOCH
     records_count: ClassVar[int | None] = None
     is_transactional: ClassVar[bool] = False
     is_control: ClassVar[bool] = False

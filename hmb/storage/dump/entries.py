@@ -34,7 +34,7 @@ from hmb.records import (
     control_type,
     decode_marker,
 )
-from hmb.records.batch import increment_sequence
+from hmb.records.producer_numbers import increment_sequence
 
 
 class View(Enum):

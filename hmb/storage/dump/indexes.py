@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, crc32c, parse_batch
-from hmb.records.batch import increment_sequence
+from hmb.records.producer_numbers import increment_sequence
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry, counted, optional_long
 from hmb.storage.dump.findings import FEW, INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
 from hmb.storage.dump.segment_files import IndexReader, header_at, walk

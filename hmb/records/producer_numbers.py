@@ -1,0 +1,47 @@
+"""The numbers with which the header of a batch identifies an idempotent producer and its batch (KIP-98).
+
+A broker assigns a producer id and a producer epoch to each idempotent producer. The producer counts the records that it
+sends to a partition, and writes the sequence number of the first record into the batch. A broker that receives a batch
+twice recognizes it by these three numbers, and does not write it again. A batch of a producer without idempotence
+contains -1 in all three fields.
+
+For example, producer 7 with epoch 0 sends a batch of 10 records and then a batch of 5 records to one partition. The
+numbers of the batches are (7, 0, 0) and (7, 0, 10).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hmb.protocol.enums import INT32_MAX, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """The id and the epoch of a producer. Each batch of an idempotent producer contains both.
+
+    If the broker knows a greater epoch of the same producer id, it rejects the batch.
+    """
+
+    producer_id: int
+    epoch: int
+
+
+class BatchNumber(NamedTuple):
+    """The producer id, the producer epoch, and the sequence number of the first record of a batch."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+# The number of a batch whose producer is not idempotent.
+NO_BATCH_NUMBER = BatchNumber(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Add `increment`, which may be negative, to a sequence number, and return the new sequence number.
+
+    Sequence numbers end at 2^31 - 1 and then begin at 0 again. `RecordBatch.last_sequence` repeats the computation
+    instead of calling this function, because a call takes time.
+    """
+    return (sequence + increment) & INT32_MAX
