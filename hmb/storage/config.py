@@ -91,6 +91,11 @@ class LogConfig:
                 return self.compression_zstd_level
         return None
 
+    @property
+    def uses_log_append_time(self) -> bool:
+        """Whether the broker sets the timestamps of the records, and not the producer."""
+        return self.message_timestamp_type == "LogAppendTime"
+
     def draw_jitter_ms(self) -> int:
         """Return a random time (ms), which the log subtracts from `segment.ms`.
 

@@ -169,7 +169,7 @@ class Log:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self.clock()
         prepared = preparation.prepare(records, config, now, self.log_end_offset)
-        append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
+        append_time = now if config.uses_log_append_time else NO_TIMESTAMP
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time, now)
         else:

@@ -46,7 +46,7 @@ def prepare(
         with PREPARING:
             batch = batch.with_codec(config.codec, config.level, limit=config.max_decompressed)
         check_size(batch, config)
-    return batch if config.message_timestamp_type == "CreateTime" else batch.with_log_append_time(now)
+    return batch.with_log_append_time(now) if config.uses_log_append_time else batch
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
@@ -62,14 +62,14 @@ def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordB
     codec = config.codec if config.codec is not None else next(codecs, Codec.NONE)
     with PREPARING:
         batch = up_convert(messages, codec, config.level, limit=config.max_decompressed)
-    return batch if config.message_timestamp_type == "CreateTime" else batch.with_log_append_time(now)
+    return batch.with_log_append_time(now) if config.uses_log_append_time else batch
 
 
 def _prepare_messages(
     records: memoryview, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
     check_sizes(records, config)
-    log_append_time = None if config.message_timestamp_type == "CreateTime" else now
+    log_append_time = now if config.uses_log_append_time else None
     limit = config.max_decompressed
     messages = assign_offsets(
         records, expected_offset, log_append_time=log_append_time, limit=limit, opening=PREPARING

@@ -150,7 +150,7 @@ def check_size(batch: Batch, config: LogConfig) -> None:
 
 def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, config: LogConfig, now: int) -> None:
     """Check the `count` records of these batches. `max_timestamp` (ms) is the greatest timestamp in their headers."""
-    has_limits = config.message_timestamp_type == "CreateTime"
+    has_limits = not config.uses_log_append_time
     if not (has_limits or config.compacts):
         return
     with PREPARING:
