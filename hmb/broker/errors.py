@@ -10,6 +10,11 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
+# The errors of a request to a coordinator that does not work yet, for example because it still loads its state. Only
+# the clients of a coordinator expect them. Other handlers must not put these errors into a response.
+COORDINATOR_ERRORS = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
 
 
 class CloseConnection(Exception):

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from hmb.broker.context import RequestContext
+from hmb.broker.errors import COORDINATOR_ERRORS
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -48,14 +49,6 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,
 }
-# These errors come from the coordinator. A producer expects these errors only in responses of a coordinator, and would
-# stop if a Produce response contained one of them. So the broker returns NOT_ENOUGH_REPLICAS instead, and the producer
-# then tries again.
-COORDINATORS = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-)
 
 
 class StoredError(NamedTuple):
@@ -159,8 +152,13 @@ class TransactionalProduce:
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
+        """Return the error that the Produce response contains.
+
+        A producer expects the errors of a coordinator only in a coordinator's responses. A Produce response with such
+        an error would stop the producer. With NOT_ENOUGH_REPLICAS, the producer tries again.
+        """
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
-        if error.code in COORDINATORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
+        if error.code in COORDINATOR_ERRORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
             why = f"cannot see whether the partition is part of the transaction: {error.message}"
             return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
         return KafkaError(code_for_producer(error.code, self._header), error.message)

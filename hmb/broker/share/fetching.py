@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hmb.broker.context import RequestContext
+from hmb.broker.errors import COORDINATOR_ERRORS
 from hmb.broker.share.acknowledging import find_share_partition
 from hmb.broker.share.batches import StoredBatches, read_batches
 from hmb.broker.share.sessions import ShareSession
@@ -24,12 +25,6 @@ from hmb.storage.watchers import Watchers
 
 PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
 AcquiredRecords = PartitionData.AcquiredRecords
-# The share coordinator returns these errors while it loads. Clients do not expect them in a ShareFetch response.
-LOADING = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-)
 
 
 class ShareFetching:
@@ -60,7 +55,7 @@ class ShareFetching:
                 self.watched += [share_partition.watchers, share_partition.log.watchers]
                 data = self._acquire(partition, share_partition)
             except KafkaError as error:
-                if error.code in LOADING:  # The client waits, and asks again.
+                if error.code in COORDINATOR_ERRORS:  # The share coordinator still loads. The client asks again.
                     continue
                 data = PartitionData(error_code=error.code, error_message=error.message)
             if data is not None:
