@@ -13,17 +13,20 @@ unchanged. If the name of a setting shows no unit, its value stays unchanged, to
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 
-Kafka's times are numbers of milliseconds since 1970. `now_ms` returns the current time in this form.
+Kafka's times are numbers of milliseconds since 1970 (EPOCH). `now_ms` returns the current time in this form.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime
 
 from hmb.protocol.enums import INT64_MAX
 
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+UNITS = {"ms": 1, "s": 1000, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
 TIME_UNITS = {  # last part of a setting's name -> milliseconds in this unit
     "ms": UNITS["ms"],

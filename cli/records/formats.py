@@ -32,12 +32,14 @@ import base64
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from hmb.units import EPOCH
 
 from ..shared.parameters import ESCAPES, unknown_escape
 from .unpack import UnpackError, parse_unpack
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
 
 Getter = Callable[[Any], Any]  # takes a record or a header, and returns one of its fields
 Column = Callable[[Sequence[Any]], Iterable[Any]]  # takes records or headers, and returns one field of each
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOSING = {"[": "]", "{": "}", "(": ")", "#": "#"}
 
 

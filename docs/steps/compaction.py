@@ -16,8 +16,9 @@ from step_by_step import Step
 from hmb.records import Batch, Record, parse_batch
 from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
 from hmb.storage.compaction.rule import Compaction, OffsetMap
-from hmb.storage.config import DAY_MS, LogConfig
+from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
+from hmb.units import DAY_MS
 
 # The records of one segment: a list of batches. Each batch is a list of pairs (key, value).
 Batches = list[list[tuple[str, str | None]]]

@@ -45,7 +45,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config.broker_config import MINUTE_MS, BrokerConfig
+from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_configs import share_group_settings
 from hmb.broker.config.store import ConfigStore
@@ -86,6 +86,7 @@ from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
 from hmb.storage.state.manifest import Manifest
+from hmb.units import MINUTE_MS
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again

@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.topics.registry import Topics
-from hmb.protocol.enums import INT32_MAX
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
@@ -52,7 +52,6 @@ from hmb.units import now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
-FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session; -1 ends it, or fetches without a session
 MAX_PARTITIONS = 250_000  # limit for the partitions of all sessions; each partition takes about 400 bytes of memory
 
 TopicKey = str | int  # a topic's name, or the topic's id as a number if the request contains ids
@@ -212,11 +211,11 @@ class FetchSessions:
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
         """
         named = _named(request, uses_ids)
-        if request.session_epoch in (FIRST_EPOCH, LAST_EPOCH):
+        if request.session_epoch in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
             if request.session_id != NO_SESSION:
                 with self._lock:
                     self._remove(request.session_id)
-            if request.session_epoch == LAST_EPOCH:
+            if request.session_epoch == FINAL_SESSION_EPOCH:
                 return FetchContext(named)
             return FullFetchContext(self, named, uses_ids)
         with self._lock:

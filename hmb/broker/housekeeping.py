@@ -16,9 +16,7 @@ from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
-
-
-LONGEST_WAIT = 1.0  # seconds until the thread reads the intervals again, because clients can change them
+CONFIG_CHECK_INTERVAL = 1.0  # seconds until the thread reads the intervals again, because clients can change them
 
 
 class Housekeeper:
@@ -64,9 +62,9 @@ class Housekeeper:
         while True:
             interval, task, last = min(self._runs, key=lambda entry: entry[0]() + entry[2])
             remaining = last + interval() - time.monotonic()
-            if self._stop.requested.wait(min(max(0.0, remaining), LONGEST_WAIT)):
+            if self._stop.requested.wait(min(max(0.0, remaining), CONFIG_CHECK_INTERVAL)):
                 return
-            if remaining > LONGEST_WAIT:
+            if remaining > CONFIG_CHECK_INTERVAL:
                 continue
             self._runs.remove((interval, task, last))
             self._runs.append((interval, task, time.monotonic()))

@@ -39,6 +39,7 @@ NAMES = {
     CoordinatorType.SHARE: "share-partition",
 }
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+LEAVE_TIMEOUT = 5.0  # seconds that `close` waits at most for the coordinator, when a member leaves its group
 FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
 

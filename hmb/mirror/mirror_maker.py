@@ -32,13 +32,14 @@ from hmb.mirror.errors import explained
 from hmb.mirror.groups import TranslatedOffset
 from hmb.mirror.names import HEARTBEATS, Aliases
 from hmb.mirror.topics import wait_for_leaders
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, encode_batch
 
 COMPACTED = {"cleanup.policy": "compact"}
-ALL_REPLICAS, TIMEOUT_MS = -1, 30_000
+TIMEOUT_MS = 30_000
 _INT16, _INT32 = Struct(">h"), Struct(">i")
 _CHECKPOINT, _HEARTBEAT = Struct(">hqq"), Struct(">hq")
 
@@ -93,7 +94,7 @@ def _append(admin: Admin, topic: str, records: list[Record]) -> None:
     """Write records to partition 0 of a topic. Raises KafkaError or ConnectionFailed."""
     data = ProduceRequest.TopicProduceData(name=topic)
     data.partition_data = [data.PartitionProduceData(index=0, records=memoryview(encode_batch(records)))]
-    request = ProduceRequest(acks=ALL_REPLICAS, timeout_ms=TIMEOUT_MS, topic_data=[data])
+    request = ProduceRequest(acks=Acks.ALL, timeout_ms=TIMEOUT_MS, topic_data=[data])
     partition = TopicPartition(topic, 0)
     with admin.cluster.connect(admin.cluster.leader(partition)) as connection:
         version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)

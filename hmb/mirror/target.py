@@ -9,7 +9,7 @@ offsets of a group on the target, the *mirror's group*. The mirror can commit in
   crash therefore leaves no such records.
 
 With and without transactions, the batches have sequence numbers (KIP-98), so the target recognizes a batch that arrives
-twice. At most WINDOW batches of a partition are in flight, because a broker remembers the last five batches of a
+twice. At most MAX_IN_FLIGHT batches of a partition are in flight, because a broker remembers the last five batches of a
 producer.
 """
 
@@ -28,13 +28,12 @@ from hmb.client.producing.idempotence import Idempotence
 from hmb.client.producing.transactions import TransactionManager
 from hmb.mirror.copying import CopiedBatch, SourceBatch, copied
 from hmb.mirror.translation import CopiedRun
+from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch, increment_sequence
 
-WINDOW = 5
-ALL_REPLICAS = -1
 TRANSACTION_TIMEOUT = RETRY_FOR = 60.0  # seconds
 
 OnWritten = Callable[[TopicPartition, CopiedRun, int], None]
@@ -73,8 +72,8 @@ class TargetWriter:
             self._transactions.add_partitions(batches)
         numbered = [[(partition, it) for it in self._copied(partition, its)] for partition, its in batches.items()]
         rounds = [dict(filter(None, each)) for each in zip_longest(*numbered)]
-        for first in range(0, len(rounds), WINDOW):
-            self._write_rounds(rounds[first : first + WINDOW], on_written)
+        for first in range(0, len(rounds), MAX_IN_FLIGHT):
+            self._write_rounds(rounds[first : first + MAX_IN_FLIGHT], on_written)
 
     def commit(self, positions: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit the positions. With transactions, commit them together with the records of the open transaction."""
@@ -143,7 +142,7 @@ class TargetWriter:
             topic.partition_data.append(topic.PartitionProduceData(index=number, records=memoryview(batch.data)))
         return ProduceRequest(
             transactional_id=self._group if self.is_transactional else None,
-            acks=ALL_REPLICAS,
+            acks=Acks.ALL,
             timeout_ms=int(RETRY_FOR * 1000),
             topic_data=list(topics.values()),
         )

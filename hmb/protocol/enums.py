@@ -15,6 +15,7 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1  # no sequence number: the producer of the batch is not idempotent
 MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
 NO_LEADER_EPOCH = -1
+NO_COORDINATOR_EPOCH = -1
 NO_OFFSET = -1  # no offset: for example, a group has committed no offset
 # The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
 # idempotent producer therefore has at most five batches of a partition in flight.
@@ -23,7 +24,8 @@ MAX_IN_FLIGHT = 5
 # With -1, a member leaves the group. With -2, a static member leaves and will join again. After a member has joined,
 # its epoch is above 0.
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
-# Special values of the epoch of a share session (KIP-932). The epoch 0 opens a session, and -1 closes it.
+# Special values of the epoch of a fetch session (KIP-227) and of a share session (KIP-932). The epoch 0 opens a
+# session, and -1 closes it. A fetch without a session also has the epoch -1.
 INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer

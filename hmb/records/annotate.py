@@ -19,11 +19,11 @@ KafkaError.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from struct import Struct
 from typing import NamedTuple
 
-from hmb.protocol.annotate import Line
+from hmb.protocol.annotate import Line, Walk
 from hmb.protocol.errors import invalid_record
 from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.batch import HEADER as BATCH_HEADER
@@ -36,10 +36,8 @@ from hmb.records.legacy.message import KEY_START, Message
 from hmb.records.reading import MAGIC_POSITION, Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
+from hmb.units import EPOCH
 
-Walk = Generator[Line, None, int]  # yields lines, and returns the position after the last one
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
 _KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"}  # keys: letters of the struct module
 

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import (
@@ -60,6 +60,7 @@ from hmb.client.offsets import NOT_FOUND, list_offsets
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.topics import TopicPartition
 from hmb.spark.ranges import OffsetRange
+from hmb.units import EPOCH
 
 COMPARISONS: dict[type[Filter], Callable[[Any, Any], bool]] = {
     EqualTo: operator.eq,
@@ -71,7 +72,6 @@ COMPARISONS: dict[type[Filter], Callable[[Any, Any], bool]] = {
     LessThanOrEqual: operator.le,
 }
 EQUALITIES = (EqualTo, EqualNullSafe, In)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Bounds(NamedTuple):

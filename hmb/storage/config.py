@@ -10,10 +10,9 @@ from typing import Any
 from hmb.protocol.enums import INT32_MAX, INT64_MAX
 from hmb.records import DEFAULT_LIMIT, Codec
 from hmb.records.compression.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
+from hmb.units import DAY_MS, HOUR_MS
 
 MIB = 1024 * 1024
-HOUR_MS = 60 * 60 * 1000
-DAY_MS = 24 * HOUR_MS
 NEVER = INT64_MAX  # the value of a limit that never applies
 POLICIES = ("delete", "compact")
 CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec is not Codec.NONE}}

@@ -57,16 +57,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hmb.protocol.enums import MAX_IN_FLIGHT, NO_OFFSET
+from hmb.protocol.enums import MAX_IN_FLIGHT, NO_COORDINATOR_EPOCH, NO_OFFSET, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
 from hmb.records.crc import crc32c
 from hmb.records.producer_numbers import increment_sequence
 from hmb.storage.transaction_index import AbortedTransaction
+from hmb.units import DAY_MS
 
-EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
+EXPIRATION_MS = DAY_MS  # producer.id.expiration.ms
 LOGGER = logging.getLogger(__name__)
-NO_SEQUENCE = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
@@ -98,7 +98,7 @@ class ProducerStateEntry:
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
     timestamp: int = NO_TIMESTAMP  # ms: of the producer's last batch (set by the client) or last marker
-    coordinator_epoch: int = NO_EPOCH  # coordinator epoch in the producer's last marker
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 
     @property
@@ -254,7 +254,8 @@ class ProducerState:
     @property
     def highest_id(self) -> int:
         """The greatest producer id in the log that is not above HIGHEST_ASSIGNED_ID; -1 if no such id exists."""
-        return max((producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID), default=-1)
+        assigned = (producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID)
+        return max(assigned, default=NO_PRODUCER_ID)
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -14,17 +14,16 @@ of the log. If the last record is a tombstone or the end of a transaction, `comp
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from itertools import takewhile
 
 from hmb.broker.broker import BrokerServer
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Batch, iter_batches
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleanable
 from hmb.storage.log import Log
-
-READ_BYTES = 1 << 20
+from hmb.testing.stored_records import batches_from
 
 
 def run_retention(server: BrokerServer) -> dict[TopicPartition, int]:
@@ -74,11 +73,9 @@ def _end(log: Log) -> int:
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset
-    last: Batch | None = None
-    while (region := log.read(offset, READ_BYTES).records) is not None:
-        for last in iter_batches(region.read()):
-            offset = last.last_offset + 1
-    if last is None:
+    newest = deque(batches_from(log, offset), maxlen=1)
+    if not newest:
         return log.log_end_offset
+    last = newest[0]
     *_, record = [None] if last.is_control else last.records()
     return last.base_offset if record is None or None in (record.key, record.value) else log.log_end_offset

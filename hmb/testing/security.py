@@ -14,7 +14,7 @@ from hmb.broker.config.keys import ConfigError
 from hmb.broker.security import users
 from hmb.broker.security.store import SecurityStore
 from hmb.security import scram
-from hmb.security.certificates import CertificateError, Certificates, make
+from hmb.security.certificates import HOSTS, CertificateError, Certificates, make
 from hmb.security.protocols import SecurityProtocol
 from hmb.security.scram import ScramMechanism
 
@@ -38,7 +38,7 @@ class Secured:
         self._certificates: Certificates | None = None
         if self._directory is not None:
             try:
-                self._certificates = make(Path(self._directory.name) / "made", hosts=("localhost", "127.0.0.1", "::1"))
+                self._certificates = make(Path(self._directory.name) / "made", hosts=HOSTS)
             except CertificateError as error:
                 raise ConfigError(f"tls=True: {error}") from error
 

@@ -11,13 +11,13 @@ import confluent_kafka
 import pytest
 
 from hmb.bench import peers
+from hmb.units import HOUR_MS
 from tests.conformance.shell_tools import Result, ShellTools
 
 pytestmark = pytest.mark.external
 
 TOPIC, GROUP = "events", "readers"
 PARTITIONS, RECORDS = 2, 10  # RECORDS is the number in each partition.
-HOUR_MS = 3_600_000
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from hmb.bench import peers
 from hmb.cli.main import main
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin, NewTopic
+from hmb.units import HOUR_MS
 from tests.conformance.shell_tools import ShellTools
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]
 
-HOUR_MS = 3_600_000
 START = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 RESETS = [
     ["--to-earliest"],

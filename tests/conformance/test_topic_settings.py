@@ -23,8 +23,9 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, Record, RecordBatch, encode_batch, iter_batches
-from hmb.storage.config import CODECS, HOUR_MS, LogConfig
+from hmb.storage.config import CODECS, LogConfig
 from hmb.storage.log import Log
+from hmb.units import HOUR_MS
 from tests.conformance.java_clients import dump_logs
 from tests.storage.conftest import read_all
 

@@ -10,9 +10,9 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.producer_state import EXPIRATION_MS
+from hmb.units import HOUR_MS
 from tests.storage.conftest import batch, read_all
 
-HOUR_MS = 60 * 60 * 1000
 NOW = 1_700_000_000_000  # ms
 CONFIG = LogConfig(segment_bytes=150)  # One batch fills a segment, so each append rolls the log.
 

@@ -6,8 +6,9 @@ from drawing import Drawing, Tone
 from small_logs import append, roll, small_log
 
 from hmb.storage.cleanup.retention import count_expired
-from hmb.storage.config import DAY_MS, LogConfig
+from hmb.storage.config import LogConfig
 from hmb.storage.segment import Segment
+from hmb.units import DAY_MS
 
 DAYS = 8  # the age of the log
 RECORDS = (3, 5, 2, 4, 2)  # records in each segment

@@ -25,6 +25,7 @@ from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
 from hmb.storage.config import MIB, LogConfig
+from hmb.units import HOUR_MS, MINUTE_MS
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 MAX_RATE = sys.float_info.max
@@ -62,7 +63,6 @@ LOG_DEFAULTS = {
 # log.retention.ms. If a user sets several of these names, the broker uses the name with the smallest unit. TIMES maps
 # each other name to the name in ms, and to the length of its unit in ms. The broker reads the names in the order of
 # TIMES, then the name in ms, and the last value applies. Larger units therefore come first in TIMES.
-HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),

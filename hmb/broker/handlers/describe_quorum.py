@@ -17,9 +17,9 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 from hmb.units import now_ms
 
-METADATA_TOPIC = "__cluster_metadata"
 TopicResponse = DescribeQuorumResponse.TopicData
 PartitionResponse = TopicResponse.PartitionData
 Node = DescribeQuorumResponse.Node
@@ -28,7 +28,7 @@ FIRST_VERSION_OF_NODES = DescribeQuorumResponse.first_version("nodes")
 
 def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
     named = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    if named == [(METADATA_TOPIC, 0)]:
+    if named == [(KAFKA_METADATA_TOPIC, 0)]:
         return _metadata_log(context)
     response = DescribeQuorumResponse()
     for topic in request.topics:
@@ -41,7 +41,7 @@ def _metadata_log(context: RequestContext) -> DescribeQuorumResponse:
     listener, broker_id, now = context.listener, context.broker.config.broker_id, now_ms()
     voter = ReplicaState(replica_id=broker_id, last_fetch_timestamp=now, last_caught_up_timestamp=now)
     partition = PartitionResponse(partition_index=0, leader_id=broker_id, current_voters=[voter])
-    response = DescribeQuorumResponse(topics=[TopicResponse(topic_name=METADATA_TOPIC, partitions=[partition])])
+    response = DescribeQuorumResponse(topics=[TopicResponse(topic_name=KAFKA_METADATA_TOPIC, partitions=[partition])])
     if context.version >= FIRST_VERSION_OF_NODES:
         address = Node.Listener(name=listener.name, host=listener.advertised_host, port=listener.advertised_port)
         response.nodes = [Node(node_id=broker_id, listeners=[address])]

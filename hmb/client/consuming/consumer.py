@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-LONGEST_WAIT = 0.5  # seconds; during a longer poll, the consumer checks its group and the metadata this often
+GROUP_CHECK_INTERVAL = 0.5  # seconds; during a longer poll, the consumer checks its group and the metadata this often
 
 
 class Consumer:
@@ -203,7 +203,7 @@ class Consumer:
         For example, when the record at offset 7 is yielded, the position of its partition is already 8.
         """
         while not self.at_end:
-            if self._fill_buffer(LONGEST_WAIT):
+            if self._fill_buffer(GROUP_CHECK_INTERVAL):
                 yield from self._reader.buffer.one_by_one(self._limit)
         self.close()
 
@@ -230,7 +230,7 @@ class Consumer:
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
         """Yield all records up to `until` as Arrow columns, then close the consumer."""
         while not self.at_end:
-            batch = self.poll_arrow(LONGEST_WAIT)
+            batch = self.poll_arrow(GROUP_CHECK_INTERVAL)
             if batch is not None:
                 yield batch
         self.close()
@@ -339,7 +339,7 @@ class Consumer:
                 left = deadline - time.monotonic()
                 if self.at_end:
                     return False
-                self._reader.fetch(max(0.0, min(left, LONGEST_WAIT)))
+                self._reader.fetch(max(0.0, min(left, GROUP_CHECK_INTERVAL)))
                 if left <= 0:
                     return self._reader.has_records(decoded)
 

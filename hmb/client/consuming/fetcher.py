@@ -39,11 +39,11 @@ from uuid import UUID
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.buffer import FetchedBatches
 from hmb.client.consuming.partition_errors import PartitionErrors
-from hmb.client.consuming.positions import UNKNOWN, Position
+from hmb.client.consuming.positions import Position
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
-from hmb.protocol.enums import IsolationLevel
+from hmb.protocol.enums import NO_OFFSET, IsolationLevel
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
@@ -91,7 +91,7 @@ class FetchInFlight:
         for topic in response.responses:
             name = topic.topic or self.names.get(topic.topic_id, "")
             for data in topic.partitions:
-                position, offset = self.positions.get(TopicPartition(name, data.partition_index), (None, UNKNOWN))
+                position, offset = self.positions.get(TopicPartition(name, data.partition_index), (None, NO_OFFSET))
                 if position and not position.is_removed and position.may_fetch and position.fetched == offset:
                     yield position, data
 

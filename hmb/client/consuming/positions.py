@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from hmb.client.offsets import Offset
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.topics import TopicPartition
-
-UNKNOWN = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -36,8 +35,8 @@ class Position:
     start: Offset | None = None  # where reading begins, for example "latest"; None once the offset is known
     in_group: bool = False  # whether a committed offset of the group takes precedence over `start`
     topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
-    consumed: int = UNKNOWN
-    fetched: int = UNKNOWN
+    consumed: int = NO_OFFSET
+    fetched: int = NO_OFFSET
     end: int | None = None  # the offset at which reading ends; None if the consumer reads forever
     is_paused: bool = False
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
@@ -48,8 +47,8 @@ class Position:
     # topic.
     missing_since: float | None = None
     retry_at: float = 0.0
-    high_watermark: int = UNKNOWN
-    last_stable: int = UNKNOWN
+    high_watermark: int = NO_OFFSET
+    last_stable: int = NO_OFFSET
 
     @property
     def has_offset(self) -> bool:
@@ -75,5 +74,5 @@ class Position:
 
     def lag(self, committed_only: bool) -> int | None:
         """Return the number of offsets from the position to the end of the log, or None before the first response."""
-        end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
-        return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)
+        end = self.last_stable if committed_only and self.last_stable != NO_OFFSET else self.high_watermark
+        return None if end == NO_OFFSET or not self.has_offset else max(0, end - self.consumed)

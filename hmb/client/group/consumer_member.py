@@ -39,7 +39,7 @@ from typing import Any
 from uuid import uuid4
 
 from hmb.client.backoff import Backoff
-from hmb.client.group.errors import TRY_AGAIN, group_error
+from hmb.client.group.errors import FENCED_CODES, TRY_AGAIN, group_error
 from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.client.group.member import (
     NEVER,
@@ -59,7 +59,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
 
-FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 # The states in which the member sends no heartbeats.
 SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})

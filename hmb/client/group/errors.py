@@ -7,6 +7,7 @@ from hmb.client.group.interface import MemberSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 TRY_AGAIN = MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})  # the member has to join again
 REJOIN = "poll again, and commit only what was read since"
 
 _WHY = {

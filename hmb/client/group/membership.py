@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.coordinator import MOVED, CoordinatorConnection
+from hmb.client.coordinator import LEAVE_TIMEOUT, MOVED, CoordinatorConnection
 from hmb.client.group.classic_member import ClassicGroupMember
 from hmb.client.group.commits import CommittedOffsets
 from hmb.client.group.consumer_member import ConsumerGroupMember
@@ -37,8 +37,6 @@ from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
-
-LEAVE_TIMEOUT = 5.0  # seconds; `close` waits at most this long for the coordinator
 
 
 def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceListener) -> GroupMembership:

@@ -32,14 +32,13 @@ from hmb.client.producing.idempotence import (
     release_numbers,
     renumber_in_new_epoch,
 )
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceResponse
 
 LOGGER = logging.getLogger(__name__)
 
 PartitionResponse = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
-
-UNKNOWN = -1  # the value of an offset or a time that the broker has not sent
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
@@ -94,7 +93,7 @@ class BatchCompletion:
             return None
         if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             # An earlier attempt has written the batch, but the broker no longer knows the offset of the batch.
-            self.deliver(batch, UNKNOWN, response.log_append_time_ms)
+            self.deliver(batch, NO_OFFSET, response.log_append_time_ms)
             return None
         error = answered_error(batch.partition, response.error_code, response.error_message)
         if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:

@@ -22,8 +22,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.records import NO_TIMESTAMP
 
 LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,8 +47,8 @@ class Outcome(NamedTuple):
     """The result of a batch, or of one part of a split batch: the offset of the first record, or an error."""
 
     records: int
-    base_offset: int = -1
-    log_append_time: int = -1  # in ms; -1 means that the records keep their own timestamps
+    base_offset: int = NO_OFFSET
+    log_append_time: int = NO_TIMESTAMP  # in ms; NO_TIMESTAMP means that the records keep their own timestamps
     error: Exception | None = None
     # The broker's message for each invalid record, by the index of the record in the batch. The broker rejects a whole
     # batch if one of its records is invalid.

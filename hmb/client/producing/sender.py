@@ -29,7 +29,7 @@ from contextlib import suppress
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Node
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch, SenderQueues
-from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
+from hmb.client.producing.completion import BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import (
     NEWEST_PRODUCE,
     produce_request,
@@ -37,9 +37,11 @@ from hmb.client.producing.encoding import (
     requests,
 )
 from hmb.client.producing.idempotence import number
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records import NO_TIMESTAMP
 from hmb.records.batch import MAGIC
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 
@@ -176,7 +178,7 @@ class Sender(threading.Thread):
         if not acks:
             for batch in self._in_flight():
                 batch.queue.in_flight = 0
-                self._completion.deliver(batch, UNKNOWN, UNKNOWN)
+                self._completion.deliver(batch, NO_OFFSET, NO_TIMESTAMP)
             self._posted.clear()
 
     def _receive(self) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from hmb.security.stores import MINIMUM, TlsSettings
 
+WOULD_BLOCK = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
 
 class TlsClientSocket(ssl.SSLSocket):
     """An encrypted socket that can be used like a plain socket without blocking.
@@ -20,19 +22,19 @@ class TlsClientSocket(ssl.SSLSocket):
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         try:
             return super().recv(buflen, flags)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+        except WOULD_BLOCK as error:
             raise BlockingIOError(str(error)) from None
 
     def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
         try:
             return super().recv_into(buffer, nbytes, flags)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+        except WOULD_BLOCK as error:
             raise BlockingIOError(str(error)) from None
 
     def send(self, data: Any, flags: int = 0) -> int:
         try:
             return super().send(data, flags)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+        except WOULD_BLOCK as error:
             raise BlockingIOError(str(error)) from None
 
     def shutdown(self, how: int) -> None:

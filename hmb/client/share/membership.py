@@ -13,16 +13,15 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.coordinator import MOVED, CoordinatorConnection
+from hmb.client.coordinator import LEAVE_TIMEOUT, MOVED, CoordinatorConnection
 from hmb.client.errors import answered_error
+from hmb.client.group.errors import FENCED_CODES
 from hmb.client.metadata import Cluster
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, CoordinatorType
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
-LOST = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH)  # The member has to join again.
 RETRY_PAUSE = 0.2  # seconds
-LEAVE_TIMEOUT = 5.0  # seconds; `close` waits at most this long for the coordinator
 
 
 class AssignedPartition(NamedTuple):
@@ -120,7 +119,7 @@ class ShareMembership:
         if error.code in MOVED:
             self._coordinator.forget()
         with self._changed:
-            if error.code in LOST:
+            if error.code in FENCED_CODES:
                 self._epoch = JOIN_EPOCH
             elif not error.code.retriable:
                 self._error = error

@@ -9,14 +9,13 @@ from typing import Any, Self
 
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.registry import Registry
+from hmb.hailstorm.runners.base import LOOK_INTERVAL
 from hmb.hailstorm.runners.processor_thread import ProcessorThread
 from hmb.hailstorm.runners.settings import RunSettings
 from hmb.hailstorm.runners.topics import SourceTopics
 from hmb.hailstorm.runners.transport.post import RemotePost
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
-
-LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Worker:

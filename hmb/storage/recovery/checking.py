@@ -24,14 +24,22 @@ from typing import NamedTuple
 from hmb.protocol.enums import MAX_IN_FLIGHT
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
-from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
+from hmb.records.batch import (
+    CONTROL_BIT,
+    CRC_START,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_BIT,
+)
 from hmb.records.crc import crc32, crc32c
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.files.windows import WINDOW, Windows
 
 ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to recognize a possible header
-HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
+unpack = HEADER.unpack_from
 
 
 class CheckedBatch(NamedTuple):
@@ -62,10 +70,10 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < HEADER_SIZE or index < 0:  # A call of `at` for each batch would take 10% more time.
-        view, index = windows.at(position, HEADER_SIZE)
+    if left < RECORD_BATCH_OVERHEAD or index < 0:  # A call of `at` for each batch would take 10% more time.
+        view, index = windows.at(position, RECORD_BATCH_OVERHEAD)
         left = len(view) - index
-    if left >= HEADER_SIZE:
+    if left >= RECORD_BATCH_OVERHEAD:
         first, length, _, magic, crc, attributes, delta, _, timestamp, producer_id, _, _, count = unpack(view, index)
         size = LOG_OVERHEAD + length
         if size > left:
@@ -73,7 +81,7 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
             left = len(view) - index
         if (
             magic == MAGIC
-            and HEADER_SIZE <= size <= left
+            and RECORD_BATCH_OVERHEAD <= size <= left
             and 0 <= count <= delta + 1
             and crc32c(view[index + CRC_START : index + size]) == crc
         ):

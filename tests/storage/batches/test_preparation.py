@@ -28,8 +28,9 @@ from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
 from hmb.storage.batches import preparation, validation
 from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords, ProducedRecords
-from hmb.storage.config import CODECS, HOUR_MS, LogConfig
+from hmb.storage.config import CODECS, LogConfig
 from hmb.storage.log import Log
+from hmb.units import HOUR_MS
 from tests.storage.conftest import batch, messages, produced, read_all
 
 NOW = 1_700_000_000_000
