@@ -26,9 +26,11 @@ from hmb.storage.clock import BrokerClock
 def group_coordinator(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> GroupCoordinator:
     """Create the coordinator of all groups, with its journal in the topic `__consumer_offsets`."""
     config = configs.current
-    journal = Journal(
-        JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all, clock=clock.now_ms
-    )
+
+    def must_sync() -> bool:
+        return configs.current.flush_acks_all
+
+    journal = Journal(JournalTopic(topics, config, OFFSETS_TOPIC), must_sync=must_sync, clock=clock.now_ms)
     return GroupCoordinator(
         journal,
         classic_group_settings(config),
@@ -46,11 +48,12 @@ def transaction_coordinator(
 ) -> TransactionCoordinator:
     """Create the coordinator of all transactions, with its journal in the topic `__transaction_state`."""
 
-    def sync() -> bool:
+    def must_sync() -> bool:
         return configs.current.flush_acks_all
 
-    journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync, clock=clock.now_ms)
-    markers = MarkerWriter(topics.log_of, topics.logs, groups, sync)
+    topic = JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC)
+    journal = Journal(topic, must_sync=must_sync, clock=clock.now_ms)
+    markers = MarkerWriter(topics.log_of, topics.logs, groups, must_sync)
     return TransactionCoordinator(
         journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout, clock=clock.now_ms
     )

@@ -99,14 +99,14 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
     configs.listen(lambda config: topics.set_default(config.log))
     producer_ids = ProducerIds(directory / "ids", logs.manifest, logs.highest_producer_id())
     groups = GroupCoordinator(
-        Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: sync),
+        Journal(JournalTopic(topics, config, OFFSETS_TOPIC), must_sync=lambda: sync),
         group_settings(initial_delay=0),
         GroupTopics(topics),
         lambda group_id: consumer_group_settings(assignment_interval=0),
         partial(share_group_settings, configs),
     )
     transactions = TransactionCoordinator(
-        Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),
+        Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), must_sync=lambda: sync),
         producer_ids,
         MarkerWriter(topics.log_of, topics.logs, groups, lambda: sync),
         lambda: configs.current.transaction_max_timeout,

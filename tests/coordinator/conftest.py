@@ -57,6 +57,6 @@ def journal(topic: Topic) -> Iterator[Journal]:
     """Return a journal whose topic is new and has one partition, so that the journal has nothing to load."""
     opened = topic.opened
     topic.opened = {}
-    journal = Journal(topic, sync=lambda: True, clock=lambda: 1_000)
+    journal = Journal(topic, must_sync=lambda: True, clock=lambda: 1_000)
     topic.opened = opened
     yield journal

@@ -130,13 +130,13 @@ def test_synced_assignments_survive_a_restart(topic: Topic, journal: Journal, st
     sync(groups, member_id, 1, {member_id: b"part"})
     groups.stop(time.monotonic() + 30)
     topic.reopen()
-    again = start(Journal(topic, sync=lambda: True))
+    again = start(Journal(topic, must_sync=lambda: True))
     again.heartbeat(HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id))
     assert sync(again, member_id, 1) == b"part"
     assert again.leave("g", [MemberIdentity(member_id=member_id)]) == [ErrorCode.NONE]
     again.stop(time.monotonic() + 30)
     topic.reopen()
-    (listed,) = start(Journal(topic, sync=lambda: True)).list_groups([], [])
+    (listed,) = start(Journal(topic, must_sync=lambda: True)).list_groups([], [])
     assert (listed.group_id, listed.group_state, listed.protocol_type) == ("g", "Empty", "consumer")
 
 
@@ -176,7 +176,7 @@ def test_a_stop_answers_all_waiting_members(groups: GroupCoordinator, threads: T
 
 
 def test_members_wait_and_keep_their_sessions_while_the_journal_loads(topic: Topic) -> None:
-    groups = _coordinator(Journal(topic, sync=lambda: True))
+    groups = _coordinator(Journal(topic, must_sync=lambda: True))
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code_of(lambda: join(groups)) is loading
     assert code_of(lambda: sync(groups, "m", 1)) is loading
@@ -226,7 +226,7 @@ def test_a_deleted_group_stays_deleted_after_a_restart(topic: Topic, journal: Jo
     assert join(groups).generation_id == 1
     groups.stop(time.monotonic() + 30)
     topic.reopen()
-    assert start(Journal(topic, sync=lambda: True)).list_groups([], []) == []
+    assert start(Journal(topic, must_sync=lambda: True)).list_groups([], []) == []
 
 
 def test_a_member_that_joins_a_group_during_its_deletion_must_try_again(
@@ -299,7 +299,7 @@ def test_deleting_consumer_offsets_does_not_delete_a_new_group(
 def test_a_group_that_fails_at_the_start_does_not_stop_the_others(
     start: Start, topic: Topic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    before = start(Journal(topic, sync=lambda: False))
+    before = start(Journal(topic, must_sync=lambda: False))
     for group_id in ("bad", "good"):
         before._table.find_or_make(group_id)
     resume = ClassicGroup.resume
@@ -310,7 +310,7 @@ def test_a_group_that_fails_at_the_start_does_not_stop_the_others(
         resume(group, now)
 
     monkeypatch.setattr(ClassicGroup, "resume", failing)
-    after = _coordinator(Journal(topic, sync=lambda: False))
+    after = _coordinator(Journal(topic, must_sync=lambda: False))
     after._table = before._table
     after.start()
     assert after.loaded.wait(30)

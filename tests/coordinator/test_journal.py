@@ -50,14 +50,14 @@ def test_the_hash_is_javas(text: str, value: int) -> None:
 def test_a_group_belongs_to_the_partition_where_kafka_looks_for_it(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 50)
     topic.make()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     assert [journal.partition_for(group) for group in ("g0", "gc", "gcre", "gc848")] == [41, 42, 47, 6]
     assert journal.partition_for("polygenelubricants") == 0
 
 
 def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
     journal.make_topic()
     journal.append("g", [RECORD])
@@ -70,7 +70,7 @@ def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
 
 def test_partitions_added_later_move_no_group(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     journal.make_topic()
     before = [journal.partition_for(f"g{i}") for i in range(20)]
     topic.opened[2] = topic.open(2)
@@ -193,7 +193,7 @@ def tombstone(record: Record) -> Record:
 def loaded(topic: Topic) -> list[tuple[Key, object]]:
     """Return the records that a broker loads if it starts now."""
     topic.reopen()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     found: list[tuple[Key, object, int | None]] = []
     journal.load(lambda *record: found.append(record), threading.Event())
@@ -270,7 +270,7 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
 ) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     damaged = journal.partition_for("g")
     append(topic.opened[damaged], offset_record(5), Record(timestamp=1, key=b"k", value=b"v"))
     journal.load(lambda key, value, producer_id: None, threading.Event())
@@ -291,7 +291,7 @@ def test_one_damaged_batch_does_not_stop_the_groups_of_its_partition(
     data = bytearray(path.read_bytes())
     data[2 * len(data) // 3 - 1] ^= 1
     path.write_bytes(data)
-    journal, found = Journal(topic, sync=lambda: False), list[int]()
+    journal, found = Journal(topic, must_sync=lambda: False), list[int]()
     journal.load(lambda key, value, producer_id: found.append(value.offset), threading.Event())
     assert found == [7]
     journal.check_coordinates("g")
@@ -304,7 +304,7 @@ def test_an_internal_error_in_one_partition_does_not_affect_the_others(
 ) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     append(topic.opened[journal.partition_for("g")], offset_record(5))
     journal.load(lambda key, value, producer_id: value.no_such_field, threading.Event())
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
@@ -314,7 +314,7 @@ def test_an_internal_error_in_one_partition_does_not_affect_the_others(
 
 def test_loading_stops_with_the_broker(topic: Topic) -> None:
     append(topic.opened[0], offset_record(5))
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     stop = threading.Event()
     stop.set()
     journal.load(lambda key, value, producer_id: pytest.fail("loaded"), stop)
@@ -325,7 +325,7 @@ def test_a_stop_during_a_load_is_not_treated_as_a_damaged_partition(
     topic: Topic, caplog: pytest.LogCaptureFixture
 ) -> None:
     append(topic.opened[0], offset_record(5))
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     stop = threading.Event()
 
     def replay(key: object, value: object, producer_id: int | None) -> None:

@@ -105,7 +105,7 @@ def commit(journal: Journal, manager: OffsetManager) -> Commit:
 
 def restarted(topic: Topic) -> OffsetManager:
     topic.reopen()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     manager = OffsetManager(journal)
     journal.load(manager.replay, threading.Event())
     return manager

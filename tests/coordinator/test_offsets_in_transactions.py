@@ -71,7 +71,7 @@ def manager(journal: Journal) -> OffsetManager:
 
 def restarted(topic: Topic) -> OffsetManager:
     topic.reopen()
-    journal = Journal(topic, sync=lambda: False)
+    journal = Journal(topic, must_sync=lambda: False)
     manager = OffsetManager(journal)
     journal.load(manager.replay, threading.Event())
     return manager

@@ -65,7 +65,7 @@ class Session:
         self._start()
 
     def _start(self) -> None:
-        journals = [Journal(self.topics[name], sync=lambda: False) for name in list(self.topics)[:2]]
+        journals = [Journal(self.topics[name], must_sync=lambda: False) for name in list(self.topics)[:2]]
         consumer_settings = consumer_group_settings()
         self.groups = GroupCoordinator(journals[0], group_settings(), Topics(), lambda group_id: consumer_settings)
         markers = MarkerWriter(self._log, lambda: (), self.groups, lambda: False)

@@ -96,7 +96,7 @@ def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) ->
     started: list[TransactionCoordinator] = []
 
     def start() -> TransactionCoordinator:
-        journal = Journal(state_topic, sync=lambda: True, clock=clock)
+        journal = Journal(state_topic, must_sync=lambda: True, clock=clock)
         ids = ProducerIds(tmp_path / "ids", Manifest(tmp_path))
         started.append(TransactionCoordinator(journal, ids, markers, lambda: 10_000, clock=clock))  # type: ignore[arg-type]
         started[-1].start()

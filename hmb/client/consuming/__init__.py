@@ -7,7 +7,7 @@ and the consumer has fetched up to offset 19:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription
-      AssignmentReader  has a Position for each partition: consumed=13, fetched=20
+      AssignmentReader  has a Position for each partition: consumed=13, fetch_offset=20
         Fetcher         Fetch(weather-0 from 20) ----> leader
                                                  <---- batches 20-29
         RecordBuffer    decodes the batch 10-19

@@ -172,7 +172,7 @@ class RecordBuffer:
 
     def fetch_again(self, position: Position) -> None:
         """Remove all records of a partition from the buffer, and let the fetcher fetch them again."""
-        position.fetched, position.error = position.consumed, None
+        position.fetch_offset, position.error = position.consumed, None
         self.discard(position)
 
     def take_decoded(self) -> list[ConsumerRecord]:

@@ -92,7 +92,7 @@ class FetchInFlight:
             name = topic.topic or self.names.get(topic.topic_id, "")
             for data in topic.partitions:
                 position, offset = self.positions.get(TopicPartition(name, data.partition_index), (None, NO_OFFSET))
-                if position and not position.is_removed and position.may_fetch and position.fetched == offset:
+                if position and not position.is_removed and position.may_fetch and position.fetch_offset == offset:
                     yield position, data
 
 
@@ -183,7 +183,8 @@ class Fetcher:
             raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
         names = {topic_id: name for name, topic_id in ids.items()}
-        self._in_flight[leader] = FetchInFlight({it.partition: (it, it.fetched) for it in positions}, deadline, names)
+        sent = {it.partition: (it, it.fetch_offset) for it in positions}
+        self._in_flight[leader] = FetchInFlight(sent, deadline, names)
         for position in positions:
             position.is_in_flight = True
 
@@ -194,7 +195,7 @@ class Fetcher:
             topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name, topic_id=ids[name]))
             topic.partitions.append(
                 FetchRequest.FetchTopic.FetchPartition(
-                    partition=partition, fetch_offset=position.fetched, partition_max_bytes=position.max_bytes
+                    partition=partition, fetch_offset=position.fetch_offset, partition_max_bytes=position.max_bytes
                 )
             )
         return FetchRequest(
@@ -268,16 +269,16 @@ class Fetcher:
         batches: deque[Batch] = deque()
         try:
             for batch in iter_batches(data.records):
-                if batch.last_offset >= position.fetched:
+                if batch.last_offset >= position.fetch_offset:
                     batches.append(batch)
         except KafkaError as error:
             # Raise the error only if the damaged batch is the first batch. If intact batches come before it, the
             # fetcher returns the intact batches first, and its next request begins at the damaged batch.
             if not batches:
-                where = f"{position.partition} from offset {position.fetched}"
+                where = f"{position.partition} from offset {position.fetch_offset}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:
-            position.fetched = batches[-1].last_offset + 1
+            position.fetch_offset = batches[-1].last_offset + 1
             yield FetchedBatches(position, batches, self._aborted(data))
         else:
             self.errors.message_was_cut(position)

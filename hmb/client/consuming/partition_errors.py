@@ -86,7 +86,7 @@ class PartitionErrors:
             LOGGER.warning(
                 "%s does not have offset %d: the consumer continues at %s",
                 position.partition,
-                position.fetched,
+                position.fetch_offset,
                 self._reset,
             )
             position.start = self._reset
@@ -96,7 +96,7 @@ class PartitionErrors:
         if position.topic_id in (None, NO_TOPIC_ID):
             position.topic_id = topic.topic_id
         elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
-            what = f"{position.partition} was deleted and created again since offset {position.fetched}"
+            what = f"{position.partition} was deleted and created again since offset {position.fetch_offset}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
             # The consumer has read no record of the new topic yet, so it begins at the first record.
@@ -109,7 +109,7 @@ class PartitionErrors:
         Raises KafkaError if the message is larger than `LARGEST_FETCH`.
         """
         if position.max_bytes >= LARGEST_FETCH:
-            what = f"{position.partition}: the message at {position.fetched} is too large"
+            what = f"{position.partition}: the message at {position.fetch_offset} is too large"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
         position.max_bytes *= 2
 
@@ -142,7 +142,7 @@ class PartitionErrors:
             end = list_offsets(self._cluster, [partition], LATEST)[partition]
         except (ConnectionFailed, KafkaError) as error:
             return error
-        what = f"{partition} has no offset {position.fetched}; it starts at {first} and ends before {end}"
+        what = f"{partition} has no offset {position.fetch_offset}; it starts at {first} and ends before {end}"
         return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
 
 

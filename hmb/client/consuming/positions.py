@@ -1,12 +1,13 @@
 """Stores the position of a consumer in a partition. A position contains two offsets, and the last error.
 
 A consumer's position in a partition contains two offsets:
-    consumed   the offset of the next record that `poll` returns; a commit saves this offset
-    fetched    the offset of the next record that the consumer fetches from the leader
+    consumed      the offset of the next record that `poll` returns; a commit saves this offset
+    fetch_offset  the offset of the next record that the consumer fetches from the leader
 
-The consumer's buffer contains the records at or above `consumed` and below `fetched`. For example, a Fetch response
-contained the records 10 to 19, and `poll` has returned the records 10 to 12. `consumed` is now 13, and `fetched` is 20.
-`seek` sets both offsets to the same value, and the consumer removes the partition's records from the buffer.
+The consumer's buffer contains the records at or above `consumed` and below `fetch_offset`. For example, a Fetch
+response contained the records 10 to 19, and `poll` has returned the records 10 to 12. `consumed` is now 13, and
+`fetch_offset` is 20. `seek` sets both offsets to the same value, and the consumer removes the partition's records from
+the buffer.
 
 A new position contains no offset yet. It only contains a *start*, for example "latest". Before the first fetch of the
 partition, the reader asks a broker for the offset that "latest" means, and stores this offset in the position.
@@ -26,7 +27,7 @@ from hmb.protocol.topics import TopicPartition
 class Position:
     """A consumer's position in one partition.
 
-    - `consumed` is at most `fetched`. If they are equal, the buffer contains no record of the partition.
+    - `consumed` is at most `fetch_offset`. If they are equal, the buffer contains no record of the partition.
     - While `start` is not None, both offsets are unknown or outdated, and the consumer does not fetch the partition.
     """
 
@@ -36,7 +37,7 @@ class Position:
     in_group: bool = False  # whether a committed offset of the group takes precedence over `start`
     topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
     consumed: int = NO_OFFSET
-    fetched: int = NO_OFFSET
+    fetch_offset: int = NO_OFFSET
     end: int | None = None  # the offset at which reading ends; None if the consumer reads forever
     is_paused: bool = False
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
@@ -63,11 +64,11 @@ class Position:
         """Whether the consumer may fetch records of this partition now."""
         if self.is_paused or self.error is not None or self.start is not None:
             return False
-        return self.end is None or self.fetched < self.end
+        return self.end is None or self.fetch_offset < self.end
 
     def move_to(self, offset: int) -> None:
         """Set the position to `offset`, and forget the errors of the old position."""
-        self.consumed = self.fetched = offset
+        self.consumed = self.fetch_offset = offset
         self.start = self.error = self.failing_since = self.missing_since = self.topic_id = None
         self.in_group = False  # From now on, the committed offset no longer replaces a `start`.
         self.retry_at = 0.0

@@ -130,7 +130,7 @@ class AssignmentReader:
         position = self.position(partition)
         if not position.is_paused:
             position.is_paused = True
-            if position.fetched != position.consumed:
+            if position.fetch_offset != position.consumed:
                 self.buffer.fetch_again(position)
 
     def resume(self, partition: TopicPartition) -> None:

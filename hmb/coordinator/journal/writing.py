@@ -47,14 +47,16 @@ class Journal:
       thread releases the lock, `done` of each of these entries is true.
     """
 
-    def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
+    def __init__(
+        self, topic: JournaledTopic, *, must_sync: Callable[[], bool], clock: Callable[[], int] = now_ms
+    ) -> None:
         """Create the journal in the topic `topic`.
 
-        `sync` returns whether each write must be synced to disk. `clock` returns the time in ms since 1970.
+        `must_sync` returns whether each write must be synced to disk. `clock` returns the time in ms since 1970.
         """
         self._name = topic.name
         self._partitions = JournalPartitions(topic)
-        self._sync = sync
+        self._must_sync = must_sync
         self._clock = clock
 
     # -- partitions
@@ -153,7 +155,8 @@ class Journal:
         finally:
             for queued in taken:
                 if not queued.done:
-                    queued.failure, queued.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "write failed"), True
+                    why = "the coordinator could not write its journal; the broker's log has the reason"
+                    queued.failure, queued.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, why), True
 
     def _write_all(self, log: Log, taken: Sequence[QueuedRecords]) -> None:
         written: list[QueuedRecords] = []
@@ -163,7 +166,7 @@ class Journal:
                 written += together
             for queued in together if failure else ():
                 queued.failure, queued.done = failure, True
-        failure = self._flush(log) if written and self._sync() else None
+        failure = self._flush(log) if written and self._must_sync() else None
         for queued in written:
             if failure is None and queued.apply is not None:
                 queued.apply()
@@ -182,17 +185,17 @@ class Journal:
             elif records:
                 log.append_own(RecordBatch.parse(encode_batch(records)))
         except KafkaError as error:
-            return self._as_coordinator(error)
+            return self._coordinator_error(error)
         return None
 
     def _flush(self, log: Log) -> KafkaError | None:
         try:
             log.flush()
         except (KafkaError, OSError) as error:
-            return self._as_coordinator(error)
+            return self._coordinator_error(error)
         return None
 
-    def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
+    def _coordinator_error(self, error: KafkaError | OSError) -> KafkaError:
         """Return the error that the client receives if the log raises `error`.
 
         If the write failed, the returned error is NOT_COORDINATOR. After NOT_COORDINATOR, the client sends its request

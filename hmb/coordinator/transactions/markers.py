@@ -41,12 +41,12 @@ class MarkerWriter:
     """Appends markers to the logs and to the groups' journal of one broker. Thread-safe."""
 
     def __init__(
-        self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, sync: Callable[[], bool]
+        self, find_log: FindLog, all_logs: AllLogs, groups: GroupCoordinator, must_sync: Callable[[], bool]
     ) -> None:
         self.groups = groups
         self._find_log = find_log
         self._all_logs = all_logs
-        self._sync = sync
+        self._must_sync = must_sync
 
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
@@ -98,7 +98,7 @@ class MarkerWriter:
             )
         log = self._find_log(partition)
         log.append_marker(marker, *producer)
-        return log.flush if self._sync() else _is_written
+        return log.flush if self._must_sync() else _is_written
 
 
 def _is_written() -> None:
