@@ -95,10 +95,10 @@ class GroupRunner:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the machine and all its fields. A thread that holds it may take
-        # the locks that follow in docs/tour/locks.md, for example the timer's lock. A thread
-        # releases this lock before it waits for the disk (fsync). There is one exception: a thread that deletes the
-        # group or its offsets holds this lock while it waits.
+        # This lock guards the machine and all its fields. A thread that holds it may take the locks that follow in
+        # docs/tour/locks.md, for example the timer's lock. A thread releases this lock before it waits for the disk
+        # (fsync). There is one exception: a thread that deletes the group or its offsets holds this lock while it
+        # waits.
         self.lock = threading.Lock()
 
     @property

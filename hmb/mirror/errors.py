@@ -23,9 +23,13 @@ class MirrorError(HmbError):
     """The error with which a mirror ends. The message is one line: what is wrong, where, and what to do."""
 
 
-def can_retry(error: KafkaError | ConnectionFailed) -> bool:
+class MirrorInterrupted(MirrorError):
+    """The error after which a mirror begins a new session, and continues at other positions."""
+
+
+def can_retry(error: KafkaError | ConnectionFailed | MirrorInterrupted) -> bool:
     """Return whether a mirror can continue after this error, with new connections and the committed positions."""
-    if isinstance(error, ConnectionFailed):
+    if isinstance(error, ConnectionFailed | MirrorInterrupted):
         return True
     if error.code in FATAL_FOR_MIRROR or is_missing(error):
         return False

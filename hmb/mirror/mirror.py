@@ -15,7 +15,7 @@ from typing import Any
 
 from hmb.client.admin import Admin
 from hmb.client.connection import ConnectionFailed
-from hmb.mirror.errors import MirrorError, can_retry, explained
+from hmb.mirror.errors import MirrorError, MirrorInterrupted, can_retry, explained
 from hmb.mirror.groups import OffsetTranslator, TranslatedOffset, commit_translated, translated_offsets
 from hmb.mirror.mirror_maker import MirrorMakerTopics
 from hmb.mirror.names import TopicChoice
@@ -98,11 +98,12 @@ class Mirror:
                 with self._open_source() as source, self._open_target() as target:
                     if self._run_session(source, target):
                         return
-            except (ConnectionFailed, KafkaError) as error:
+            except (ConnectionFailed, KafkaError, MirrorInterrupted) as error:
                 if not can_retry(error) or not self._has_begun:
                     raise
                 if str(error) != self._failure:
-                    self._say(f"{error}; the mirror tries again")
+                    then = "" if isinstance(error, MirrorInterrupted) else "; the mirror tries again"
+                    self._say(f"{error}{then}")
                     self._failure, self._failed_at = str(error), time.monotonic()
                 elif time.monotonic() - self._failed_at > self._settings.retry_for:
                     raise
@@ -224,8 +225,9 @@ class Mirror:
     def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
         """Continue after an error of one partition, or raise the error."""
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            # After this error, the mirror begins a new session, which finds the first offset that still exists.
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message)
+            position = self.partitions[partition].position
+            where = "the mirror continues at the first offset that exists"
+            raise MirrorInterrupted(f"{partition}: offset {position} was deleted at the source; {where}")
         if not is_missing(error):
             raise error if can_retry(error) else explained("source", error)
         if partition.topic not in self._missing:

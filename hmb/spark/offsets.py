@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, TypeVar
 
+from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.partition_errors import is_final, is_unknown_topic
 from hmb.client.consuming.subscription import Subscription
 from hmb.client.metadata import Cluster, TopicMetadata
@@ -53,14 +54,22 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
     }
 
 
+class TopicDeleted(KafkaError):
+    """A topic was deleted after its partitions were looked up. A new look-up no longer returns them."""
+
+
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
     """Call `action`. After a temporary error, for example while a broker restarts, call it again.
 
-    The option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
+    Also call it again after `TopicDeleted`, because `action` then looks up the partitions again. The option
+    kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """
-    return with_retries(
-        action, lambda error: 0.0 if is_unknown_topic(error) or is_final(error) else options.retry_for
-    )
+
+    def retry_for(error: ConnectionFailed | KafkaError) -> float:
+        may_retry = isinstance(error, TopicDeleted) or not (is_unknown_topic(error) or is_final(error))
+        return options.retry_for if may_retry else 0.0
+
+    return with_retries(action, retry_for)
 
 
 def partitions_of(

@@ -61,7 +61,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
-from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, resolve, retrying, to_json
+from hmb.spark.offsets import Offsets, TopicDeleted, ends, from_json, partitions_of, resolve, retrying, to_json
 from hmb.spark.options import OptionError, SourceOptions
 from hmb.spark.ranges import cut, limited, ranges_between
 
@@ -200,7 +200,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the log end offset of each partition. If a partition in `known` was deleted, leave it out."""
+        """Return the log end offset of each partition. If a partition in `known` was deleted, leave it out.
+
+        Raises TopicDeleted if a topic is deleted while this method runs.
+        """
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):
@@ -210,9 +213,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except KafkaError as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            # The topic was deleted after `partitions_of` had found it. LEADER_NOT_AVAILABLE is a temporary error, so
-            # `retrying` calls this function again. In the second call, `partitions_of` does not return the topic.
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
+            raise TopicDeleted(error.code, error.message) from error
 
     def _check_id(self, topic: str, topic_id: UUID) -> None:
         """Report data loss if the topic's id has changed: the topic was deleted and created again.

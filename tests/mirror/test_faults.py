@@ -137,6 +137,19 @@ def test_a_topic_that_is_deleted_at_the_source_is_left_out(
     assert said == ["source: topic 'orders' was deleted; its copy stays at the target"]
 
 
+def test_a_mirror_continues_after_records_that_the_source_has_deleted(
+    source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, said: list[str]
+) -> None:
+    source.create_topic("orders")
+    source.produce("orders", "a", "b", "c")
+    source.faults.add("FETCH", topic="orders", error="OFFSET_OUT_OF_RANGE", times=1)
+    mirror().run()
+    assert said == [
+        "orders-0: offset 0 was deleted at the source; the mirror continues at the first offset that exists"
+    ]
+    assert contents(target, "orders") == contents(source, "orders")
+
+
 def test_a_topic_that_is_deleted_at_the_target_ends_the_mirror(
     source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror
 ) -> None:

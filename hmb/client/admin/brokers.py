@@ -144,7 +144,8 @@ class Brokers:
         partitions with this error. Stop after `request_timeout` seconds.
         """
         started = time.monotonic()
-        found: PartitionResults[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
+        what = "the response of the leader does not contain this partition"
+        found: PartitionResults[T] = {it: KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, what) for it in partitions}
         waiting = list(found)
         while True:
             found |= self.retrying(partial(self._ask_leaders, waiting, ask))

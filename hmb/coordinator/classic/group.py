@@ -1,4 +1,4 @@
-"""One classic group and its requests: a state machine without threads, clocks or sockets.
+"""One classic group and its requests: a state machine without threads or sockets.
 
 A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
 step changes the state of the group. After each step, the caller (group_runner.py) uses these results:
@@ -39,8 +39,9 @@ A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "
 While a member waits for a response, the group does not end its session, because the client cannot send heartbeats
 meanwhile.
 
-The parameter `now` is a time in ms from a clock that never jumps. The function `clock` returns the time in ms since
-1970, which the group writes into its record.
+The group itself reads no clock, so that a test can set the time. The parameter `now` is a time in ms from a clock that
+never jumps. The caller passes the function `clock`, which returns the time in ms since 1970. The group writes this time
+into its record. New member ids end with a random UUID (`uuid4`).
 
 Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.
 """

@@ -14,9 +14,9 @@ For example, member A reads the two partitions of topic "weather". Member B join
 epoch increases from 3 to 4. The assignor computes a new target with partition 0 for A and partition 1 for B. The
 assignment epoch becomes 4.
 
-The group is a state machine that uses no threads, clocks or disks (`hmb/coordinator/group.py`). The broker sends the
-response to a heartbeat after the records in `writes` are on disk. The parameter `now` is a time in ms from a clock that
-never jumps. The function `clock` returns the time in ms since 1970.
+The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). The broker sends the response
+to a heartbeat after the records in `writes` are on disk. The parameter `now` is a time in ms from a clock that never
+jumps. The function `clock` returns the time in ms since 1970.
 
 Invariants:
 - A partition is in `assigned` or `revoking` of at most one member.

@@ -47,7 +47,7 @@ PROTOCOL_TYPE = "share"
 
 
 class ShareGroup:
-    """One share group, as a state machine without threads, clocks and disks. `now` is a time in ms.
+    """One share group, as a state machine without threads and disks. `now` is a time in ms.
 
     - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
     - Each member has a session deadline in `_sessions`.
