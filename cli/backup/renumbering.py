@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from hmb.mirror.translation import CopiedRun, Translation
 from hmb.records import Batch, ControlType, RecordBatch, control_type, encode_batch
 from hmb.records.aborted import AbortedTransactions
+from hmb.records.changed_batch import as_produced, is_sendable
 
 
 def new_offsets() -> Translation:
@@ -47,9 +48,9 @@ def restorable(
     for batch in batches:
         if aborted.covers(batch) or batch.is_control:
             continue
-        if isinstance(batch, RecordBatch) and batch.base_offset >= start and batch.is_sendable:
+        if isinstance(batch, RecordBatch) and batch.base_offset >= start and is_sendable(batch):
             offsets.add(batch.base_offset, offsets.target_end, batch.records_count)
-            yield batch.as_produced()
+            yield as_produced(batch)
             continue
         records = [record for record in batch.records() if record.offset >= start]
         for record in records:

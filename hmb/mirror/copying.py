@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from hmb.mirror.translation import CopiedRun
 from hmb.records import Batch, Record, RecordBatch, encode_batch
+from hmb.records.changed_batch import as_produced, is_sendable
 from hmb.records.producer_numbers import BatchNumber
 
 
@@ -32,7 +33,7 @@ class SourceBatch(NamedTuple):
     def is_whole(self) -> bool:
         """Whether the mirror can copy the batch without decoding its records."""
         batch = self.batch
-        return isinstance(batch, RecordBatch) and self.first <= batch.base_offset and batch.is_sendable
+        return isinstance(batch, RecordBatch) and self.first <= batch.base_offset and is_sendable(batch)
 
     def records(self) -> list[Record]:
         return [record for record in self.batch.records() if record.offset >= self.first]
@@ -59,17 +60,15 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
     batch.check()
     if source.is_whole and isinstance(batch, RecordBatch):
         run = CopiedRun(batch.base_offset, 0, batch.records_count)
-        return CopiedBatch(batch.as_produced(number, transactional=transactional), batch.records_count, [run])
+        return CopiedBatch(as_produced(batch, number, transactional=transactional), batch.records_count, [run])
     records = source.records()
     if not records:
         return None
     data = encode_batch(
         records,
         codec=batch.codec,
-        producer_id=number.producer_id,
-        producer_epoch=number.producer_epoch,
-        base_sequence=number.base_sequence,
         transactional=transactional,
+        **number._asdict(),
     )
     return CopiedBatch(data, len(records), list(runs_of(record.offset for record in records)))
 

@@ -23,6 +23,7 @@ Read in this order:
 - `control`      the markers with which the broker commits or aborts a transaction
 
 You can skip the following modules when you read this folder for the first time:
+- `changed_batch`  copies of batches with other timestamps, another codec, another producer or other records
 - `producer_numbers`  the producer id, the epoch and the sequence number of a batch
 - `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
 - `aborted`    finds the batches that belong to aborted transactions

@@ -38,16 +38,16 @@ from hmb.protocol.errors import corrupt_message
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
 from hmb.records.crc import crc32c
 from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber
-from hmb.records.record import NO_TIMESTAMP, Record, TimestampType, decode_records, encode_records
+from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
-_AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
-HEADER = Struct(f"{_BEFORE_CRC.format}bI{_AFTER_CRC.format[1:]}")  # the magic (b) and the CRC (I) are in the middle
+AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
+HEADER = Struct(f"{_BEFORE_CRC.format}bI{AFTER_CRC.format[1:]}")  # the magic (b) and the CRC (I) are in the middle
 RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
 OFFSET_AND_LENGTH = Struct(">qi")  # the fields with which every batch and every message begins
 LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
-CRC_START = RECORD_BATCH_OVERHEAD - _AFTER_CRC.size  # 21: the CRC covers all bytes from here on
+CRC_START = RECORD_BATCH_OVERHEAD - AFTER_CRC.size  # 21: the CRC covers all bytes from here on
 _UINT32 = Struct(">I")
 
 CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x07, 0x08, 0x10, 0x20, 0x40
@@ -108,16 +108,6 @@ class RecordBatch(NamedTuple):
         Records 0, 1, 2 then have the offset deltas 0, 1, 2.
         """
         return self.records_count == self.last_offset_delta + 1
-
-    @property
-    def is_sendable(self) -> bool:
-        """Whether a producer may send the records of this batch as they are, without a new encoding.
-
-        A producer may not send a batch with gaps, with the timestamps of a broker, or with a delete horizon.
-        """
-        return (
-            self.has_all_records and self.timestamp_type is TimestampType.CREATE_TIME and self.delete_horizon is None
-        )
 
     @property
     def last_sequence(self) -> int:
@@ -200,72 +190,6 @@ class RecordBatch(NamedTuple):
         start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
         return [start, self.view[_BEFORE_CRC.size :]]
 
-    def with_log_append_time(self, now: int) -> RecordBatch:
-        """Return a copy in which all records have the timestamp `now` (ms).
-
-        The broker calls this method for topics with message.timestamp.type=LogAppendTime.
-        """
-        copy = bytearray(self.view)
-        after_crc = self._after_crc(attributes=self.attributes | LOG_APPEND_TIME_BIT, max_timestamp=now)
-        copy[CRC_START:RECORD_BATCH_OVERHEAD] = after_crc
-        _UINT32.pack_into(copy, CRC_START - 4, crc32c(memoryview(copy)[CRC_START:]))
-        return RecordBatch.parse(copy)
-
-    def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-        """Return a copy of the batch with another producer id, producer epoch and base sequence number."""
-        after_crc = self._after_crc(
-            producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence
-        )
-        return _assemble(
-            self.base_offset, self.partition_leader_epoch, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:])
-        )
-
-    def as_produced(self, producer: BatchNumber = NO_BATCH_NUMBER, *, transactional: bool = False) -> bytes:
-        """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch."""
-        producer_id, producer_epoch, base_sequence = producer
-        after_crc = self._after_crc(
-            attributes=self.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0),
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-        )
-        return _assemble(0, NO_LEADER_EPOCH, after_crc, bytes(self.view[RECORD_BATCH_OVERHEAD:]))
-
-    def with_records(
-        self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
-    ) -> bytes:
-        """Return a copy of the batch with other records. All other fields of the header keep their values.
-
-        `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
-        (ms), this time becomes the delete horizon: after this time, compaction may remove the tombstones.
-        """
-        codec = self.codec if count else Codec.NONE
-        attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
-        base_timestamp = self.base_timestamp if base_timestamp is None else base_timestamp
-        after_crc = self._after_crc(
-            attributes=attributes, base_timestamp=base_timestamp, max_timestamp=max_timestamp, records_count=count
-        )
-        return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
-
-    def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> RecordBatch:
-        """Return a copy of the batch that is compressed with another codec.
-
-        Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
-        """
-        after_crc = self._after_crc(attributes=(self.attributes & ~CODEC_MASK) | codec)
-        content = compress(codec, self.uncompressed(limit), level=level)
-        return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
-
-    def _after_crc(self, **changes: int) -> bytes:
-        """Encode the header's fields after the CRC. `changes` contains new values for some of these fields."""
-        fields = self._asdict() | changes
-        return _AFTER_CRC.pack(*[fields[name] for name in _NAMES_AFTER_CRC])
-
-
-# The header's fields after the CRC. `view` is not a field of the header.
-_NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") : -1]
-
-
 def encode_batch(
     records: Sequence[Record],
     *,
@@ -296,18 +220,8 @@ def encode_batch(
         attributes, max_timestamp = attributes | LOG_APPEND_TIME_BIT, log_append_time
     last_offset_delta = records[-1].offset - base_offset if keep_offsets else len(records) - 1
     producer = (producer_id, producer_epoch, base_sequence)
-    after_crc = _AFTER_CRC.pack(attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, len(records))
-    return _assemble(base_offset, leader_epoch, after_crc, content)
-
-
-def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
-    """Return a batch that has no records, but covers the offsets from `first_offset` to `last_offset`.
-
-    One batch can cover at most 2^31 offsets.
-    """
-    times = (NO_TIMESTAMP, NO_TIMESTAMP)
-    after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *NO_BATCH_NUMBER, 0)
-    return _assemble(first_offset, leader_epoch, after_crc, b"")
+    after_crc = AFTER_CRC.pack(attributes, last_offset_delta, base_timestamp, max_timestamp, *producer, len(records))
+    return assemble(base_offset, leader_epoch, after_crc, content)
 
 
 def wrap_records(
@@ -323,13 +237,18 @@ def wrap_records(
 ) -> bytes:
     """Return a batch of records that are already encoded (`content`). Their offsets are 0, 1, 2 and so on."""
     attributes = codec | (TRANSACTIONAL_BIT if transactional else 0)
-    after_crc = _AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)
+    after_crc = AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)
     if codec is not Codec.NONE:
         content = compress(codec, content, level=level)
-    return _assemble(0, NO_LEADER_EPOCH, after_crc, content)
+    return assemble(0, NO_LEADER_EPOCH, after_crc, content)
 
 
-def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray) -> bytes:
+def assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray | memoryview) -> bytes:
+    """Return a batch from its parts, and compute its CRC.
+
+    `after_crc` contains the fields from the attributes on, in the layout AFTER_CRC. `content` contains the bytes after
+    the header.
+    """
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))
     return b"".join((before_crc, bytes([MAGIC]), crc, after_crc, content))

@@ -28,6 +28,7 @@ from itertools import islice
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
+from hmb.records.changed_batch import with_records
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.fast.compaction import Parts, plain_keys, plain_parts
 from hmb.records.fast.raw_records import raw_records
@@ -115,10 +116,10 @@ def _with_parts(
 ) -> bytes | memoryview:
     if parts.has_tombstones and batch.delete_horizon is None and delete_horizon is not None:
         moved, newest = _with_base_timestamp(batch, data, keep, delete_horizon), _newest(batch, parts.newest)
-        return batch.with_records(moved, parts.records_count, newest, base_timestamp=delete_horizon)
+        return with_records(batch, moved, parts.records_count, newest, base_timestamp=delete_horizon)
     if parts.records_count == batch.records_count:
         return batch.view
-    return batch.with_records(b"".join(parts.records), parts.records_count, _newest(batch, parts.newest))
+    return with_records(batch, b"".join(parts.records), parts.records_count, _newest(batch, parts.newest))
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
@@ -133,13 +134,13 @@ def _newest(batch: RecordBatch, newest_delta: int) -> int:
 
 def empty_batch(batch: RecordBatch) -> bytes:
     """Return a copy of the batch without records. Its header still contains the offsets and the sequence numbers."""
-    return batch.with_records(b"", 0, batch.max_timestamp)
+    return with_records(batch, b"", 0, batch.max_timestamp)
 
 
 def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
     """Return a copy of the batch with a delete horizon (ms). Raises KafkaError if the records cannot be decoded."""
     content = _with_base_timestamp(batch, batch.uncompressed(), lambda *_: True, delete_horizon)
-    return batch.with_records(content, batch.records_count, batch.max_timestamp, base_timestamp=delete_horizon)
+    return with_records(batch, content, batch.records_count, batch.max_timestamp, base_timestamp=delete_horizon)
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:

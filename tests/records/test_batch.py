@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, iter_batches, parse_batch, read_records
+from hmb.records.changed_batch import with_codec, with_log_append_time
 from hmb.records.producer_numbers import increment_sequence
 from tests.records.record_strategies import record_lists
 
@@ -99,7 +100,7 @@ def test_stamped_changes_16_bytes_and_copies_nothing() -> None:
 @given(records=record_lists(), codec=st.sampled_from(Codec))
 def test_log_append_time(records: list[Record], codec: Codec) -> None:
     batch = RecordBatch.parse(encode_batch(records, codec=codec, producer_id=3, producer_epoch=0, base_sequence=8))
-    stamped = batch.with_log_append_time(77)
+    stamped = with_log_append_time(batch, 77)
     stamped.check()
     assert {(record.timestamp, record.timestamp_type) for record in stamped.records()} == {
         (77, TimestampType.LOG_APPEND_TIME)
@@ -113,7 +114,7 @@ def test_log_append_time(records: list[Record], codec: Codec) -> None:
 def test_another_codec_changes_nothing_else(records: list[Record], before: Codec, after: Codec) -> None:
     ids = {"producer_id": 9, "producer_epoch": 3, "base_sequence": 70, "transactional": True}
     sent = RecordBatch.parse(encode_batch(records, codec=before, keep_offsets=True, leader_epoch=4, **ids))
-    changed = sent.with_codec(after)
+    changed = with_codec(sent, after)
     changed.check()
     assert changed.codec is after
     assert list(changed.records()) == list(sent.records()) == records
@@ -125,7 +126,7 @@ def test_another_codec_changes_nothing_else(records: list[Record], before: Codec
 def test_a_bomb_is_not_compressed_again() -> None:
     bomb = RecordBatch.parse(encode_batch([Record(value=bytes(1 << 20))], codec=Codec.ZSTD))
     with pytest.raises(KafkaError) as refused:
-        bomb.with_codec(Codec.GZIP, limit=1 << 19)
+        with_codec(bomb, Codec.GZIP, limit=1 << 19)
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 

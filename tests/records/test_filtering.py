@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set, parse_batch
+from hmb.records.changed_batch import with_records
 from hmb.records.fast.raw_records import raw_records
 from hmb.records.filtering import MOST_RECORDS, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.records.record import encode_records
@@ -28,7 +29,7 @@ def batch_of(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
     `content` takes the place of its records, and may be any bytes.
     """
     frame = RecordBatch.parse(encode_batch([Record(timestamp=100)] * (last_offset_delta + 1)))
-    return RecordBatch.parse(frame.with_records(content, count, 100))
+    return RecordBatch.parse(with_records(frame, content, count, 100))
 
 
 def test_valid_records_are_listed_and_kept_at_their_offsets() -> None:
@@ -153,7 +154,7 @@ def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
     records = [Record(key=b"k")] * (MOST_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))
     batches = [
-        RecordBatch.parse(frame.with_records(encode_records(records, None, -1), len(records), -1)),
+        RecordBatch.parse(with_records(frame, encode_records(records, None, -1), len(records), -1)),
         parse_batch(encode_message_set(records, 1, Codec.GZIP)),
     ]
     for batch in batches:

@@ -20,6 +20,7 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
 from hmb.records.batch import MAGIC, wrap_records
 from hmb.records.builder import RecordsBuilder
+from hmb.records.changed_batch import with_number
 from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber, ProducerIdAndEpoch, increment_sequence
 
 # The newest version of Produce that the client uses. In newer versions, the broker itself adds partitions to
@@ -83,7 +84,7 @@ class Encoding:
 
 def renumbered(data: bytes, new: BatchNumber) -> bytes:
     """Return a copy of an encoded batch with new numbers: producer id, producer epoch and base sequence."""
-    return RecordBatch.parse(data).with_producer(*new)
+    return with_number(RecordBatch.parse(data), new)
 
 
 def halves(batch: ProducerBatch) -> list[ProducerBatch]:

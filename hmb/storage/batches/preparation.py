@@ -21,6 +21,7 @@ Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the l
 from __future__ import annotations
 
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
+from hmb.records.changed_batch import with_codec, with_log_append_time
 from hmb.storage.batches.opening import PREPARING
 from hmb.storage.batches.validation import (
     ProducedRecords,
@@ -44,9 +45,9 @@ def prepare(
     if config.compression_type != "producer" and batch.codec is not config.codec:
         assert config.codec is not None
         with PREPARING:
-            batch = batch.with_codec(config.codec, config.level, limit=config.max_decompressed)
+            batch = with_codec(batch, config.codec, config.level, limit=config.max_decompressed)
         check_size(batch, config)
-    return batch.with_log_append_time(now) if config.uses_log_append_time else batch
+    return with_log_append_time(batch, now) if config.uses_log_append_time else batch
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
@@ -62,7 +63,7 @@ def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordB
     codec = config.codec if config.codec is not None else next(codecs, Codec.NONE)
     with PREPARING:
         batch = up_convert(messages, codec, config.level, limit=config.max_decompressed)
-    return batch.with_log_append_time(now) if config.uses_log_append_time else batch
+    return with_log_append_time(batch, now) if config.uses_log_append_time else batch
 
 
 def _prepare_messages(

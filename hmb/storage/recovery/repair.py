@@ -39,7 +39,8 @@ from hmb.records import (
     iter_batches,
     parse_batch,
 )
-from hmb.records.batch import LOG_OVERHEAD, MAGIC, OFFSET_AND_LENGTH, encode_empty_batch
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, OFFSET_AND_LENGTH
+from hmb.records.changed_batch import encode_empty_batch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
 from hmb.storage.files import together

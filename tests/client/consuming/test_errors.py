@@ -17,6 +17,7 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindC
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, RecordBatch, encode_batch
+from hmb.records.changed_batch import with_records
 from tests.client.consuming.scripted_log import RECORDS, Late, Log, poll_all
 from tests.client.scripted_broker import ScriptedBroker
 
@@ -172,7 +173,7 @@ def test_damage_in_arrow_batches_is_raised_after_the_intact_records() -> None:
 
 
 def test_records_with_wrong_headers_are_errors_after_the_intact_records_in_arrow_batches_too() -> None:
-    lying = RecordBatch.parse(encode_batch(RECORDS[2:], base_offset=2)).with_records(b"no records", 2, 1)
+    lying = with_records(RecordBatch.parse(encode_batch(RECORDS[2:], base_offset=2)), b"no records", 2, 1)
     with ScriptedBroker(Log(encode_batch(RECORDS[:2]) + lying, 4)) as broker, Consumer(broker.address, "t") as consumer:
         batch = consumer.poll_arrow(10)
         assert batch is not None

@@ -25,6 +25,7 @@ from hmb.records import (
     read_records,
     up_convert,
 )
+from hmb.records.changed_batch import with_records
 from hmb.records.legacy.down_conversion import BATCH_SIZE, PIECE_SIZE, DamagedBatch
 from hmb.storage.batches.validation import check_header
 from tests.records.record_strategies import record_lists
@@ -167,7 +168,7 @@ def test_records_that_cannot_be_read_end_the_messages() -> None:
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())
     content[-3] = 98  # The length of the second value is now 49, not 1.
-    wrong = bytes(frame.with_records(content, 2, -1))
+    wrong = bytes(with_records(frame, content, 2, -1))
     assert [record.value for record in read_records(down_convert(wrong, 1, 0, PLENTY))] == [b"a"]
     with pytest.raises(KafkaError) as refused:
         conversion(wrong, 1, 1, PLENTY)

@@ -12,6 +12,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch
+from hmb.records.changed_batch import with_records
 from hmb.storage.batches import time_search
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
@@ -81,7 +82,7 @@ def test_a_wrong_length_does_not_end_the_search(log: Log, caplog: pytest.LogCapt
 
 def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     frame = timed_batch(200)
-    log.append(RecordBatch.parse(frame.with_records(b"\x99" * 10, 1, 200)))
+    log.append(RecordBatch.parse(with_records(frame, b"\x99" * 10, 1, 200)))
     log.append(timed_batch(210))
     assert log.offset_for_timestamp(150) == (210, 13)
     assert "offsets 12 to 12: a record of the batch cannot be read" in caplog.text

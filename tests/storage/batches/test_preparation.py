@@ -23,6 +23,7 @@ from hmb.records import (
     read_records,
 )
 from hmb.records.batch import wrap_records
+from hmb.records.changed_batch import with_records
 from hmb.records.filtering import MOST_RECORDS
 from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
@@ -189,7 +190,7 @@ def test_a_header_may_not_be_newer_than_its_records(log_at_now: LogAtNow) -> Non
     Retention and the time index use the timestamp of the header, so a wrong one would affect both.
     """
     fresh = RecordBatch.parse(encode_batch(at(NOW)))
-    lie = fresh.with_records(fresh.uncompressed(), 1, max_timestamp=2**62)
+    lie = with_records(fresh, fresh.uncompressed(), 1, max_timestamp=2**62)
     with pytest.raises(KafkaError, match="no record has the batch's max timestamp") as error:
         log_at_now().append(produced(lie))
     assert error.value.code is ErrorCode.INVALID_TIMESTAMP

@@ -1,0 +1,120 @@
+"""Changed copies of batches, and an empty batch.
+
+A broker stores most batches as it receives them, and a first reading can skip this module. The functions here are for
+the other cases:
+- The broker sets the timestamps of a topic (LogAppendTime), or the topic has another codec than the batch.
+- Compaction removes records from a batch.
+- A producer sends a batch again, with the numbers of a new epoch.
+- A mirror, and the restore of a backup, send a stored batch as a producer does.
+
+Each function writes a new header, and computes a new CRC, because the CRC covers the changed fields. For example, a
+batch of 1 KB with 100 records has the codec none. `with_codec` compresses its records with zstd. The new batch has the
+same 100 records and the same offsets, but another length, another codec in its attributes, and another CRC.
+"""
+
+from __future__ import annotations
+
+from hmb.protocol.enums import NO_LEADER_EPOCH
+from hmb.records.batch import (
+    AFTER_CRC,
+    CODEC_MASK,
+    DELETE_HORIZON_BIT,
+    LOG_APPEND_TIME_BIT,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_BIT,
+    RecordBatch,
+    assemble,
+)
+from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
+from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber
+from hmb.records.record import NO_TIMESTAMP, TimestampType
+
+# The header's fields after the CRC. `view` is not a field of the header.
+_NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") : -1]
+
+
+def is_sendable(batch: RecordBatch) -> bool:
+    """Return whether a producer may send the records of this batch as they are, without a new encoding.
+
+    A producer may not send a batch with gaps, with the timestamps of a broker, or with a delete horizon.
+    """
+    has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
+    return batch.has_all_records and has_own_times
+
+
+def with_log_append_time(batch: RecordBatch, now: int) -> RecordBatch:
+    """Return a copy in which all records have the timestamp `now` (ms).
+
+    The broker calls this function for topics with message.timestamp.type=LogAppendTime.
+    """
+    attributes = batch.attributes | LOG_APPEND_TIME_BIT
+    return RecordBatch.parse(_copy(batch, _content(batch), attributes=attributes, max_timestamp=now))
+
+
+def with_codec(
+    batch: RecordBatch, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
+) -> RecordBatch:
+    """Return a copy of the batch that is compressed with another codec.
+
+    Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
+    """
+    content = compress(codec, batch.uncompressed(limit), level=level)
+    return RecordBatch.parse(_copy(batch, content, attributes=(batch.attributes & ~CODEC_MASK) | codec))
+
+
+def with_number(batch: RecordBatch, number: BatchNumber) -> bytes:
+    """Return a copy of the batch with another producer id, producer epoch and base sequence number."""
+    return _copy(batch, _content(batch), **number._asdict())
+
+
+def as_produced(batch: RecordBatch, number: BatchNumber = NO_BATCH_NUMBER, *, transactional: bool = False) -> bytes:
+    """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch."""
+    attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
+    changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
+    return _copy(batch, _content(batch), **changes, **number._asdict())
+
+
+def with_records(
+    batch: RecordBatch,
+    content: bytes | bytearray,
+    count: int,
+    max_timestamp: int,
+    base_timestamp: int | None = None,
+) -> bytes:
+    """Return a copy of the batch with other records. All other fields of the header keep their values.
+
+    `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
+    (ms), this time becomes the delete horizon: after this time, compaction may remove the tombstones.
+    """
+    codec = batch.codec if count else Codec.NONE
+    attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
+    return _copy(
+        batch,
+        compress(codec, content),
+        attributes=attributes,
+        base_timestamp=batch.base_timestamp if base_timestamp is None else base_timestamp,
+        max_timestamp=max_timestamp,
+        records_count=count,
+    )
+
+
+def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
+    """Return a batch that has no records, but covers the offsets from `first_offset` to `last_offset`.
+
+    One batch can cover at most 2^31 offsets.
+    """
+    times = (NO_TIMESTAMP, NO_TIMESTAMP)
+    after_crc = AFTER_CRC.pack(0, last_offset - first_offset, *times, *NO_BATCH_NUMBER, 0)
+    return assemble(first_offset, leader_epoch, after_crc, b"")
+
+
+def _content(batch: RecordBatch) -> memoryview:
+    """Return the bytes after the header."""
+    return batch.view[RECORD_BATCH_OVERHEAD:]
+
+
+def _copy(batch: RecordBatch, content: bytes | bytearray | memoryview, **changes: int) -> bytes:
+    """Return the batch with the bytes `content` after the header, and with new values of some header fields."""
+    fields = batch._asdict() | changes
+    after_crc = AFTER_CRC.pack(*[fields[name] for name in _NAMES_AFTER_CRC])
+    return assemble(fields["base_offset"], fields["partition_leader_epoch"], after_crc, content)
