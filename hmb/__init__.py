@@ -82,8 +82,8 @@ These modules are between the steps of the tour. Open them only if you want to s
   `RequestHeader` is the header before each request (`protocol/headers.py`). `Plan.decode` decodes each field
   (`protocol/schema.py`, `protocol/primitives.py`).
 - Between steps 4 and 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
-  each handler (`broker/broker.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if the
-  broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
+  each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
+  the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
   (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
 - Step 5: `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`).
   `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the

@@ -21,8 +21,8 @@ from ..shared.parameters import NewPath, regular_expression, servers
 
 if TYPE_CHECKING:
     from hmb.client import Admin
-    from hmb.mirror.mirror import Mirror, MirrorSettings
     from hmb.mirror.names import Aliases
+    from hmb.mirror.session import Mirror, MirrorSettings
 
 
 def aliases(text: str) -> Aliases:
@@ -73,7 +73,7 @@ def command(**options: Any) -> None:
 
     from hmb.client.connection import ConnectionFailed
     from hmb.mirror.errors import MirrorError
-    from hmb.mirror.mirror import Mirror
+    from hmb.mirror.session import Mirror
 
     from .display import MirrorDisplay, live_on, print_partitions
 
@@ -112,8 +112,8 @@ def _admin(options: dict[str, Any], side: str, config: str) -> partial[Admin]:
 
 
 def _settings(options: dict[str, Any]) -> MirrorSettings:
-    from hmb.mirror.mirror import MirrorSettings
     from hmb.mirror.names import TopicChoice
+    from hmb.mirror.session import MirrorSettings
 
     return MirrorSettings(
         choice=TopicChoice(options["topics"], options["exclude"], options["aliases"]),

@@ -12,8 +12,8 @@ from rich.table import Table
 from ..shared.output import print_json
 
 if TYPE_CHECKING:
-    from hmb.mirror.mirror import Mirror
     from hmb.mirror.resuming import MirroredPartition
+    from hmb.mirror.session import Mirror
 
 
 class MirrorDisplay:

@@ -33,7 +33,7 @@ Read in this order:
 4. `handlers/fetch.py`        a handler that reads
 5. `long_poll.py`             the wait of Fetch and ShareFetch for records
 6. `topics/registry.py`       the topics, their creation and deletion
-7. `broker.py`                the start and the stop of a broker; `starting.py` creates some of its parts
+7. `lifecycle.py`             the start and the stop of a broker; `coordinators.py` creates its coordinators
 
 A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py`, `handlers/fetch.py` and
 `long_poll.py`, and two methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this
@@ -51,6 +51,6 @@ Two small modules belong to all handlers: `context.py` (the second argument of e
 ways in which a handler reports an error).
 """
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 
 __all__ = ["BrokerServer"]

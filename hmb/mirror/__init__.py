@@ -22,7 +22,7 @@ Read in this order:
 1. `copying`      prepares a batch of the source for the target
 2. `source`       the consumer side: fetches batches
 3. `target`       the producer side: writes batches and commits positions
-4. `mirror`       the loop that connects both sides
+4. `session`      the loop that connects both sides
 5. `translation`  source offsets and target offsets
 6. `resuming`     finds the positions when a mirror starts
 7. `groups`       translates and commits the offsets of consumer groups

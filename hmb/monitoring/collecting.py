@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import hmb
-from hmb.broker.broker import BrokerServer
 from hmb.broker.context import BrokerContext, ConnectedClient
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic

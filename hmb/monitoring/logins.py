@@ -19,7 +19,7 @@ import time
 from http import HTTPStatus
 from typing import NamedTuple
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.security import users
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.metadata_records import UserScramCredentialRecord

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.security.tls import TlsListener
 from hmb.defaults import DEFAULT_HOST, SLOWEST_REQUESTS, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal

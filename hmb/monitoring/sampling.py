@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hmb.broker.broker import BrokerServer
 from hmb.broker.context import BrokerContext
+from hmb.broker.lifecycle import BrokerServer
 from hmb.monitoring.positions import positions_of
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey

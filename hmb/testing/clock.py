@@ -46,8 +46,8 @@ import threading
 from datetime import timedelta
 from typing import NamedTuple
 
-from hmb.broker.broker import BrokerServer
 from hmb.broker.housekeeping import Housekeeper, Task
+from hmb.broker.lifecycle import BrokerServer
 from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms

@@ -35,8 +35,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from hmb.broker.broker import BrokerServer
 from hmb.broker.config.keys import nearest
+from hmb.broker.lifecycle import BrokerServer
 from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.refusal import Refused
 from hmb.protocol.errors import KafkaError

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import LOG_OVERHEAD

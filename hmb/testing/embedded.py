@@ -28,12 +28,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hmb.broker.broker import BrokerServer
 from hmb.broker.config.broker_config import ALIASES, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.config.names import check_known
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.network.listeners import Listener
 from hmb.broker.topics.topic import Topic
 from hmb.monitoring.collecting import collect

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import takewhile
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleanable

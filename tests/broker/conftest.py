@@ -17,13 +17,13 @@ from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_configs import share_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
+from hmb.broker.coordinators import share_group_requests
 from hmb.broker.deferred import final
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.share.sessions import ShareSessions
-from hmb.broker.share.starting import share_group_requests
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics

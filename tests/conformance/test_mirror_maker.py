@@ -10,8 +10,8 @@ import pytest
 
 import hmb
 from hmb.bench import peers
-from hmb.mirror.mirror import Mirror, MirrorSettings
 from hmb.mirror.names import Aliases, TopicChoice
+from hmb.mirror.session import Mirror, MirrorSettings
 from tests.conformance.java_clients import QUICK_START
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]

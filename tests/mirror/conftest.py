@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.mirror.mirror import Mirror, MirrorSettings
 from hmb.mirror.names import Aliases, TopicChoice
+from hmb.mirror.session import Mirror, MirrorSettings
 
 QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 EVERYTHING = re.compile(".*")

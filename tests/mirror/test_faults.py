@@ -9,8 +9,8 @@ import pytest
 import hmb
 from hmb.client.connection import ConnectionFailed
 from hmb.mirror.errors import MirrorError
-from hmb.mirror.mirror import Mirror, MirrorSettings
 from hmb.mirror.names import TopicChoice
+from hmb.mirror.session import Mirror, MirrorSettings
 from hmb.mirror.target import TargetWriter
 from hmb.protocol.topics import TopicPartition
 from tests.mirror.conftest import EVERYTHING, QUICK, MakeMirror, contents

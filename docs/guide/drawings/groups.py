@@ -12,8 +12,8 @@ from sequence import Lane, Sequence
 from tracing import Locals, Watched, add_calls, traced, wait_for_calls
 
 import hmb
-from hmb.broker.broker import BrokerServer
 from hmb.broker.handlers import offset_commit
+from hmb.broker.lifecycle import BrokerServer
 from hmb.client import TopicPartition
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.journal.writing import Journal

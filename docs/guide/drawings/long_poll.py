@@ -11,8 +11,8 @@ from sequence import Lane, Sequence
 from tracing import Event, Locals, Watched, add_calls, traced, wait_for_calls
 
 import hmb
-from hmb.broker.broker import BrokerServer
 from hmb.broker.handlers import fetch, produce
+from hmb.broker.lifecycle import BrokerServer
 from hmb.client import TopicPartition
 from hmb.protocol.primitives import part_size
 from hmb.storage.log import Log

@@ -6,9 +6,9 @@ from drawing import Drawing, Tone
 from sequence import Lane, Sequence
 from tracing import Watched, add_calls, traced
 
-from hmb.broker.broker import BrokerServer
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.handlers import HANDLERS, metadata
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.network.sending import send
 from hmb.client import Connection
 from hmb.protocol.api_keys import ApiKey

@@ -13,7 +13,7 @@ import pytest
 from drawing import Drawing, DrawingError, Tone
 
 import hmb
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # for `tests`
 

@@ -7,8 +7,8 @@ from sequence import Lane, Sequence
 from tracing import Locals, Watched, add_calls, traced
 
 import hmb
-from hmb.broker.broker import BrokerServer
 from hmb.broker.handlers import add_partitions_to_txn, end_txn, init_producer_id, produce
+from hmb.broker.lifecycle import BrokerServer
 from hmb.client import TopicPartition
 from hmb.coordinator.transactions import records
 from hmb.records import ControlType, control_type

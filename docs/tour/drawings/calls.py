@@ -7,10 +7,10 @@ from sequence import Lane, Sequence
 from tracing import Event, Watched, add_calls, traced
 
 import hmb
-from hmb.broker.broker import BrokerServer
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.handlers import fetch as fetch_handler
 from hmb.broker.handlers import produce as produce_handler
+from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.network import sending
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.completion import BatchCompletion

@@ -19,6 +19,7 @@ A first reading can skip the rest:
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `share_config.py`      settings for share groups
 - `limits_config.py`     limits of connections, and the windows of quotas
+- `start_settings.py`    the data directory and the windows of quotas, which the broker reads only when it starts
 - `security_keys.py`     settings of TLS, SASL and authorization
 - `store.py`             the file of dynamic settings
 """

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from hmb.broker.broker import BrokerServer
+from hmb.broker.lifecycle import BrokerServer
 from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.page.log_views import batch_view, look_up_offset, look_up_time, segment_view
 from hmb.monitoring.page.recent_requests import KEPT, SLOWEST, RecentRequests

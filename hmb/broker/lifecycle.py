@@ -48,8 +48,10 @@ from typing import Self
 from hmb.broker.config.broker_config import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_configs import share_group_settings
+from hmb.broker.config.start_settings import data_dir_of, window_sizes
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
+from hmb.broker.coordinators import group_coordinator, share_group_requests, transaction_coordinator
 from hmb.broker.counting import counted
 from hmb.broker.dispatch import Handler
 from hmb.broker.fetch_sessions import FetchSessions
@@ -71,8 +73,6 @@ from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.broker.share.sessions import ShareSessions
-from hmb.broker.share.starting import share_group_requests
-from hmb.broker.starting import data_dir_of, group_coordinator, transaction_coordinator, window_sizes
 from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator

@@ -1,0 +1,33 @@
+"""Settings that the broker reads only when it starts: the data directory, and the windows of quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hmb.broker.config.broker_config import ALIASES, BrokerConfig
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.security.quotas.window import WindowSize
+
+
+def data_dir_of(data_dir: str | Path | None, properties: Mapping[str, str], config: BrokerConfig) -> Path | None:
+    """Return the data directory: the argument of the broker, or the setting log.dirs, or None. Raises ConfigError."""
+    if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
+        data_dir = _only_directory(config.log_dirs)
+    if data_dir == "":  # Path("") would be the current directory.
+        raise ConfigError("data_dir is empty; name a directory")
+    return Path(data_dir) if data_dir is not None else None
+
+
+def _only_directory(log_dirs: str) -> str:
+    if not log_dirs or "," in log_dirs:
+        raise ConfigError("name one directory: a broker stores all its data in one directory", "log.dirs", log_dirs)
+    return log_dirs
+
+
+def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
+    """Return the size of the windows of most quotas, and the size for the quota controller_mutation_rate."""
+    return (
+        WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
+        WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),
+    )
