@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hmb.monitoring.ports import HttpAddress, MonitoringPorts
     from hmb.protocol.api_keys import ApiKey
     from hmb.storage.clock import BrokerClock
-    from hmb.testing.control import ControlPort
+    from hmb.testing.faults.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
 # In Python, only one thread runs at a time: the thread that holds the interpreter lock. When a thread has waited for

@@ -16,7 +16,7 @@ from .errors import USAGE, CliError
 if TYPE_CHECKING:
     from hmb.broker.dispatch import Handler
     from hmb.protocol.api_keys import ApiKey
-    from hmb.testing.control import ControlPort
+    from hmb.testing.faults.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether the parent process still runs
 
@@ -29,12 +29,12 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
     and OSError if the file cannot be read.
     """
     from hmb.testing.clock import ManualClock
-    from hmb.testing.control import ControlPort
     from hmb.testing.disk import DiskFaults
     from hmb.testing.errors import FaultError
-    from hmb.testing.fault_objects import AllFaults, load_faults
-    from hmb.testing.faults import Faults
-    from hmb.testing.handler_layers import HandlerLayers
+    from hmb.testing.faults.control import ControlPort
+    from hmb.testing.faults.handler_layers import HandlerLayers
+    from hmb.testing.faults.objects import AllFaults, load_faults
+    from hmb.testing.faults.requests import Faults
     from hmb.testing.request_record import RequestRecord
 
     layers = HandlerLayers(handlers)

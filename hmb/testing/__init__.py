@@ -20,25 +20,19 @@ address. In this case the name of each topic ends with random letters, so no two
 Read in this order:
 1. `embedded.py`   the broker of a test: restarts, and access to records without a client
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
-3. `faults.py`     errors, delays, lost responses and cut connections
+3. `faults/`       errors, delays, lost responses and cut connections
 4. `disk.py`       a slow, full or failing disk, and damaged batches
 5. `clock.py`      a clock that a test moves forward
 6. `rounds.py`     rounds of retention and compaction that a test starts
-7. `fault_objects.py`  faults as objects of YAML or JSON
-8. `control.py`    an HTTP port that adds faults to a broker in another process
+7. `request_record.py`  the requests that clients have sent to the broker, with its responses
+8. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
 9. `versions.py`   the APIs and versions of older releases of Kafka
-10. `page.py`       the page of a failed test's broker
-11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
-12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
-13. `session.py`    the broker of a test session, which is repaired before and after each test
-14. `settings.py`   the values of settings, and defaults that make tests fast
-15. `arguments.py`  checks of the types of arguments
-16. `errors.py`     the exceptions
-17. `security.py`   the users and certificates of an embedded broker
-18. `request_record.py`  the requests that clients have sent to the broker, with its responses
-19. `handler_layers.py`  wrappers around the broker's handlers, for `faults.py` and `request_record.py`
-20. `stored_records.py`  the records of a log, read without a client
-21. `names.py`      names of APIs and errors, converted to keys and codes
+10. `fixtures/`     the broker of a test session, and the report of a failed test
+11. `settings.py`   the values of settings, and defaults that make tests fast
+12. `security.py`   the users and certificates of an embedded broker
+13. `stored_records.py`  the records of a log, read without a client
+14. `arguments.py`  checks of the types of arguments
+15. `errors.py`     the exceptions
 """
 
 # Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import

@@ -48,7 +48,7 @@ from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import TopicPartition
 from hmb.testing.clock import ManualClock
 from hmb.testing.embedded import Broker
-from hmb.testing.faults import Faults
+from hmb.testing.faults.requests import Faults
 from hmb.testing.settings import Setting
 
 OF_LEADERS = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)

@@ -49,8 +49,8 @@ from hmb.testing.arguments import as_bytes, check_headers
 from hmb.testing.clock import ManualClock
 from hmb.testing.disk import DiskFaults
 from hmb.testing.errors import BrokerNotRunning
-from hmb.testing.faults import Faults
-from hmb.testing.handler_layers import HandlerLayers
+from hmb.testing.faults.handler_layers import HandlerLayers
+from hmb.testing.faults.requests import Faults
 from hmb.testing.request_record import RecordedRequest, RequestRecord
 from hmb.testing.security import Secured
 from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
@@ -68,7 +68,7 @@ class Broker:
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
     and `acks=all` does not wait for the disk. Three attributes are made for tests. `faults` adds faults of requests
-    (hmb/testing/faults.py). `disk` adds faults of the disk (hmb/testing/disk.py). `requests` contains the requests of
+    (hmb/testing/faults). `disk` adds faults of the disk (hmb/testing/disk.py). `requests` contains the requests of
     clients (hmb/testing/request_record.py).
 
     With `clock=ManualClock()`, a test can move the time of the broker forward (hmb/testing/clock.py).

@@ -17,9 +17,9 @@ import pytest
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
-    from hmb.testing.faults import Faults
+    from hmb.testing.faults.requests import Faults
+    from hmb.testing.fixtures.session import Session
     from hmb.testing.request_record import RequestRecord
-    from hmb.testing.session import Session
 
 LONGEST_NAME = 200  # characters of a topic's name before the random letters; Kafka allows 249 characters in total
 
@@ -89,8 +89,8 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
-    from hmb.testing.report import LastLines
-    from hmb.testing.session import Session
+    from hmb.testing.fixtures.report import LastLines
+    from hmb.testing.fixtures.session import Session
 
     config = request.config
     if config.getoption("--hmb-bootstrap"):
@@ -213,7 +213,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector, report: pyte
     session = node.config.stash.get(SESSION, None)
     if session is None or not node.config.getoption("--hmb-ui") or not _uses_broker(node):
         return
-    from hmb.testing.page import keep_open
+    from hmb.testing.fixtures.page import keep_open
 
     capture: Any = node.config.pluginmanager.getplugin("capturemanager")
     reporter: Any = node.config.pluginmanager.getplugin("terminalreporter")

@@ -33,8 +33,8 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
 from hmb.protocol.schema import Request, Response, Struct
 from hmb.testing.errors import RequestsMissing
-from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
-from hmb.testing.names import api_key, error_code
+from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
+from hmb.testing.faults.names import api_key, error_code
 
 MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing

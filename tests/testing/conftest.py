@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import hmb
-from hmb.testing.faults import Faults
+from hmb.testing.faults.requests import Faults
 
 
 @pytest.fixture

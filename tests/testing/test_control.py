@@ -16,12 +16,12 @@ import pytest
 
 import hmb
 from hmb.testing.clock import ManualClock
-from hmb.testing.control import ControlPort
 from hmb.testing.disk import DiskFaults
 from hmb.testing.errors import FaultError
-from hmb.testing.fault_objects import AllFaults, load_faults
-from hmb.testing.faults import Faults
-from hmb.testing.handler_layers import HandlerLayers
+from hmb.testing.faults.control import ControlPort
+from hmb.testing.faults.handler_layers import HandlerLayers
+from hmb.testing.faults.objects import AllFaults, load_faults
+from hmb.testing.faults.requests import Faults
 from hmb.testing.request_record import RequestRecord
 from tests.waiting import until
 

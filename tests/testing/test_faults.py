@@ -16,7 +16,7 @@ from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.testing.errors import FaultError
-from hmb.testing.faults import Faults
+from hmb.testing.faults.requests import Faults
 
 
 class Client:

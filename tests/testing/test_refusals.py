@@ -22,7 +22,7 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.schema import Struct
-from hmb.testing.faults import Faults
+from hmb.testing.faults.requests import Faults
 from tests.testing.test_faults import Client
 
 VERSIONS = [(api, version) for api in sorted(HANDLERS) for version in request_class(api).versions]

@@ -1,7 +1,7 @@
 """Makes refusals: a refusal is the response of any API with an error code in it.
 
 A request, or a part of it, can be refused before a handler runs: because ACLs forbid it (guards.py), or because a test
-simulates a fault (hmb/testing/faults.py). The broker then answers this part with an error code. Each API has its own
+simulates a fault (hmb/testing/faults). The broker then answers this part with an error code. Each API has its own
 response, with error codes in different fields. Some responses have one error code in total. Other responses have one
 for each topic, partition, group or transactional id. To write a function for each of about 40 APIs would be long and
 easy to get wrong. Therefore this module reads from the message classes which fields contain error codes.
@@ -21,7 +21,7 @@ look for them only in certain fields. An error of PARTITION_ERRORS is written on
 of SESSION_ERRORS is written only into the error code of the whole response.
 
 Limits: a fault of Metadata cannot select a partition, because a Metadata request names only topics. A Fetch request of
-a fetch session does not name all its partitions, so `faults.py` ends fetch sessions first.
+a fetch session does not name all its partitions, so `hmb.testing.faults` ends fetch sessions first.
 """
 
 from __future__ import annotations

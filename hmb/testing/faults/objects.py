@@ -25,7 +25,7 @@ from hmb.broker.config.keys import nearest
 from hmb.testing.arguments import Seconds
 from hmb.testing.disk import DiskFault, DiskFaults
 from hmb.testing.errors import FaultError
-from hmb.testing.faults import Fault, Faults
+from hmb.testing.faults.requests import Fault, Faults
 
 Parameters = Mapping[str, inspect.Parameter]
 

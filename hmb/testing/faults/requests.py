@@ -38,6 +38,7 @@ from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.refusal import error_places, merge, named_by, refuse, split
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import FINAL_SESSION_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import response_class
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -46,12 +47,11 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
 from hmb.testing.arguments import Seconds, check_text, check_whole_number, seconds
 from hmb.testing.errors import FaultError, NameNotFound
-from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
-from hmb.testing.names import api_key, error_code
+from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
+from hmb.testing.faults.names import api_key, error_code
 
 LOGGER = logging.getLogger(__name__)
 Cut = Literal["before", "after"]
-NO_SESSION_EPOCH = -1  # the epoch of a Fetch request without a fetch session
 
 
 @dataclass(slots=True, eq=False)
@@ -195,7 +195,7 @@ class Faults:
         if isinstance(request, FetchRequest) and self._needs_names(request, context):
             if request.session_epoch > 0:
                 return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-            request.session_epoch = NO_SESSION_EPOCH
+            request.session_epoch = FINAL_SESSION_EPOCH
         fault = self._find(request, context)
         if fault is None:
             return handler(request, context)

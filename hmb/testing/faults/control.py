@@ -12,7 +12,7 @@ port:
     GET    /clock         return the time of the broker's clock, `{"now_ms": ...}`
     POST   /clock         move the clock forward, and return the new time
 
-An object for `/faults` looks the same as in a file of faults (fault_objects.py). Two examples are
+An object for `/faults` looks the same as in a file of faults (objects.py). Two examples are
 `{"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}` and `{"disk": "full"}`. In a response, a fault of
 requests also has the key `count`: the number of requests that the fault has changed. If a request to the control port
 is wrong, the response is one line: `{"error": "..."}`.
@@ -41,7 +41,7 @@ from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, js
 from hmb.monitoring.refusal import Refused
 from hmb.protocol.errors import KafkaError
 from hmb.testing.clock import ManualClock
-from hmb.testing.fault_objects import AllFaults, add_all, corrupt, described
+from hmb.testing.faults.objects import AllFaults, add_all, corrupt, described
 from hmb.testing.request_record import RequestRecord
 
 FAULTS, REQUESTS, CLOCK, CORRUPT = "/faults", "/requests", "/clock", "/corrupt"

@@ -1,8 +1,8 @@
 """Wrappers around a broker's handlers. A test adds and removes wrappers while the broker runs.
 
-Two modules of this folder wrap handlers: `faults.py` and `request_record.py`. The faults are the inner layer, and the
-record of requests is the outer layer. The record therefore contains the responses that the client receives, with the
-errors of the faults:
+Two modules wrap handlers: `requests.py` in this folder, and `hmb/testing/request_record.py`. The faults are the inner
+layer, and the record of requests is the outer layer. The record therefore contains the responses that the client
+receives, with the errors of the faults:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
 The dispatcher looks up the handler of each API in a table. For an API without wrappers, the table contains the broker's
