@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.topics.registry import Topics
-from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
@@ -70,8 +70,8 @@ class FetchedPartition:
     max_bytes: int
     leader_epoch: int
     last_fetched_epoch: int
-    high_watermark: int = -1  # -1 before the first response
-    log_start_offset: int = -1  # -1 before the first response
+    high_watermark: int = NO_OFFSET  # NO_OFFSET before the first response
+    log_start_offset: int = NO_OFFSET  # NO_OFFSET before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
         """Copy the fetch offset, the size limit and the epochs from `other`, the same partition in a newer request."""
@@ -121,7 +121,7 @@ class FetchedPartition:
         If `data` contains an error, store -1 as the high watermark. The first high watermark after the error then
         differs from -1, so the partition has news, and the response contains the partition.
         """
-        self.high_watermark = -1 if data.error_code else data.high_watermark
+        self.high_watermark = NO_OFFSET if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
 
 

@@ -29,10 +29,11 @@ from typing import Literal, NamedTuple
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
-from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, LATEST, IsolationLevel
+from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, LATEST, NO_LEADER_EPOCH, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records import NO_TIMESTAMP
 
 NOT_FOUND = -1  # A broker returns this offset if all records are older than the requested time.
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
@@ -226,5 +227,5 @@ def _listed_offset(partition: TopicPartition, response: PartitionResponse, versi
     if response.error_code:
         return answered_error(partition, response.error_code)
     if version < FIRST_VERSION_OF_TIMES:
-        return ListedOffset(next(iter(response.old_style_offsets), NOT_FOUND), -1, -1)
+        return ListedOffset(next(iter(response.old_style_offsets), NOT_FOUND), NO_TIMESTAMP, NO_LEADER_EPOCH)
     return ListedOffset(response.offset, response.timestamp, response.leader_epoch)

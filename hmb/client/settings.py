@@ -21,7 +21,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from hmb.client.security.settings import NAMES as SECURITY_NAMES
 from hmb.client.security.settings import SecuritySettingError, client_security
@@ -108,6 +108,11 @@ def boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
+ClientId = Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
+Security = Annotated[
+    Mapping[str, str] | None,
+    Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
+]
 SECURITY = "security"  # the keyword of all settings of TLS and SASL
 COMMON = {
     "bootstrap.servers": Setting("bootstrap_servers", str),

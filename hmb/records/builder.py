@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hmb.records.fast.value_runs import ValueRun, encode_run_messages, encode_values
-from hmb.records.record import Header, append_record
+from hmb.records.record import NO_TIMESTAMP, Header, append_record
 
 
 class RecordsBuilder:
@@ -24,8 +24,8 @@ class RecordsBuilder:
     def __init__(self) -> None:
         self.data = bytearray()
         self.count = 0
-        self.base_timestamp = -1
-        self.max_timestamp = -1
+        self.base_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
         self.runs: list[ValueRun] = []
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...] = ()) -> None:

@@ -16,6 +16,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
+from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import invalid_record
 from hmb.records.batch import encode_batch
 from hmb.records.record import Record
@@ -52,7 +53,7 @@ def encode_marker(
     producer_epoch: int,
     *,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
     """Return a control batch that contains a COMMIT or ABORT marker. `timestamp` is in ms since 1970."""
     key = _KEY.pack(VERSION, marker.control_type)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hmb.protocol.enums import INT64_MAX, LabeledEnum
+from hmb.protocol.enums import INT64_MAX, NO_OFFSET, LabeledEnum
 from hmb.protocol.errors import invalid_record
 from hmb.records.varint import VARINTS, VarintError, read_varint
 
@@ -54,7 +54,7 @@ class Record:
     The timestamp is in ms since 1970, or -1 if the record has no timestamp.
     """
 
-    offset: int = -1
+    offset: int = NO_OFFSET
     timestamp: int = NO_TIMESTAMP
     key: bytes | None = None
     value: bytes | None = None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
@@ -32,7 +33,7 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
         result = TopicResult(name=name)
         response.topics.append(result)
         for partition, offset in offsets.items():
-            partition_result = PartitionResult(partition_index=partition, low_watermark=-1)
+            partition_result = PartitionResult(partition_index=partition, low_watermark=NO_OFFSET)
             result.partitions.append(partition_result)
             with error_code_in(partition_result):
                 partition_result.low_watermark = _new_start(name, partition, offset, context)

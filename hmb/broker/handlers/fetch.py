@@ -39,7 +39,7 @@ from hmb.broker.fetch_sessions import FetchedPartition
 from hmb.broker.leader_epochs import check_epoch, set_divergence
 from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.old_clients import converted
-from hmb.protocol.enums import IsolationLevel
+from hmb.protocol.enums import NO_OFFSET, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
@@ -138,7 +138,7 @@ def _without_records(partition: FetchedPartition, code: ErrorCode = ErrorCode.NO
     return PartitionData(
         partition_index=partition.partition,
         error_code=code,
-        high_watermark=-1,
+        high_watermark=NO_OFFSET,
         records=NO_RECORDS,
         diverging_epoch=NO_END,
         current_leader=NO_LEADER,

@@ -28,7 +28,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection, error_code_in
 from hmb.broker.transactional import TransactionalProduce
-from hmb.protocol.enums import Acks
+from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import FIRST_VERSION_OF_IDS, ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
@@ -53,7 +53,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
         for partition in topic.partition_data:
-            partition_response = PartitionResponse(index=partition.index, base_offset=-1)
+            partition_response = PartitionResponse(index=partition.index, base_offset=NO_OFFSET)
             topic_response.partition_responses.append(partition_response)
             with error_code_in(partition_response):
                 log = appends.append(topic, partition, partition_response)

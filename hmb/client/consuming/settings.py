@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, Literal, TypedDict
 
 from hmb.client.offsets import IsolationLevelName, Offset, Until
-from hmb.client.settings import Declared, amount, boolean, by_kafka_names, seconds, time_limit
+from hmb.client.settings import ClientId, Declared, Security, amount, boolean, by_kafka_names, seconds, time_limit
 from hmb.protocol.topics import TopicPartition
 
 Pattern = str | re.Pattern[str]
@@ -50,11 +50,8 @@ class ConsumerSettings(TypedDict, total=False):
     exclude: Annotated[
         Pattern | None, Declared(None, "", str, "Leave out the topics whose whole names match this regular expression.")
     ]
-    client_id: Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
-    security: Annotated[
-        Mapping[str, str] | None,
-        Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
-    ]
+    client_id: ClientId
+    security: Security
     max_wait_ms: Annotated[
         int,
         Declared(500, "fetch.max.wait.ms", amount, "How long the broker waits until it has `min_bytes` of records."),

@@ -54,6 +54,10 @@ class Outcome(NamedTuple):
     # batch if one of its records is invalid.
     record_errors: Mapping[int, str] = {}
 
+    def offset_of(self, index: int) -> int:
+        """Return the offset of a record of this part, or NO_OFFSET if the broker did not report the offsets."""
+        return NO_OFFSET if self.base_offset < 0 else self.base_offset + index
+
 
 class BatchResult:
     """The result of a batch. If the batch was split, the `BatchResult` contains the result of each part."""
@@ -200,7 +204,7 @@ class Delivery:
         if error is not None:
             raise error
         first, outcome = self._result.part_of(self._index)
-        offset = -1 if outcome.base_offset < 0 else outcome.base_offset + self._index - first
+        offset = outcome.offset_of(self._index - first)
         timestamp = self._timestamp if outcome.log_append_time < 0 else outcome.log_append_time
         return RecordMetadata(*self._result.partition, offset, timestamp)
 
@@ -338,8 +342,7 @@ def _ranges(piece: BatchSlice) -> list[Range]:
     while index < end:
         first, outcome = piece.result.part_of(index)
         count = min(end, first + outcome.records) - index
-        base_offset = -1 if outcome.base_offset < 0 else outcome.base_offset + index - first
-        ranges.append(Range(*piece.result.partition, base_offset, count))
+        ranges.append(Range(*piece.result.partition, outcome.offset_of(index - first), count))
         index += count
     return ranges
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
 from hmb.client.producing.partitioner import Partitioner
-from hmb.client.settings import Declared, amount, boolean, by_kafka_names, integer, milliseconds, seconds, time_limit
+from hmb.client.settings import (
+    ClientId,
+    Declared,
+    Security,
+    amount,
+    boolean,
+    by_kafka_names,
+    integer,
+    milliseconds,
+    seconds,
+    time_limit,
+)
 from hmb.defaults import Compression
 from hmb.protocol.enums import MAX_IN_FLIGHT
 
@@ -28,11 +39,8 @@ def _acks(text: str) -> int | str:
 class ProducerSettings(TypedDict, total=False):
     """The keyword arguments of `Producer`. Times are in seconds unless the name ends in `_ms`; sizes are in bytes."""
 
-    client_id: Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
-    security: Annotated[
-        Mapping[str, str] | None,
-        Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),
-    ]
+    client_id: ClientId
+    security: Security
     acks: Annotated[
         AcksSetting,
         Declared(

@@ -37,6 +37,7 @@ from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.share.in_flight import Update
 from hmb.coordinator.share.share_state import ShareState, replayed, snapshot_record, tombstone, update_record
 from hmb.coordinator.share.state_records import NO_START_OFFSET, STATE_KEYS, ShareSnapshotKey, ShareUpdateKey
+from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.checkpoints import encode_uuid
 from hmb.units import now_ms
@@ -129,11 +130,11 @@ class ShareCoordinator:
         for each in queued:
             self._journal.write(each)
 
-    def read(self, id: SharePartitionId, leader_epoch: int = -1) -> ShareState:
+    def read(self, id: SharePartitionId, leader_epoch: int = NO_LEADER_EPOCH) -> ShareState:
         """Return the state of a share-partition. Raises INVALID_REQUEST if it does not exist, FENCED_LEADER_EPOCH."""
         with self._lock:
             state = self._existing(id)
-            if -1 < leader_epoch < state.leader_epoch:
+            if NO_LEADER_EPOCH < leader_epoch < state.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {state.leader_epoch}")
             return state
 
@@ -151,7 +152,7 @@ class ShareCoordinator:
             known = self._existing(id)
             if state_epoch < known.state_epoch:
                 raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
-            if -1 < leader_epoch < known.leader_epoch:
+            if NO_LEADER_EPOCH < leader_epoch < known.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {known.leader_epoch}")
             changed = known.updated(update, leader_epoch, self._clock())
             if changed.updates >= self._updates_per_snapshot:

@@ -22,7 +22,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
-from hmb.records import Message
+from hmb.records import NO_TIMESTAMP, Message
 from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 
@@ -84,7 +84,7 @@ class _LogWalk:
         self._batches = walk(log)
         self.current: BatchAt | None = None
         self.damage: str | None = None
-        self.max_timestamp = -1
+        self.max_timestamp = NO_TIMESTAMP
         self.advance()
 
     def advance(self) -> None:
