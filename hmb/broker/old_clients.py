@@ -27,7 +27,7 @@ from contextlib import contextmanager
 
 from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.records.legacy.down_conversion import DamagedBatch, DownConversion
-from hmb.storage.batches.opening import CONVERTING
+from hmb.storage.batches.decoding import CONVERTING
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 

@@ -31,8 +31,8 @@ from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
+from hmb.storage.batches.decoding import DamageReports
 from hmb.storage.batches.headers import headers
-from hmb.storage.batches.opening import DamageReports
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges

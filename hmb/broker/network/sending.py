@@ -20,15 +20,14 @@ from contextlib import closing
 from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
-from hmb.broker.security.tls import MOST as MOST_ENCRYPTED
-from hmb.broker.security.tls import TlsSocket
+from hmb.broker.security.tls import MOST_ENCRYPTED, TlsSocket
 from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # longest wait of one system call, in seconds
 PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
-MOST = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
+MOST_SENT = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
@@ -94,7 +93,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
     position, end = region.position, region.position + region.size
     while True:
         try:
-            sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST))
+            sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST_SENT))
             if not sent:
                 raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
         except BlockingIOError:  # The system call has waited for STALL seconds.

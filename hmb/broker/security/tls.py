@@ -33,7 +33,7 @@ LOGGER = logging.getLogger(__name__)
 HANDSHAKE = 22  # the first byte of a TLS connection: the type of the record that contains the ClientHello
 UNEXPECTED_MESSAGE = bytes((21, 3, 3, 0, 2, 2, 10))  # a TLS alert: fatal, the peer has sent an unexpected message
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
-MOST = 1 << 16  # the most bytes that one call of `send` encrypts
+MOST_ENCRYPTED = 1 << 16  # the most bytes that one call of `send` encrypts
 
 
 class TlsListener:
@@ -96,7 +96,7 @@ class TlsSocket(ssl.SSLSocket):
         option SO_SNDTIMEO.
         """
         try:
-            return super().send(memoryview(data)[:MOST])
+            return super().send(memoryview(data)[:MOST_ENCRYPTED])
         except TimeoutError as error:
             raise BlockingIOError(str(error)) from error
 
@@ -157,7 +157,8 @@ def shake_hands(client: TlsSocket, timeout: float) -> None:
         start = socket.socket.recv(client, 1, socket.MSG_PEEK)
         if start and start[0] != HANDSHAKE:
             socket.socket.send(client, UNEXPECTED_MESSAGE)
-            socket.socket.recv(client, MOST)  # If unread bytes were left, the system would reset the connection.
+            # If unread bytes were left, the system would reset the connection.
+            socket.socket.recv(client, MOST_ENCRYPTED)
             raise CloseConnection(
                 "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
             )

@@ -135,13 +135,13 @@ def assign_offsets(
     *,
     log_append_time: int | None = None,
     limit: int = DEFAULT_LIMIT,
-    opening: AbstractContextManager[object] = NOTHING,
+    decompressing: AbstractContextManager[object] = NOTHING,
 ) -> AssignedMessages:
     """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
     If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1. The function decompresses and
-    processes each wrapper inside a `with opening` block, so that the caller can limit how many threads decompress at
-    the same time.
+    processes each wrapper inside a `with decompressing` block, so that the caller can limit how many threads decompress
+    at the same time.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong, and INVALID_RECORD if a producer must not send such a message.
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
@@ -158,7 +158,7 @@ def assign_offsets(
         position = _assign_like_the_first(result)
     while (position := _assign_plain(result, position, magic)) < len(data):
         wrapper = Message.parse(result.data, position)
-        with opening:
+        with decompressing:
             content = _content(wrapper, limit)
             limit -= len(content)
             parts += [memoryview(result.data)[start:position], _assign_wrapper(result, wrapper, content)]

@@ -12,6 +12,6 @@ Read in this order:
 - `validation`    what a producer may append
 - `preparation`   compression, timestamps and offsets before the log's lock is taken
 - `headers`       a scan of the headers, without the records
-- `opening`       the check of the CRC before the broker reads records
+- `decoding`      the check of the CRC before the broker reads records
 - `time_search`   the first record after a time
 """

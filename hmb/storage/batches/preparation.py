@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
 from hmb.records.changed_batch import with_codec, with_log_append_time
-from hmb.storage.batches.opening import PREPARING
+from hmb.storage.batches.decoding import PREPARING
 from hmb.storage.batches.validation import (
     ProducedRecords,
     check_batch,
@@ -73,7 +73,7 @@ def _prepare_messages(
     log_append_time = now if config.uses_log_append_time else None
     limit = config.max_decompressed
     messages = assign_offsets(
-        records, expected_offset, log_append_time=log_append_time, limit=limit, opening=PREPARING
+        records, expected_offset, log_append_time=log_append_time, limit=limit, decompressing=PREPARING
     )
     check_messages(messages, config, now)
     if config.codec is None or all(message.codec is config.codec for message in iter_batches(messages.data)):

@@ -50,7 +50,7 @@ from hmb.records import (
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, MAGIC
 from hmb.records.filtering import MOST_RECORDS
 from hmb.records.partial_records import partial_records
-from hmb.storage.batches.opening import PREPARING
+from hmb.storage.batches.decoding import PREPARING
 from hmb.storage.config import LogConfig
 
 ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of messages v0 or v1

@@ -1,4 +1,4 @@
-"""Opening batches: the checks before the broker reads the records of a batch.
+"""Decoding batches: the checks before the broker reads the records of a batch.
 
 A broker stores and sends batches without reading their records. In four cases it reads the records. PREPARING,
 SEARCHING and CONVERTING are semaphores for two threads each:

@@ -1,4 +1,4 @@
-"""Tests of damage that the broker finds when it opens a batch, which means that it reads the batch's records.
+"""Tests of damage that the broker finds when it decodes the records of a batch.
 
 The broker reports a damaged batch once, and does not return it to clients.
 """
