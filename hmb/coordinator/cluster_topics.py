@@ -20,13 +20,6 @@ class AssignableTopic(NamedTuple):
     partitions: int
 
 
-class PartitionId(NamedTuple):
-    """One partition, identified by the id of its topic and its number."""
-
-    topic_id: UUID
-    partition: int
-
-
 class ClusterTopics(Protocol):
     """The topics of a cluster: their names, ids and partition counts, and a version that increases with each change."""
 

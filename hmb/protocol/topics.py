@@ -37,6 +37,16 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class PartitionId(NamedTuple):
+    """One partition, identified by the id of its topic and its number."""
+
+    topic_id: UUID
+    partition: int
+
+    def __str__(self) -> str:
+        return f"partition {self.partition} of the topic with the id {self.topic_id}"
+
+
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`. This hash of a group id selects a partition of an internal topic, as in Kafka.
 

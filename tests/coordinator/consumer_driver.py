@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
+from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
@@ -15,6 +15,7 @@ from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.records import by_topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.protocol.topics import PartitionId
 from tests.coordinator.settings import consumer_group_settings
 
 DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.assignors import ASSIGNORS, MemberToAssign, Targets, assign_range, assign_uniform
+from hmb.protocol.topics import PartitionId
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 PARTITIONS = st.dictionaries(st.sampled_from([A, B, C]), st.integers(1, 7))

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.states import MemberState
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from hmb.protocol.topics import TopicPartition
+from hmb.protocol.topics import PartitionId, TopicPartition
 from tests.coordinator.consumer_driver import Client, ConsumerDriver, Topics
 from tests.coordinator.settings import consumer_group_settings
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.records import by_topic
 from hmb.coordinator.share.share_state import ShareState
 from hmb.coordinator.share.state_records import NO_START_OFFSET
@@ -21,6 +20,7 @@ from hmb.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
 )
+from hmb.protocol.topics import PartitionId
 
 WantedGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 GroupResponse = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup

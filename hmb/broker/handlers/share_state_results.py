@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.share.coordinator import SharePartitionId
 from hmb.protocol.schema import Struct
+from hmb.protocol.topics import PartitionId
 
 
 class StatePartition(Protocol):

@@ -9,13 +9,13 @@ from typing import Any
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import outcome_of
 from hmb.broker.share.sessions import SessionId, ShareSession
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.share.acknowledgement import Acknowledgement, check_acknowledgements
 from hmb.coordinator.share.coordinator import SharePartitionId
 from hmb.coordinator.share.partitions import SharePartition
 from hmb.protocol.enums import AcknowledgeType
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import PartitionId
 
 Acknowledgements = Mapping[PartitionId, Sequence[Acknowledgement]]
 Errors = dict[PartitionId, KafkaError | None]  # the error of each partition, or None

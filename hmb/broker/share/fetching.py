@@ -15,12 +15,12 @@ from hmb.broker.errors import COORDINATOR_ERRORS
 from hmb.broker.share.acknowledging import find_share_partition
 from hmb.broker.share.batches import StoredBatches, read_batches
 from hmb.broker.share.sessions import ShareSession
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.share.in_flight import Run
 from hmb.coordinator.share.partitions import Acquisition, SharePartition
 from hmb.protocol.enums import ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from hmb.protocol.topics import PartitionId
 from hmb.storage.watchers import Watchers
 
 PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData

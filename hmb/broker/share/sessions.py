@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import PartitionId
 
 
 class SessionId(NamedTuple):

@@ -31,11 +31,11 @@ from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.metadata import Cluster, Node
 from hmb.client.retries import RETRY_PAUSE, is_retriable
 from hmb.client.share.acknowledgements import ShareRecord
-from hmb.client.share.membership import AssignedPartition, ShareMembership
+from hmb.client.share.membership import ShareMembership
 from hmb.client.share.session import ENDED, MemberSession, fetch_errors
 from hmb.protocol.enums import AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.topics import TopicPartition
+from hmb.protocol.topics import PartitionId, TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 Acknowledgement = Literal["accept", "release", "reject"]
@@ -90,8 +90,8 @@ class ShareConsumer:
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, security=security)
         self._thread_check = SingleThreadCheck("the share consumer")
         self._sessions: dict[Node, MemberSession] = {}
-        self._names: dict[AssignedPartition, str] = {}
-        self._ids: dict[TopicPartition, AssignedPartition] = {}
+        self._names: dict[PartitionId, str] = {}
+        self._ids: dict[TopicPartition, PartitionId] = {}
         self._membership = ShareMembership(self._cluster, group, topics)
         self._membership.start()
 
@@ -131,7 +131,7 @@ class ShareConsumer:
                 offsets.choose_all(AcknowledgeType.ACCEPT)
 
     def _poll_once(self, timeout: float) -> list[ShareRecord]:
-        by_node: dict[Node, list[AssignedPartition]] = {}
+        by_node: dict[Node, list[PartitionId]] = {}
         for partition in self._membership.assignment(timeout):
             if (node := self._leader(partition)) is not None:
                 by_node.setdefault(node, []).append(partition)
@@ -160,7 +160,7 @@ class ShareConsumer:
             )
         return self._sessions[node]
 
-    def _leader(self, partition: AssignedPartition) -> Node | None:
+    def _leader(self, partition: PartitionId) -> Node | None:
         """Return the leader of a partition, or None if its topic is unknown."""
         name = self._names.get(partition) or self._cluster.topic_name(partition.topic_id)
         if name is None:
@@ -197,7 +197,7 @@ class ShareConsumer:
             for error in session.renew(partition, record.offset).values():
                 raise error
 
-    def _find(self, record: ShareRecord) -> tuple[MemberSession, AssignedPartition]:
+    def _find(self, record: ShareRecord) -> tuple[MemberSession, PartitionId]:
         partition = self._ids.get(TopicPartition(record.topic, record.partition))
         for session in self._sessions.values():
             offsets = session.acquired.get(partition) if partition is not None else None

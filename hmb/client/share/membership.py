@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import LEAVE_TIMEOUT, MOVED, CoordinatorConnection
@@ -20,18 +19,9 @@ from hmb.client.metadata import Cluster
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, CoordinatorType
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from hmb.protocol.topics import PartitionId
 
 RETRY_PAUSE = 0.2  # seconds
-
-
-class AssignedPartition(NamedTuple):
-    """A partition that the group has assigned to this member."""
-
-    topic_id: UUID
-    partition: int
-
-    def __str__(self) -> str:
-        return f"partition {self.partition} of the topic with the id {self.topic_id}"
 
 
 class ShareMembership:
@@ -43,7 +33,7 @@ class ShareMembership:
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, group_id)
         # This lock guards the fields below. A thread that holds this lock takes no other lock.
         self._changed = threading.Condition()
-        self._assignment: frozenset[AssignedPartition] | None = None  # None before the member has joined
+        self._assignment: frozenset[PartitionId] | None = None  # None before the member has joined
         self._error: KafkaError | None = None
         self._is_closing = False
         self._epoch = JOIN_EPOCH
@@ -52,7 +42,7 @@ class ShareMembership:
     def start(self) -> None:
         self._thread.start()
 
-    def assignment(self, timeout: float) -> frozenset[AssignedPartition]:
+    def assignment(self, timeout: float) -> frozenset[PartitionId]:
         """Return the assigned partitions. Wait at most `timeout` seconds until the member has joined the group.
 
         Raises KafkaError if the broker refuses the member.
@@ -108,7 +98,7 @@ class ShareMembership:
             self._epoch = response.member_epoch
             if response.assignment is not None:
                 self._assignment = frozenset(
-                    AssignedPartition(topic.topic_id, number)
+                    PartitionId(topic.topic_id, number)
                     for topic in response.assignment.topic_partitions
                     for number in topic.partitions
                 )

@@ -14,18 +14,18 @@ from typing import Any
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.share.acknowledgements import AcquiredOffsets, ShareRecord, ranges
-from hmb.client.share.membership import AssignedPartition
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from hmb.protocol.topics import PartitionId
 from hmb.records import iter_batches
 from hmb.records.fast.consumer_records import consumer_records
 
 FetchTopic, ForgottenTopic = ShareFetchRequest.FetchTopic, ShareFetchRequest.ForgottenTopic
 AcknowledgeTopic = ShareAcknowledgeRequest.AcknowledgeTopic
 PartitionData = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData
-Errors = dict[AssignedPartition, KafkaError]
+Errors = dict[PartitionId, KafkaError]
 ENDED = (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH)
 
 
@@ -39,11 +39,11 @@ class MemberSession:
 
     def _reset(self) -> None:
         self._epoch = INITIAL_SESSION_EPOCH
-        self._partitions: set[AssignedPartition] = set()  # the partitions that the broker knows
-        self.acquired: dict[AssignedPartition, AcquiredOffsets] = {}
+        self._partitions: set[PartitionId] = set()  # the partitions that the broker knows
+        self.acquired: dict[PartitionId, AcquiredOffsets] = {}
 
     def fetch(
-        self, wanted: Collection[AssignedPartition], max_wait_ms: int, max_bytes: int, max_records: int
+        self, wanted: Collection[PartitionId], max_wait_ms: int, max_bytes: int, max_records: int
     ) -> tuple[ShareFetchResponse, Errors]:
         """Send all acknowledgements, and fetch records of these partitions.
 
@@ -83,12 +83,12 @@ class MemberSession:
             return {}
         return self._acknowledge(chosen, FINAL_SESSION_EPOCH if closes else self._epoch, renews=False)
 
-    def renew(self, partition: AssignedPartition, offset: int) -> Errors:
+    def renew(self, partition: PartitionId, offset: int) -> Errors:
         """Extend the lock of one record."""
         renewed = {partition: ranges({offset: AcknowledgeType.RENEW})}
         return self._acknowledge(renewed, self._epoch, renews=True)
 
-    def _acknowledge(self, chosen: dict[AssignedPartition, Any], epoch: int, *, renews: bool) -> Errors:
+    def _acknowledge(self, chosen: dict[PartitionId, Any], epoch: int, *, renews: bool) -> Errors:
         request = ShareAcknowledgeRequest(
             group_id=self._group_id,
             member_id=self._member_id,
@@ -103,7 +103,7 @@ class MemberSession:
             if data.error_code
         }
 
-    def _chosen(self) -> dict[AssignedPartition, Any]:
+    def _chosen(self) -> dict[PartitionId, Any]:
         return {it: taken for it, offsets in self.acquired.items() if (taken := offsets.take())}
 
     def _send(self, request: ShareFetchRequest | ShareAcknowledgeRequest) -> Any:
@@ -117,7 +117,7 @@ class MemberSession:
         self._epoch = 1 if self._epoch == INT32_MAX else self._epoch + 1
         return response
 
-    def records(self, response: ShareFetchResponse, names: dict[AssignedPartition, str]) -> Iterator[ShareRecord]:
+    def records(self, response: ShareFetchResponse, names: dict[PartitionId, str]) -> Iterator[ShareRecord]:
         """Yield the acquired records of a response. `names` contains the topic of each partition.
 
         An acquired offset without a record gets the acknowledgement GAP. Raises KafkaError if a batch is damaged.
@@ -154,14 +154,14 @@ def fetch_errors(response: ShareFetchResponse) -> Errors:
     }
 
 
-def _partitions_of(response: Any) -> Iterator[tuple[AssignedPartition, Any]]:
+def _partitions_of(response: Any) -> Iterator[tuple[PartitionId, Any]]:
     for topic in response.responses:
         for data in topic.partitions:
-            yield AssignedPartition(topic.topic_id, data.partition_index), data
+            yield PartitionId(topic.topic_id, data.partition_index), data
 
 
 def _topics(
-    topic_class: Any, partition_class: Any, named: Iterable[AssignedPartition], chosen: dict[AssignedPartition, Any]
+    topic_class: Any, partition_class: Any, named: Iterable[PartitionId], chosen: dict[PartitionId, Any]
 ) -> list[Any]:
     """Return the partitions of a request with their acknowledgements, grouped by topic."""
     topics: dict[Any, list[Any]] = {}

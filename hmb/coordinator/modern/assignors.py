@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.protocol.range_assignment import divide_into_ranges, member_order
+from hmb.protocol.topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
 Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target

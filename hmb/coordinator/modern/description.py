@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId
+from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import by_topic
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+from hmb.protocol.topics import PartitionId
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member

@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId
+from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
@@ -51,6 +51,7 @@ from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.protocol.topics import PartitionId
 from hmb.storage.state.checkpoints import encode_uuid
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.assignors import ASSIGNORS
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import partitions_of, topics_of
@@ -10,6 +9,7 @@ from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.protocol.topics import PartitionId
 
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 

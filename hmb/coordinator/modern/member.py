@@ -34,13 +34,13 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
 from hmb.protocol.enums import STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
+from hmb.protocol.topics import PartitionId
 
 Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 

@@ -26,7 +26,6 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -42,6 +41,7 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.modern.member import ConsumerMember, Owned
 from hmb.coordinator.modern.states import MemberState
+from hmb.protocol.topics import PartitionId
 
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition

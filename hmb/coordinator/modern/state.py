@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -44,6 +43,7 @@ from hmb.coordinator.modern.records import (
     with_metadata,
 )
 from hmb.coordinator.modern.store import RecordedSteps
+from hmb.protocol.topics import PartitionId
 
 FIRST_EPOCH = 1  # the group epoch of a new group
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import PartitionId
+from hmb.protocol.topics import PartitionId
 
 SIMPLE = "simple"
 

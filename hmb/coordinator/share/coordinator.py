@@ -29,7 +29,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.loading import all_records
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import Key, KeyAndValue
@@ -39,6 +38,7 @@ from hmb.coordinator.share.share_state import ShareState, replayed, snapshot_rec
 from hmb.coordinator.share.state_records import NO_START_OFFSET, STATE_KEYS, ShareSnapshotKey, ShareUpdateKey
 from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import PartitionId
 from hmb.storage.state.checkpoints import encode_uuid
 from hmb.units import now_ms
 

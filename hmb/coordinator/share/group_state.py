@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
+from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.records import by_topic, encode, partitions_of, tombstones_of_member
 from hmb.coordinator.modern.state import ModernState
@@ -37,6 +37,7 @@ from hmb.coordinator.share.member import (
     with_current,
     with_metadata,
 )
+from hmb.protocol.topics import PartitionId
 
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 

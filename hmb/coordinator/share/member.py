@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.modern.member import fenced
 from hmb.coordinator.modern.records import encode, partitions_of, topics_of
@@ -18,6 +17,7 @@ from hmb.coordinator.share.group_records import (
 )
 from hmb.protocol.enums import GroupType
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from hmb.protocol.topics import PartitionId
 
 CurrentPartitions = ShareGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ShareGroupTargetAssignmentMemberValue.TopicPartition

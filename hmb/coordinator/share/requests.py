@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId
+from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
@@ -25,7 +25,7 @@ from hmb.coordinator.share.state_records import NO_START_OFFSET
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
-from hmb.protocol.topics import SHARE_STATE_TOPIC
+from hmb.protocol.topics import SHARE_STATE_TOPIC, PartitionId
 
 T = TypeVar("T")
 

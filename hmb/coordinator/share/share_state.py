@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import KeyAndValue, encode_key, encode_value
 from hmb.coordinator.share.in_flight import StateBatch, Update, joined
 from hmb.coordinator.share.state_records import (
@@ -20,6 +19,7 @@ from hmb.coordinator.share.state_records import (
 )
 from hmb.coordinator.share.states import DeliveryState
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import PartitionId
 
 
 class ShareState(NamedTuple):

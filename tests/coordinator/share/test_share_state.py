@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.journal_decoder import decode_offsets, decode_share_state
 from hmb.coordinator.share.coordinator import SharePartitionId, check_share_key
@@ -24,6 +23,7 @@ from hmb.coordinator.share.share_state import (
 from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.share.states import DeliveryState
 from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import PartitionId
 from hmb.records import Record
 
 AVAILABLE, ACKNOWLEDGED = DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED
