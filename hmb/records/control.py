@@ -39,6 +39,9 @@ class ControlType(IntEnum):
     UNKNOWN = -1
 
 
+MARKERS = (ControlType.ABORT, ControlType.COMMIT)  # the types of the records that end a transaction
+
+
 class EndTransactionMarker(NamedTuple):
     """The fields of a COMMIT or ABORT marker."""
 
@@ -86,7 +89,7 @@ def control_type(record: Record) -> ControlType:
 def decode_marker(record: Record) -> EndTransactionMarker:
     """Decode a control record of the type ABORT or COMMIT. Raises INVALID_RECORD for all other records."""
     kind = control_type(record)
-    if kind not in (ControlType.ABORT, ControlType.COMMIT) or record.value is None or len(record.value) < _VALUE.size:
+    if kind not in MARKERS or record.value is None or len(record.value) < _VALUE.size:
         raise invalid_record(f"a control record of type {kind.name} does not end a transaction")
     _, coordinator_epoch = _VALUE.unpack_from(record.value)
     return EndTransactionMarker(kind, coordinator_epoch)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.protocol.enums import INT32_MAX, INT64_MAX
-from hmb.records import DEFAULT_LIMIT, Codec
+from hmb.records import DEFAULT_LIMIT, Codec, TimestampType
 from hmb.records.compression.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
 from hmb.units import DAY_MS, HOUR_MS
 
 MIB = 1024 * 1024
+CREATE_TIME, LOG_APPEND_TIME = TimestampType.CREATE_TIME.label, TimestampType.LOG_APPEND_TIME.label
 NEVER = INT64_MAX  # the value of a limit that never applies
 POLICIES = ("delete", "compact")
 CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec is not Codec.NONE}}
@@ -47,7 +48,7 @@ class LogConfig:
     compression_lz4_level: int  = _key(LZ4_LEVEL, "compression level of lz4", 1, 17)
     compression_zstd_level: int = _key(3, "compression level of zstd", -131_072, 22)
     message_timestamp_type: str = _key(
-        "CreateTime", "who sets the timestamps: the producer or the broker", choices=("CreateTime", "LogAppendTime"))
+        CREATE_TIME, "who sets the timestamps: the producer or the broker", choices=(CREATE_TIME, LOG_APPEND_TIME))
     message_timestamp_before_max_ms: int = _key(NEVER, "refuse records older than this", minimum=0)
     message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records this far in the future", minimum=0)
     cleanup_policy: str         = _key("delete", "how the log removes old records", choices=POLICIES, is_list=True)
@@ -93,7 +94,7 @@ class LogConfig:
     @property
     def uses_log_append_time(self) -> bool:
         """Whether the broker sets the timestamps of the records, and not the producer."""
-        return self.message_timestamp_type == "LogAppendTime"
+        return self.message_timestamp_type == LOG_APPEND_TIME
 
     def draw_jitter_ms(self) -> int:
         """Return a random time (ms), which the log subtracts from `segment.ms`.

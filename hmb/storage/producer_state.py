@@ -60,6 +60,7 @@ from typing import NamedTuple
 from hmb.protocol.enums import MAX_IN_FLIGHT, NO_COORDINATOR_EPOCH, NO_OFFSET, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
+from hmb.records.control import MARKERS
 from hmb.records.crc import crc32c
 from hmb.records.producer_numbers import increment_sequence
 from hmb.storage.transaction_index import AbortedTransaction
@@ -234,7 +235,7 @@ class ProducerState:
             self.add_batch(batch, batch.base_offset, self._loaded_at)
             return None
         for record in batch.records():  # A control batch has one record, or no record after compaction.
-            if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):
+            if control_type(record) in MARKERS:
                 marker = decode_marker(record)
                 aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
                 producer = batch.producer_id, batch.producer_epoch

@@ -26,7 +26,6 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import (
     AssignableTopic,
     ClusterTopics,
-    PartitionId,
     existing_topics,
     metadata_hash,
 )
@@ -41,6 +40,7 @@ from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from hmb.protocol.topics import PartitionId
 
 Assignment = ShareGroupHeartbeatResponse.Assignment
 PROTOCOL_TYPE = "share"
