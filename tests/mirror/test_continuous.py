@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hmb
-from hmb.mirror import mirror as module
+from hmb.mirror import session as module
 from hmb.protocol.topics import TopicPartition
 from tests.mirror.conftest import MakeMirror, contents
 

@@ -220,7 +220,7 @@ def test_the_broker_of_a_failed_test_stays_open_with_its_page(run: pytest.Pytest
     """The page shows the topic of the failed test, because its fixtures have not ended yet."""
     run.makepyfile("""
         import json, urllib.request
-        from hmb.testing import page
+        from hmb.testing.fixtures import page
 
         def read_state(show):
             def show_and_read(line):
