@@ -7,13 +7,14 @@ opened row (`PART` in views.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
+
+from hmb.units import EPOCH
 
 from .source import SINGLE_REQUESTS
 from .views import MS, PART, Row
 
-EPOCH = datetime(1970, 1, 1)  # UTC
 GREATEST_DATE = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 
 

@@ -17,6 +17,5 @@ For example, a member asks for at most 500 records of orders-0. The first Availa
 offset 1000. `fetching` reads the batches 1000 to 1299 and 1300 to 1599 from the log. The member acquires all 600
 records, because the broker returns both batches completely.
 
-Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`. The module `starting`
-creates these parts when the broker starts.
+Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`.
 """
