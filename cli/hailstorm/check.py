@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.client_options import servers_option
+from ..shared.client_options import ClientConfig, client_options, security_settings
 from ..shared.errors import ERROR
 from ..shared.output import json_option, plural, print_json
 from .arguments import errors_as_lines, topology_argument
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @topology_argument
-@servers_option()
+@client_options(security_settings)
 @click.option(
     "--records", type=click.IntRange(min=1), default=40, show_default=True,
     help="How many records of each partition to use.",
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--seed", type=int, default=0, show_default=True, help="The seed for the random states and the random orders."
 )
 @json_option
-def command(topology: str, servers: str, records: int, seed: int, as_json: bool) -> None:
+def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:
     """Test whether each state is a commutative monoid, and whether the result depends on the order of the records.
 
     The check reads the first records of each partition of the topology's topics. It does not call the topology's sinks.
@@ -41,8 +41,8 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
     with errors_as_lines():
         loaded = load_topology(topology)
         loaded.in_order()  # A mistake in the topology is reported before a missing topic.
-        SourceTopics(servers, loaded)
-        samples = {spout.topic: read(servers, spout.topic, records) for spout in loaded.spouts.values()}
+        SourceTopics(client.servers, loaded, client.keywords.get("security", {}))
+        samples = {spout.topic: read(client, spout.topic, records) for spout in loaded.spouts.values()}
         problems = check(loaded, samples, seed)
         late = {} if problems else late_records(loaded, samples)
         dead = {} if problems else dead_letters(loaded, samples)
@@ -59,11 +59,11 @@ def command(topology: str, servers: str, records: int, seed: int, as_json: bool)
         click.get_current_context().exit(ERROR)
 
 
-def read(servers: str, topic: str, count: int) -> list[list[ConsumerRecord]]:
+def read(client: ClientConfig, topic: str, count: int) -> list[list[ConsumerRecord]]:
     """Return the first records of each partition of a topic."""
     from hmb.client import Consumer, TopicPartition
 
-    with Consumer(servers, topic, until="end", isolation_level="read_committed") as consumer:
+    with Consumer(client.servers, topic, until="end", isolation_level="read_committed", **client.keywords) as consumer:
         partitions = sorted(consumer.assignment)
         found: dict[TopicPartition, list[ConsumerRecord]] = {partition: [] for partition in partitions}
         while not consumer.at_end and any(len(records) < count for records in found.values()):

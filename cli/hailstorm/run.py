@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shared.client_options import servers_option
+from ..shared.client_options import ClientConfig, client_options, security_settings
 from ..shared.errors import CliError
 from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.output import json_option, plural, print_json
@@ -29,7 +29,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 
 @click.command("run")
 @topology_argument
-@servers_option()
+@client_options(security_settings)
 @click.option(
     "--store",
     type=NewPath(path_type=Path),
@@ -65,7 +65,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 )
 @click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option
-def command(topology: str, servers: str, store: Path, **options: Any) -> None:
+def command(topology: str, client: ClientConfig, store: Path, **options: Any) -> None:
     """Run all processors of a topology until it ends. With --processor, run only one processor.
 
     After Ctrl-C or SIGTERM, the topology takes a last snapshot and ends. A second Ctrl-C ends it at once, without a
@@ -78,7 +78,13 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
 
     until = "end" if options["until_end"] else None
     negotiator = NegotiatorSettings(options["grace_period"])
-    settings = RunSettings(servers, until, negotiator, allow_expired=options["allow_expired"])  # type: ignore[arg-type]
+    settings = RunSettings(
+        client.servers,
+        until,  # type: ignore[arg-type]
+        negotiator,
+        allow_expired=options["allow_expired"],
+        security=client.keywords.get("security", {}),
+    )
     with errors_as_lines():
         loaded = load_topology(topology)
         opened = open_store(store)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from ..shared.output import json_option, print_json, print_table, printable
+from hmb.printable import printable
+
+from ..shared.output import json_option, print_json, print_table
 from .opened import SEGMENTS, segments, time_text
 from .source import State, StateSource, source_options
 from .views import VIEWS, Row, headline, missing, reason

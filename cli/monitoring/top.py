@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hmb.printable import printable
+
 from ..shared.errors import CliError
-from ..shared.output import json_option, print_json, print_table, printable
+from ..shared.output import json_option, print_json, print_table
 from .keyboard import opened_keyboard
 from .opened import with_opened
 from .rates import Rates

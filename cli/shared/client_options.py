@@ -88,6 +88,13 @@ def admin_settings() -> Mapping[str, Setting]:
     return COMMON
 
 
+def security_settings() -> Mapping[str, Setting]:
+    """Return the settings of TLS and SASL: Kafka's name -> setting. A command that needs no other settings has them."""
+    from hmb.client.settings import COMMON, SECURITY
+
+    return {name: setting for name, setting in COMMON.items() if setting.keyword in (SECURITY, "bootstrap_servers")}
+
+
 def producer_settings() -> Mapping[str, Setting]:
     """Return the settings of an `hmb.Producer`: Kafka's name -> setting."""
     from hmb.client.producing.settings import PRODUCER_SETTINGS
@@ -107,16 +114,17 @@ def client_options(
     *,
     config: Sequence[str] = ("--command-config",),
     synonyms: Sequence[str] = (),
+    server_synonyms: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
     """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
 
     `known` returns the settings of the command's client. `config` contains the names of the option for the file.
     `--help` shows only the first of these names. `synonyms` contains further names of `-X`, which `--help` does not
-    show.
+    show. `server_synonyms` contains further names of `-b`.
     """
 
     def decorate(command: Command) -> Command:
-        @servers_option()
+        @servers_option(*server_synonyms)
         @under(OTHER)("-X", "settings", synonyms=synonyms, type=setting, multiple=True, metavar="NAME=VALUE",
             shell_complete=_complete_names(known), help="A setting of the client, by Kafka's name.")
         @under(OTHER)(config[0], "config", synonyms=config[1:], type=NewPath(), metavar="FILE",

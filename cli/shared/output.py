@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
+from hmb.printable import printable
+
 ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
@@ -71,16 +73,6 @@ def _text(cell: object) -> str:
     if isinstance(cell, list):
         cell = ",".join(map(str, cell))
     return "-" if cell is None or cell == "" else printable(str(cell))
-
-
-def printable(text: str) -> str:
-    r"""Replace control characters by their escapes, for example `\x1b`.
-
-    The names of clients and groups can contain them, and a terminal would act on them.
-    """
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _are_numbers(column: Sequence[str]) -> bool:

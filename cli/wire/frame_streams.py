@@ -33,6 +33,7 @@ from hmb.protocol.annotate import SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import UNSUPPORTED_VERSION
 from hmb.protocol.errors import ProtocolError
+from hmb.protocol.framing import TLS_HANDSHAKE
 from hmb.protocol.messages import API_KEYS, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 
@@ -42,6 +43,7 @@ from .readdressing import Address, holds_addresses, readdressed
 MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
 MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. A size above this limit is probably text, and no size.
 MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
+ENCRYPTED = "the messages are encrypted (TLS), and `hmb sniff` can read them only with --tls-key"
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE_HEAD = Struct(">ii")  # size, correlation id
 
@@ -130,7 +132,9 @@ class _FrameStream(ABC):
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
         """Decide from the first bytes of a frame how to handle the frame."""
         if self._has_bad_size():
-            self._warn(f"byte {self._position}: not a frame of Kafka's protocol; all bytes from here on are passed on")
+            is_tls = not self._position and self._kept.startswith(TLS_HANDSHAKE)
+            what = ENCRYPTED if is_tls else "not a frame of Kafka's protocol"
+            self._warn(f"byte {self._position}: {what}; all bytes from here on are passed on")
             self._is_raw = True
         else:
             self._size = self._claimed_size() + SIZE

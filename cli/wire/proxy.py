@@ -24,9 +24,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .frame_streams import OpenRequests, RequestStream, ResponseStream, SeenFrame
+from .opened_tls import OpenedTls, TlsContexts
 from .readdressing import Address
 
 CHUNK = 1 << 16  # the maximum number of bytes that one recv() returns
@@ -54,11 +55,16 @@ class Observer(NamedTuple):
     on_event: Callable[[Link | None, str], None]
 
 
+Wire: TypeAlias = socket.socket | OpenedTls
+
+
 class Proxy:
     """A running proxy. The constructor starts the proxy, and `close` ends it."""
 
-    def __init__(self, listen: Address, servers: Sequence[Address], observer: Observer) -> None:
-        self._observer = observer
+    def __init__(
+        self, listen: Address, servers: Sequence[Address], observer: Observer, tls: TlsContexts | None = None
+    ) -> None:
+        self._observer, self._tls = observer, tls
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()  # guards all fields below
         self._sockets: set[socket.socket] = set()
@@ -152,7 +158,7 @@ class Proxy:
     def _serve(self, client: socket.socket, link: Link, servers: Sequence[Address]) -> None:
         """Connect the client to a broker. Pass on responses in a new thread, and requests in this thread."""
         try:
-            broker = _connect(servers)
+            broker, server = _connect(servers)
         except OSError as error:
             self._observer.on_event(link, f"cannot connect to {link.broker}: {error.strerror or error}")
             self._forget(client)
@@ -160,6 +166,27 @@ class Proxy:
         self._keep(broker)
         here = Address(*client.getsockname()[:2])
         self._observer.on_event(link, f"opened by {link.client}, to {link.broker}")
+        try:
+            near, far = self._opened(client, broker, server)
+            self._pass_on(near, far, link, here)
+        except OSError as error:
+            why = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
+            self._observer.on_event(link, f"the TLS handshake failed: {why}")
+        finally:
+            self._forget(client)
+            self._forget(broker)
+            if not self._over.is_set():
+                self._observer.on_event(link, "closed")
+
+    def _opened(self, client: socket.socket, broker: socket.socket, server: Address) -> tuple[Wire, Wire]:
+        """Return both connections. If the proxy opens TLS, first make the handshakes. Raises OSError."""
+        if self._tls is None:
+            return client, broker
+        far = OpenedTls(broker, self._tls.for_brokers, server.host)
+        return OpenedTls(client, self._tls.for_clients, None), far
+
+    def _pass_on(self, client: Wire, broker: Wire, link: Link, here: Address) -> None:
+        """Pass on the messages of both sides until both have ended."""
         open_requests = OpenRequests()
 
         def show(seen: SeenFrame) -> None:
@@ -178,10 +205,6 @@ class Proxy:
             _pump(client, broker, requests)
         finally:
             back.join()
-            self._forget(client)
-            self._forget(broker)
-            if not self._over.is_set():
-                self._observer.on_event(link, "closed")
 
     # Threads and sockets
 
@@ -218,7 +241,7 @@ class Proxy:
         each.close()
 
 
-def _connect(servers: Sequence[Address]) -> socket.socket:
+def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
     """Connect to the first of these servers that can be reached. Raises OSError if none can be reached."""
     failure = OSError("no server")
     for server in servers:
@@ -229,11 +252,11 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
             continue
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        return connection, server
     raise failure
 
 
-def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
+def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
     """Pass bytes from `source` through `stream` to `target` until `source` sends no more bytes.
 
     Then tell the target that no more bytes follow. If the target has closed its connection, also close the source.
@@ -252,7 +275,7 @@ def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | 
         target.shutdown(socket.SHUT_WR)
 
 
-def _received(source: socket.socket) -> bytes:
+def _received(source: Wire) -> bytes:
     """Return the next bytes that were received. Return no bytes if the connection has ended or is broken."""
     try:
         return source.recv(CHUNK)
@@ -260,7 +283,7 @@ def _received(source: socket.socket) -> bytes:
         return b""
 
 
-def _is_sent(target: socket.socket, data: bytes) -> bool:
+def _is_sent(target: Wire, data: bytes) -> bool:
     try:
         target.sendall(data)
     except OSError:
@@ -268,6 +291,6 @@ def _is_sent(target: socket.socket, data: bytes) -> bool:
     return True
 
 
-def _shut(each: socket.socket) -> None:
+def _shut(each: Wire) -> None:
     with contextlib.suppress(OSError):
         each.shutdown(socket.SHUT_RDWR)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hmb.defaults import DEFAULT_HOST
+from hmb.printable import printable
 
-from ..shared.client_options import servers_option
-from ..shared.errors import CliError
+from ..shared.client_options import ClientConfig, client_options, security_settings
+from ..shared.errors import USAGE, CliError
 from ..shared.output import json_option, print_json
 from ..shared.parameters import api, complete_api
 from ..shared.streams import reader_has_left
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from .frame_streams import SeenFrame
     from .frames import WireFrame
+    from .opened_tls import TlsContexts
     from .proxy import Link
 
 DEFAULT_LISTEN = f"{DEFAULT_HOST}:9093"
@@ -57,7 +59,11 @@ def listen_address(text: str) -> str:
     "--listen", type=listen_address, metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True,
     help="The address of the proxy, to which clients connect."
 )
-@servers_option("--to")
+@client_options(security_settings, server_synonyms=("--to",))
+@click.option(
+    "--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+    help="The broker's private key and certificate (PEM). The proxy then opens the TLS connections of the clients."
+)
 @click.option(
     "--api", "apis", type=api, metavar="API", multiple=True,
     help="Show only messages of this API (a name or a number). The option can be repeated.", shell_complete=complete_api
@@ -66,13 +72,22 @@ def listen_address(text: str) -> str:
 @click.option("--hex", "as_hex", is_flag=True, help="Show all fields with their bytes.")
 @json_option
 def command(
-    listen: str, servers: str, apis: tuple[type[Request], ...], verbose: bool, as_hex: bool, as_json: bool
+    listen: str,
+    client: ClientConfig,
+    tls_key: str | None,
+    apis: tuple[type[Request], ...],
+    verbose: bool,
+    as_hex: bool,
+    as_json: bool,
 ) -> None:
     """Run a proxy between clients and a broker, and print all messages that pass through it.
 
     Let clients connect to the address of --listen instead of the broker's address. The command prints each request (->)
     and each response (<-) as one line. The proxy changes the addresses of brokers in responses, so that clients connect
     to the proxy again. The proxy also passes on bytes that it cannot decode. Ctrl-C ends the command.
+
+    The proxy can read encrypted messages only with --tls-key. The settings ssl.* of -X apply to the connections of the
+    proxy to the broker.
     """
     from hmb.client.metadata import parse_servers
 
@@ -81,9 +96,10 @@ def command(
 
     host, _, port = listen.rpartition(":")
     show: _FramePrinter = (_JsonPrinter if as_json else _LinePrinter)(apis, verbose=verbose, as_hex=as_hex)
-    brokers = [Address(node.host, node.port) for node in parse_servers(servers)]
+    brokers = [Address(node.host, node.port) for node in parse_servers(client.servers)]
+    contexts = None if tls_key is None else _tls_contexts(tls_key, client)
     try:
-        proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note))
+        proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note), contexts)
     except OSError as error:
         why = (error.strerror or str(error)).partition(" (while")[0]  # leave out the text that create_server adds
         raise CliError(f"cannot listen on {listen}: {why}; name another address with --listen") from error
@@ -92,6 +108,29 @@ def command(
             pass
     finally:
         proxy.close()
+
+
+def _tls_contexts(key: str, client: ClientConfig) -> TlsContexts:
+    """Return the TLS contexts of a proxy that has the key of a broker. Raises CliError."""
+    import ssl
+
+    from hmb.client.security.settings import SecuritySettingError, client_security
+
+    from .opened_tls import TlsContexts
+
+    for_clients = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        for_clients.load_cert_chain(key, password="")  # An empty password: OpenSSL must not ask for one.
+        settings = {"security.protocol": "SSL", **client.keywords.get("security", {})}
+        for_brokers = client_security(settings).context
+    except OSError as error:
+        why = getattr(error, "reason", None) or error.strerror or error
+        raise CliError(f"--tls-key {key}: cannot load a private key and its certificate: {why}") from error
+    except SecuritySettingError as error:
+        raise CliError(str(error), USAGE) from error
+    if for_brokers is None:
+        raise CliError("--tls-key needs security.protocol=SSL or SASL_SSL", USAGE)
+    return TlsContexts(for_clients, for_brokers)
 
 
 class _FramePrinter(ABC):
@@ -167,7 +206,7 @@ class _LinePrinter(_FramePrinter):
         except ProtocolError as error:
             return [click.style(f"[cannot be decoded: {error}]", fg="red"), *notes]
         if seen.request is None and (client := header.client_id) is not None:
-            notes.insert(0, client)
+            notes.insert(0, printable(client))
         text = brief(body) if body is not None else "[unknown]"
         if errors := dict.fromkeys(ERROR.findall(text)):  # Errors come first, because the line may be cut.
             notes.append(click.style(" ".join(errors), fg="red"))

@@ -25,6 +25,7 @@ from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.share.settings import ShareGroupSettings
@@ -132,6 +133,7 @@ class RequestContext(NamedTuple):
     header: RequestHeader
     client: ConnectedClient
     memory: Account = UNCOUNTED  # the memory that this request has reserved
+    may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
 
     @property
     def version(self) -> int:

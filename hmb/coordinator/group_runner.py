@@ -198,9 +198,9 @@ class GroupRunner:
                 raise queued
             self._journal.write(queued)
         except KafkaError as error:
-            LOGGER.error("group %s: its state could not be written: %s", self.machine.group_id, error.message)
+            LOGGER.error("group %r: its state could not be written: %s", self.machine.group_id, error.message)
             return error
         except Exception:  # After an internal error, the members must not wait forever.
-            LOGGER.exception("group %s: its state could not be written", self.machine.group_id)
+            LOGGER.exception("group %r: its state could not be written", self.machine.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

@@ -45,6 +45,7 @@ from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
+from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group import ShareGroup
@@ -237,9 +238,17 @@ class GroupCoordinator:
         return runner.classic
 
     def consumer_heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        client_id: str,
+        client_host: str,
+        version: int,
+        may_describe: MayDescribe = everything,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError."""
+        """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError.
+
+        `may_describe` decides which topics a regular expression of this member can match.
+        """
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
         check_room(size, self._table.all)
@@ -249,7 +258,8 @@ class GroupCoordinator:
         if runner is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         return runner.step(
-            lambda now: self._as_consumer(runner, joins).heartbeat(request, client_id, client_host, now), durable=True
+            lambda now: self._as_consumer(runner, joins).heartbeat(request, client_id, client_host, now, may_describe),
+            durable=True,
         )
 
     def _as_consumer(self, runner: GroupRunner, joins: bool) -> ConsumerGroup:

@@ -130,7 +130,7 @@ class OffsetManager:
             gone = [partition for partition, committed in self.fetch(group_id).items() if is_gone(partition, committed)]
             self._journal.write(self.begin_delete(group_id, gone))
         except KafkaError as error:
-            LOGGER.warning("could not delete the offsets of group %s for deleted topics: %s", group_id, error.message)
+            LOGGER.warning("could not delete the offsets of group %r for deleted topics: %s", group_id, error.message)
 
     def _has_any(self, group_id: str, topics: Container[str]) -> bool:
         with self._lock:

@@ -19,6 +19,10 @@ and the session of a login, but only in GET requests. The names of the cookies c
 the cookies of one host to all ports of this host. The attribute SameSite=Strict keeps the cookies out of requests that
 other web pages start.
 
+*Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
+MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. All
+other descriptors of the process stay free for the logs and for the clients of the broker.
+
 *TLS.* A server at an address that other computers can reach encrypts its connections. The thread of a connection makes
 the handshake, so a slow client delays no other client.
 
@@ -30,14 +34,16 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from socket import AF_INET6, socket
+from socket import AF_INET6, SHUT_RDWR, socket
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -46,10 +52,13 @@ from hmb.defaults import DEFAULT_HOST
 from hmb.monitoring.admission import Admission, Proofs
 from hmb.monitoring.logins import OWNER, Reader
 from hmb.monitoring.refusal import Refused
+from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
+IDLE = 30  # The server closes a connection whose reader takes no byte of the response for this time (seconds).
+MOST_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
+REQUEST_TIMEOUT = 10  # seconds from connecting until the whole request, including a TLS handshake, must have arrived
 SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
@@ -154,6 +163,39 @@ class _Server(ThreadingHTTPServer):
         self.admission = admission
         self.host = host
         self._tls = tls
+        self._lock = threading.Lock()  # guards `_open`; a thread that holds it takes no other lock
+        self._open: dict[socket, float] = {}  # the open connections, and when their requests must have arrived
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a new thread. If too many connections are open, close it at once."""
+        with self._lock:
+            has_room = len(self._open) < MOST_OPEN
+            if has_room:
+                self._open[request] = time.monotonic() + REQUEST_TIMEOUT
+        if has_room:
+            super().process_request(request, client_address)
+        else:
+            LOGGER.warning("refused %s: the HTTP server has %d open connections", client_address[0], MOST_OPEN)
+            self.shutdown_request(request)
+
+    def request_arrived(self, request: socket) -> None:
+        """Note that the whole request of a connection has arrived, so that it has no deadline any more."""
+        with self._lock:
+            self._open[request] = math.inf
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End connections whose request has not arrived in time. `serve_forever` calls this method twice a second."""
+        now = time.monotonic()
+        with self._lock:
+            late = [each for each, deadline in self._open.items() if deadline < now]
+        for each in late:
+            with suppress(OSError):
+                each.shutdown(SHUT_RDWR)
 
     def get_request(self) -> tuple[socket, Any]:
         """Accept a connection. Its thread makes the handshake of TLS later."""
@@ -196,12 +238,12 @@ class _Handler(BaseHTTPRequestHandler):
     """The handler of one HTTP request. `http.server` calls `do_GET`, `do_POST` or `do_DELETE`."""
 
     server: _Server
-    timeout = IDLE
+    timeout = REQUEST_TIMEOUT
 
     def setup(self) -> None:
         """Make the handshake of a connection with TLS. Raises CloseConnection if it fails."""
         if isinstance(self.request, TlsSocket):
-            shake_hands(self.request, IDLE)
+            shake_hands(self.request, REQUEST_TIMEOUT)
         super().setup()
 
     def do_GET(self) -> None:
@@ -248,6 +290,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command not in route.methods:
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{address.path} knows {' and '.join(route.methods)}")
         body = self._body() if self.command == "POST" else b""
+        self.server.request_arrived(self.request)
+        self.connection.settimeout(IDLE)
         return route.respond(HttpRequest(self.command, query, body, proofs, reader))
 
     def _check_origin(self) -> None:
@@ -272,7 +316,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "GET":
             route = self.server.routes.get(urlsplit(self.path).path)
             token, session = (token, session) if route is not None and route.is_public else ("", "")
-        host = str(self.client_address[0])
+        host = normal_address(str(self.client_address[0]))
         return Proofs(self.headers.get("Authorization", ""), query.get("token") or token, session, host)
 
     def _body(self) -> bytes:

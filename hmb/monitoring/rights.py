@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from http import HTTPStatus
 
-from hmb.broker.security.acls.authorizer import Access, Question
+from hmb.broker.security.acls.authorizer import Access
 from hmb.monitoring.logins import Reader
 from hmb.monitoring.refusal import Refused
 from hmb.monitoring.state import BrokerState, GroupInfo, TopicInfo
@@ -31,31 +31,31 @@ from hmb.protocol.enums import AclResourceType as Kind
 
 def visible(state: BrokerState, reader: Reader) -> BrokerState:
     """Return the part of a state that a reader may see. `missing` names the rights that the reader does not have."""
-    access = reader.access
+    access = reader.access  # `Access.may` would log each hidden topic as a denied request, so `decision` is used.
     state = replace(state, user=reader.user)
     if access is None or access.principal in access.authorizer.super_users:
         return state
     who = access.principal
     missing = {"topics": f"only topics, groups and transactional ids that {who} may describe are shown"}
-    if not _may(access, Op.DESCRIBE, Kind.CLUSTER, CLUSTER_NAME):
+    if not access.decision(Op.DESCRIBE, Kind.CLUSTER, CLUSTER_NAME):
         reason = f"{who} does not have the right DESCRIBE on the cluster"
         missing |= dict.fromkeys(("requests", "process"), reason)
         state = replace(state, requests=[], process=None, data_dir=None)
-    if not _may(access, Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
+    if not access.decision(Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
         reason = f"{who} does not have the right CLUSTER_ACTION on the cluster"
         missing |= dict.fromkeys(("connections", "events", "single requests"), reason)
         state = replace(state, connections=[], events=[])
-    topics = [_topic(topic, access) for topic in state.topics if _may(access, Op.DESCRIBE, Kind.TOPIC, topic.name)]
+    topics = [_topic(topic, access) for topic in state.topics if access.decision(Op.DESCRIBE, Kind.TOPIC, topic.name)]
     shown = {topic.name for topic in topics}
     return replace(
         state,
         missing=state.missing | missing,
         topics=topics,
-        groups=[_group(it, shown) for it in state.groups if _may(access, Op.DESCRIBE, Kind.GROUP, it.group_id)],
+        groups=[_group(it, shown) for it in state.groups if access.decision(Op.DESCRIBE, Kind.GROUP, it.group_id)],
         transactions=[
             replace(it, partitions=_of_topics(it.partitions, shown))
             for it in state.transactions
-            if _may(access, Op.DESCRIBE, Kind.TRANSACTIONAL_ID, it.transactional_id)
+            if access.decision(Op.DESCRIBE, Kind.TRANSACTIONAL_ID, it.transactional_id)
         ],
     )
 
@@ -66,9 +66,9 @@ def check_may_read(reader: Reader, topic: str) -> None:
     If the reader may not even describe the topic, the error is the same as for a topic that does not exist.
     """
     access = reader.access
-    if access is None or _may(access, Op.READ, Kind.TOPIC, topic):
+    if access is None or access.decision(Op.READ, Kind.TOPIC, topic):
         return
-    if not _may(access, Op.DESCRIBE, Kind.TOPIC, topic):
+    if not access.decision(Op.DESCRIBE, Kind.TOPIC, topic):
         raise Refused(HTTPStatus.NOT_FOUND, f"the broker has no topic {topic}")
     raise Refused(HTTPStatus.FORBIDDEN, f"{access.principal} does not have the right READ on topic {topic}")
 
@@ -76,20 +76,15 @@ def check_may_read(reader: Reader, topic: str) -> None:
 def check_may_see_requests(reader: Reader) -> None:
     """Raise Refused if the reader may not see the requests of other clients."""
     access = reader.access
-    if access is not None and not _may(access, Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
+    if access is not None and not access.decision(Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
         why = f"{access.principal} does not have the right CLUSTER_ACTION on the cluster"
         raise Refused(HTTPStatus.FORBIDDEN, f"{why}, so no single requests are shown")
 
 
-def _may(access: Access, operation: Op, kind: Kind, name: str) -> bool:
-    """Return the decision on one question. `Access.may` would also log each hidden topic as a denied request."""
-    return access.authorizer.decision(Question(access.principal, access.host, operation, kind, name))
-
-
 def _topic(topic: TopicInfo, access: Access) -> TopicInfo:
-    if not _may(access, Op.DESCRIBE_CONFIGS, Kind.TOPIC, topic.name):
+    if not access.decision(Op.DESCRIBE_CONFIGS, Kind.TOPIC, topic.name):
         topic = replace(topic, configs={})
-    if not _may(access, Op.READ, Kind.TOPIC, topic.name):
+    if not access.decision(Op.READ, Kind.TOPIC, topic.name):
         topic = replace(topic, partitions=[replace(each, producers=[]) for each in topic.partitions])
     return topic
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from itertools import count
 from typing import NamedTuple
 
+from hmb.printable import printable
 from hmb.units import now_ms
 
 EVENTS_KEPT = 1000
@@ -52,7 +53,11 @@ class EventLog:
         self._numbers = count()
 
     def add(self, kind: EventKind, text: str, logger: logging.Logger, level: int = logging.INFO) -> None:
-        """Store an event, and write a line with the same text to `logger`."""
+        """Store an event, and write a line with the same text to `logger`.
+
+        The text can contain names that a client has chosen, so it becomes one printable line.
+        """
+        text = printable(text)
         logger.log(level, "%s", text)
         self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_TEXT]))
 

@@ -64,7 +64,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         if not all(map(SOFTWARE_NAME.fullmatch, named)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.client.software = " ".join(named)
-        LOGGER.info("client %s uses the software %s, version %s", context.header.client_id, *named)
+        LOGGER.info("client %r uses the software %s, version %s", context.header.client_id, *named)
     offered = context.broker.versions
     response = _response(ErrorCode.NONE, offered)
     features = [

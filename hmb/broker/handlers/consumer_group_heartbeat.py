@@ -6,7 +6,8 @@ Behavior: the broker assigns partitions to the members (coordinator/modern/). Th
     new assignment. The broker sends the response after the change is on disk. If a member subscribes with a regular
     expression, the broker matches the expression against all topics during the same heartbeat. After a topic was
     created or deleted, the broker matches the expression again at the next heartbeat. (A Kafka broker can match the
-    expression some seconds after this heartbeat.)
+    expression some seconds after this heartbeat.) An expression matches only topics that the sender of the heartbeat
+    may describe.
 Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must choose its
     own id, and a heartbeat without an id gets INVALID_REQUEST.
 Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this
@@ -28,5 +29,7 @@ def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> C
     response = ConsumerGroupHeartbeatResponse()
     with error_code_in(response):
         client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
-        return context.broker.groups.consumer_heartbeat(request, client_id, client_host, context.version)
+        return context.broker.groups.consumer_heartbeat(
+            request, client_id, client_host, context.version, context.may_describe
+        )
     return response

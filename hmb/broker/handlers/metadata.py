@@ -78,7 +78,8 @@ def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[
     Return the error of each topic that could not be created, by the topic's name.
     """
     topics, config = context.broker.topics, context.broker.config
-    names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}
+    named = [each.name for each in request.topics or () if not each.topic_id.int]
+    names = {name for name in named if name is not None and name not in topics}
     if not (names and request.allow_auto_topic_creation and config.auto_create_topics):
         return {}
     if OFFSETS_TOPIC in names:

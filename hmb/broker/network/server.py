@@ -35,6 +35,7 @@ from hmb.broker.security.mechanisms import mechanisms_of
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
 from hmb.broker.security.tls import encrypted
 from hmb.protocol.api_keys import ApiKey
+from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MOST_THROTTLED = 100  # limit for the refused connections that stay open for a while
@@ -135,7 +136,7 @@ class Server:
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
-            peer = f"{address[0]}:{address[1]}"
+            peer = f"{normal_address(address[0])}:{address[1]}"
             while wait := self._limits.delay_ms(listener.name, broker.config):
                 if self._stopping.wait(wait / 1000):
                     break

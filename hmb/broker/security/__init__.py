@@ -23,6 +23,7 @@ A first reading can skip the rest:
 - `addresses.py`         which addresses need a login
 - `refused_logins.py`    refused logins become events, and slow down a client that guesses passwords
 - `first_user.py`        creates a user before the broker's first start
+- `decoys.py`            the answers to logins of unknown users
 - `jaas.py`              users in JAAS lines
 - `metadata_records.py`  the layout of the records in the file
 """

@@ -178,6 +178,9 @@ class Login:
         return response
 
     def _complete(self, principal: str, exchange: Exchange) -> None:
+        if not principal.isprintable():  # The log contains the name: a line break in it would add a false line.
+            self._refuse("the name contains a control character", exchange.user)
+            raise self._failure()
         if self.state is LoginState.AGAIN and principal != self.principal:
             self._refuse(f"it authenticated again as {principal} instead of {self.principal}")
             raise self._failure()

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|DEFAULT")
+GROUP = re.compile(r"\$(\d)")  # stands for a group of the pattern, in the replacement of a rule
 SHORT_NAMES = {
     "commonName": "CN",
     "organizationalUnitName": "OU",
@@ -45,7 +46,7 @@ class MappingRule:
             return name
         if (match := self.pattern.fullmatch(name)) is None:
             return None
-        result = re.sub(r"\$(\d)", lambda number: match[int(number[1])] or "", self.replacement)
+        result = GROUP.sub(lambda number: match[int(number[1])] or "", self.replacement)
         return {"L": result.lower(), "U": result.upper()}.get(self.case, result)
 
 
@@ -60,13 +61,21 @@ def parse_rules(text: str) -> list[MappingRule]:
         if match[1] is None:
             rules.append(MappingRule())
         else:
-            try:
-                rules.append(MappingRule(re.compile(match[1]), match[2], match[3]))
-            except re.error as error:
-                raise ValueError(f"{match[1]!r} is not a valid pattern: {error}") from None
+            rules.append(_rule(match[1], match[2], match[3]))
         position = match.end()
         position += len(text[position:]) - len(text[position:].lstrip(", "))
     return rules or [MappingRule()]
+
+
+def _rule(pattern: str, replacement: str, case: str) -> MappingRule:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a valid pattern: {error}") from None
+    for number in GROUP.findall(replacement):
+        if int(number) > compiled.groups:
+            raise ValueError(f"{replacement!r} uses ${number}, but the pattern has {compiled.groups} groups")
+    return MappingRule(compiled, replacement, case)
 
 
 def principal_name(name: str, rules: Sequence[MappingRule]) -> str | None:

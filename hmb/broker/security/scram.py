@@ -129,7 +129,22 @@ class ScramExchange:
         messages = f"{self._messages},{final['bare']}"
         if not scram.is_valid_proof(self._mechanism, self._credential, messages, scram.decoded(final["proof"])):
             raise ScramError("the name or the password is wrong")
+        self._check_unchanged()
         if self._token is not None:
             self.user, self.lifetime = self._token.owner, self._token.lifetime
         signature = scram.server_signature(self._mechanism, self._credential.server_key, messages)
         return f"v={scram.encoded(signature)}".encode()
+
+    def _check_unchanged(self) -> None:
+        """Look the credential up again. Raises ScramError if it has changed since the client's first message.
+
+        Otherwise a client that logs in again on the same connection could begin an exchange early, and finish it after
+        somebody has removed the user or the token.
+        """
+        if self._token is None:
+            present = self._find(self._mechanism, self.user)
+        else:
+            self._token = self._find_token(self._mechanism, self.user)
+            present = self._token.credential
+        if present != self._credential:
+            raise ScramError("the password was changed or removed, or the token has expired, during the login")

@@ -5,7 +5,7 @@ token (metadata_records.py). The broker replaces the whole file in one step. Onl
 0600). After a crash, the directory contains either the old file or the complete new file.
 
 The file `security.decoys` contains 32 random bytes. The broker needs them to answer requests for unknown users
-(users.py).
+(decoys.py).
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 from uuid import UUID
 
+from hmb.broker.security.decoys import CredentialShape, shapes_of
 from hmb.broker.security.metadata_records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
@@ -49,6 +51,11 @@ class SecurityState:
     acls: Acls = field(default_factory=dict)
     quotas: Quotas = field(default_factory=dict)
     tokens: Mapping[str, DelegationTokenRecord] = field(default_factory=dict)  # delegation tokens by their ids
+
+    @cached_property
+    def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
+        """The shapes of the credentials, by mechanism (decoys.py). They are computed at the first login."""
+        return shapes_of(self.credentials.values())
 
     def records(self) -> Iterator[MetadataRecord]:
         yield from self.credentials.values()

@@ -132,14 +132,17 @@ class TlsFile(io.RawIOBase):
 def certified_principal(client: TlsSocket, rules: Sequence[MappingRule]) -> str:
     """Return the principal in the client's certificate, or ANONYMOUS if the client has sent no certificate.
 
-    Raises CloseConnection if no rule matches the name in the certificate.
+    Raises CloseConnection if no rule matches the name in the certificate, and if the name contains a control character,
+    such as a line break.
     """
     certificate = client.getpeercert()
     if not certificate:
         return ANONYMOUS
     name = distinguished_name(certificate)
     if (mapped := principal_name(name, rules)) is None:
-        raise CloseConnection(f"no rule in ssl.principal.mapping.rules matches the name {name} in its certificate")
+        raise CloseConnection(f"no rule in ssl.principal.mapping.rules matches the name {name!r} in its certificate")
+    if not mapped.isprintable():
+        raise CloseConnection(f"the name {name!r} in its certificate contains a control character")
     return f"{USER}:{mapped}"
 
 

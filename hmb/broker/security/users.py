@@ -1,18 +1,15 @@
 """Finds, stores and removes the credentials of the users that authenticate with SCRAM.
 
-For an unknown user, `find` returns a decoy, so that a client cannot find out which users exist (scram.py). The salt of
-a decoy is computed from the name and a secret key, so the same name always gets the same salt. The decoy has the
-iterations and the length of the salt of a real credential, if the broker stores one.
+For an unknown user, `find` returns a decoy (decoys.py), so that a client cannot find out which users exist.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hmb.broker.security.decoys import OWN_SHAPE, decoy
 from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.broker.security.store import SecurityState, SecurityStore
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -26,19 +23,10 @@ LONGEST_NAME = 255  # characters
 def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
     """Return the credential of a user, or a decoy if the user has none. Both cases take the same time."""
     stored = store.state.credentials.get((mechanism, name))
-    decoy = decoy_of(store, mechanism, name)
+    unknown = decoy(store.decoy_key, mechanism, name, store.state.credential_shapes.get(mechanism, [OWN_SHAPE]))
     if stored is None:
-        return decoy
+        return unknown
     return ScramCredential(bytes(stored.salt), stored.iterations, bytes(stored.stored_key), bytes(stored.server_key))
-
-
-def decoy_of(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
-    """Return a credential for which no password exists. The same name always gets the same credential."""
-    key = hmac.digest(store.decoy_key, f"{mechanism}:{name}".encode(), "sha512")
-    model = next((each for (kind, _), each in store.state.credentials.items() if kind == mechanism), None)
-    size, iterations = (len(model.salt), model.iterations) if model else (scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)
-    salt = hashlib.shake_256(key).digest(size)
-    return ScramCredential(salt, iterations, key[:32] if mechanism == 1 else key, key)
 
 
 def upserted(

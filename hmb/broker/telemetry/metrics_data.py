@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
+from hmb.printable import printable
 from hmb.protocol.errors import corrupt_message
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # wire types
@@ -98,9 +99,8 @@ def _attribute(data: memoryview) -> tuple[str, str]:
 
 
 def _text(data: memoryview) -> str:
-    """Decode a text for the log. A client must not write lines of its own, so control characters are escaped."""
-    text = bytes(data).decode(errors="replace")
-    return text if text.isprintable() else ascii(text)[1:-1]
+    """Decode a text for the log. A client must not write lines of its own."""
+    return printable(bytes(data).decode(errors="replace"))
 
 
 def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:

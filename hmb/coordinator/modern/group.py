@@ -46,7 +46,7 @@ from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_f
 from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
-from hmb.coordinator.modern.subscriptions import Subscriptions
+from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -96,11 +96,17 @@ class ConsumerGroup:
     # -- ConsumerGroupHeartbeat
 
     def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, now: int
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        client_id: str,
+        client_host: str,
+        now: int,
+        may_describe: MayDescribe = everything,
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        If this method raises KafkaError, the group is unchanged.
+        A regular expression matches only topics for which `may_describe` returns True. If this method raises
+        KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
@@ -116,7 +122,7 @@ class ConsumerGroup:
         before = self._before(request, owned)
         member = before.updated(request, client_id, client_host)
         self._deadlines.start_session(member.member_id, now + settings.session_timeout)
-        after = self._step(before, member, owned, now)
+        after = self._step(before, member, owned, now, may_describe)
         self.state.finish()
         response = ConsumerGroupHeartbeatResponse(
             member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
@@ -157,7 +163,12 @@ class ConsumerGroup:
         return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def _step(
-        self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
+        self,
+        before: ConsumerMember,
+        member: ConsumerMember,
+        owned: frozenset[PartitionId] | None,
+        now: int,
+        may_describe: MayDescribe,
     ) -> ConsumerMember:
         """Store the subscription, compute a new target if it is due, and move the member one step.
 
@@ -170,7 +181,7 @@ class ConsumerGroup:
             self.state.put_subscription(member)
         changed = (member.topics, member.regex) != (before.topics, before.regex)
         epoch = self.state.epoch
-        self.subscriptions.refresh(changed)
+        self.subscriptions.refresh(changed, may_describe)
         if self.state.epoch != epoch:
             self._causes.append(_cause(before, member, changed))
         self._assign_if_due()
@@ -261,7 +272,7 @@ class ConsumerGroup:
             self._causes.append(f"member {member_id} is removed ({because})")
             self.state.remove(member_id)
             self._deadlines.remove(member_id)
-        self.subscriptions.refresh(True)
+        self.subscriptions.members_removed()
 
     # -- offsets
 

@@ -8,6 +8,9 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
+An expression matches only topics that the member whose heartbeat causes the refresh may describe. As in Kafka, all
+members with the same expression share this result.
+
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """
 
@@ -20,6 +23,13 @@ from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, exist
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.topic_regex import topic_regex
+
+MayDescribe = Callable[[str], bool]  # (topic) -> whether ACLs let a member see the topic
+
+
+def everything(topic: str) -> bool:
+    """Return True: without ACLs, a member may see every topic."""
+    return True
 
 
 class Subscriptions:
@@ -34,7 +44,7 @@ class Subscriptions:
         self._clock = clock
         self._version = -1  # the value of `topics.version` at the last refresh
 
-    def refresh(self, changed: bool) -> None:
+    def refresh(self, changed: bool, may_describe: MayDescribe) -> None:
         """Increase the group epoch if a subscription or a subscribed topic has changed after the last refresh.
 
         `changed` is true if the caller knows that a subscription has changed.
@@ -42,22 +52,34 @@ class Subscriptions:
         version = self._topics.version  # read first, so that a change during this method causes another refresh
         if not changed and version == self._version:
             return
-        changed |= self._match(version)
+        self._forget_unused(version)
+        changed |= self._match(version, may_describe)
         found = metadata_hash(self.topics())
         if changed or found != self._state.metadata_hash:
             self._state.set_epoch(self._state.epoch + 1, found)
         self._version = version
 
+    def members_removed(self) -> None:
+        """Increase the group epoch. The next heartbeat matches the expressions again, with the rights of its member."""
+        self._forget_unused(self._topics.version)
+        self._state.set_epoch(self._state.epoch + 1, metadata_hash(self.topics()))
+
     def forget_version(self) -> None:
         """Make the next heartbeat check all topics again, because the group was restored from the journal."""
         self._version = -1
 
-    def _match(self, version: int) -> bool:
-        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
-        subscribed = {member.regex for member in self._state.members.values() if member.regex}
-        for regex in self._state.regexes.keys() - subscribed:
+    def _forget_unused(self, version: int) -> None:
+        """Remove the expressions to which no member subscribes any more."""
+        for regex in self._state.regexes.keys() - self._subscribed():
             self._state.set_regex(regex, None, version, self._clock())
-        names = list(self._topics.names()) if subscribed else []
+
+    def _subscribed(self) -> set[str]:
+        return {member.regex for member in self._state.members.values() if member.regex}
+
+    def _match(self, version: int, may_describe: MayDescribe) -> bool:
+        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
+        subscribed = self._subscribed()
+        names = [name for name in self._topics.names() if may_describe(name)] if subscribed else []
         changed = False
         for regex in sorted(subscribed):
             compiled = topic_regex(regex)

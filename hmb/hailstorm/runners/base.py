@@ -42,7 +42,7 @@ class Runner(ABC):
         Raises TopologyError if the topology is wrong, a topic is missing or the store belongs to another topology.
         """
         self.settings, self.store = settings, store
-        topics = SourceTopics(settings.bootstrap_servers, topology)
+        topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
         if settings.until == "end":  # Otherwise the records may follow.

@@ -258,7 +258,10 @@ class ProcessorThread(threading.Thread):
         if not machine.dead_letters or topic is None:
             return
         if self._dead_letters is None:
-            self._dead_letters = Producer(self._settings.bootstrap_servers, client_id="hailstorm")
+            settings = self._settings
+            self._dead_letters = Producer(
+                settings.bootstrap_servers, client_id="hailstorm", security=settings.security
+            )
         deliveries = []
         for record, error in machine.dead_letters:
             headers = [

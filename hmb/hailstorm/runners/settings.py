@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ class RunSettings:
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the most restarts of crashed processors without progress; None: no limit
     allow_expired       whether a spout without a snapshot may begin after records that have already expired
+    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`; workers get them through a
+                        pipe, so no other process can read them
 
     Each replacement of a worker doubles `start_timeout`, to at most 60 s, until all processors have registered.
 
@@ -49,6 +52,7 @@ class RunSettings:
     start_timeout: float = 10.0
     max_restarts: int | None = 10
     allow_expired: bool = False
+    security: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

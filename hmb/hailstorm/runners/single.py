@@ -47,7 +47,7 @@ def serve(
 
 def negotiate(topology: Topology, settings: RunSettings, store: SnapshotStore, registry: Registry) -> None:
     """Run the negotiator until the topology ends. A KeyboardInterrupt ends the topology with a last snapshot."""
-    topics = SourceTopics(settings.bootstrap_servers, topology)
+    topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
     processors = Processors(topology, topics.partitions)
     store.claim(topics.fingerprint(processors))
     if settings.until == "end":

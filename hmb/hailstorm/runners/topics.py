@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from hmb.client import Admin, ConnectionFailed, KafkaError, TopicPartition
@@ -19,9 +20,11 @@ NO_ID = "00000000-0000-0000-0000-000000000000"  # Brokers older than Kafka 2.8 r
 class SourceTopics:
     """The topics that the spouts read, with the ids and the partitions that they had at the start of the topology."""
 
-    def __init__(self, bootstrap_servers: str, topology: Topology) -> None:
+    def __init__(
+        self, bootstrap_servers: str, topology: Topology, security: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Request the ids and the partitions of the topics. Raises TopologyError if a topic does not exist."""
-        self._servers = bootstrap_servers
+        self._servers, self._security = bootstrap_servers, security
         self._names = sorted(spout.topic for spout in topology.spouts.values())
         found = self._describe()
         self.partitions = {name: numbers for name, (_, numbers) in found.items()}
@@ -30,7 +33,7 @@ class SourceTopics:
     def warn_of_empty(self) -> None:
         """Log a warning for each topic without records. The user may have written the name of another topic."""
         partitions = [TopicPartition(name, number) for name, numbers in self.partitions.items() for number in numbers]
-        with Admin(self._servers) as admin:
+        with Admin(self._servers, security=self._security) as admin:
             ends = admin.list_offsets(dict.fromkeys(partitions, "latest"))
         filled = {each.topic for each, end in ends.items() if isinstance(end, KafkaError) or end.offset > 0}
         for name in self._names:
@@ -62,7 +65,7 @@ class SourceTopics:
         return {**shape, "nodes": {**shape["nodes"], **topics}}
 
     def _describe(self, since: str = "") -> dict[str, tuple[str, list[int]]]:
-        with Admin(self._servers) as admin:
+        with Admin(self._servers, security=self._security) as admin:
             described = admin.describe_topics(self._names)
         found = {}
         for name, topic in described.items():

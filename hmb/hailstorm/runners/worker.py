@@ -31,7 +31,7 @@ class Worker:
         host: str = "127.0.0.1",
     ) -> None:
         """Start the processors. Processors of other workers connect to this process at the address `host`."""
-        topics = SourceTopics(settings.bootstrap_servers, topology)
+        topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
         processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(processors))
         names = list(names)

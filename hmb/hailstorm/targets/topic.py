@@ -20,7 +20,7 @@ Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hmb.client import Admin, KafkaError, OffsetAndMetadata, Producer
@@ -38,19 +38,24 @@ class TopicTarget:
     bootstrap_servers   the addresses of brokers
     topic               the topic for the outputs
     encode              takes an output; returns the key and the value of its record, as bytes or None
+    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Producer`
     """
 
-    def __init__(self, bootstrap_servers: str, topic: str, encode: Encode) -> None:
-        self._servers, self._topic, self._encode = bootstrap_servers, topic, encode
+    def __init__(
+        self, bootstrap_servers: str, topic: str, encode: Encode, security: Mapping[str, str] | None = None
+    ) -> None:
+        self._servers, self._topic, self._encode, self._security = bootstrap_servers, topic, encode, security
         self._producer: Producer | None = None
         self._group = self._sink = ""
         self._topic_id = ""  # the id of the topic at the last transaction; empty if it is not known
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
         self._group, self._sink = f"hailstorm-{topology}-{sink}", sink
-        self._producer = Producer(self._servers, client_id="hailstorm", transactional_id=self._group)
+        self._producer = Producer(
+            self._servers, client_id="hailstorm", transactional_id=self._group, security=self._security
+        )
         self._producer.init_transactions()
-        with Admin(self._servers) as admin:
+        with Admin(self._servers, security=self._security) as admin:
             committed = admin.list_group_offsets(self._group)
         self._topic_id = max((noted.metadata for noted in committed.values()), default="")
         self._checked_id()
@@ -82,7 +87,7 @@ class TopicTarget:
 
         Raises TopologyError if the topic was deleted or created again since the last transaction.
         """
-        with Admin(self._servers) as admin:
+        with Admin(self._servers, security=self._security) as admin:
             found = admin.describe_topics([self._topic])[self._topic]
         if not isinstance(found, KafkaError):
             present, change = str(found.topic_id) if found.topic_id.int else "", "created again"

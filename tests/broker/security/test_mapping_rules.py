@@ -26,7 +26,7 @@ def test_the_first_rule_that_matches_applies(rules: str, expected: str | None) -
     assert principal_name(NAME, parse_rules(rules)) == expected
 
 
-@pytest.mark.parametrize("rules", ["RULE:", "RULE:x/y", "alice", "DEFAULT,RULE:(/a/", "RULE:a/b/X"])
+@pytest.mark.parametrize("rules", ["RULE:", "RULE:x/y", "alice", "DEFAULT,RULE:(/a/", "RULE:a/b/X", "RULE:(.*)/$2/"])
 def test_an_invalid_rule_is_an_error(rules: str) -> None:
     with pytest.raises(ValueError, match=r"rule|pattern"):
         parse_rules(rules)

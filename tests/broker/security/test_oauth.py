@@ -83,6 +83,11 @@ def hmac_token(provider: Provider) -> str:
     return f"{text}.{base64.urlsafe_b64encode(hmac.digest(public, text.encode(), 'sha256')).rstrip(b'=').decode()}"
 
 
+def deeply_nested() -> str:
+    """Return a header that the JSON decoder cannot decode, because its nesting is too deep for the stack."""
+    return base64.urlsafe_b64encode(b"[" * 100_000).rstrip(b"=").decode()
+
+
 def changed(provider: Provider) -> str:
     header, _, signature = provider.token().split(".")
     return f"{header}.{provider.token(sub='admin').split('.')[1]}.{signature}"
@@ -101,6 +106,7 @@ REFUSED: list[tuple[Callable[[Provider], str], str]] = [
     (changed, "[Ss]ignature"),
     (hmac_token, "alg value is not allowed"),
     (lambda provider: "rubbish", "refused"),
+    (lambda provider: f"{deeply_nested()}.e30.AA", "not valid"),
 ]
 
 

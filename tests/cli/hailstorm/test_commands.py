@@ -62,6 +62,21 @@ def test_a_second_run_continues_at_the_snapshot(run: Hmb, servers: str, program:
     assert second["epochs"] == 2
 
 
+def test_a_topology_logs_in_at_a_secured_broker(run: Hmb, tmp_path: Path) -> None:
+    """The settings of TLS and SASL also reach the worker processes."""
+    with hmb.Broker(users={"alice": "x"}) as broker:
+        with hmb.Producer(broker.bootstrap_servers, security=broker.security) as producer:
+            producer.send_many("lines", [b"to be", b"or"])
+        path = tmp_path / "program.py"
+        path.write_text(PROGRAM.format(topic="lines", more=""))
+        security = [part for name, value in broker.security.items() for part in ("-X", f"{name}={value}")]
+        common = f"{path}:topology", "-b", broker.bootstrap_servers, *security, "--json"
+        options = "--until-end", "--workers", "2", "--store", str(tmp_path / "store")
+        result = run("hailstorm", "run", *common, *options)
+        assert json.loads(result.stdout)["state_sizes"]["count"] == 3
+        assert json.loads(run("hailstorm", "check", *common).stdout)["records"] == 2
+
+
 def test_worker_processes_find_a_topology_that_is_named_by_its_file(
     run: Hmb, servers: str, program: Path, tmp_path: Path
 ) -> None:

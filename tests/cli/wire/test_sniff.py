@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import confluent_kafka
 import kafka
@@ -22,6 +23,7 @@ from hmb.protocol.framing import read_frame
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from hmb.security.certificates import make
 from tests.cli.conftest import Hmb, start
 from tests.cli.wire.test_frame_streams import wire
 
@@ -291,3 +293,24 @@ def test_an_exception_of_the_observer_ends_the_proxy() -> None:
 def test_the_error_of_a_used_port_contains_no_python_exception(run: Hmb, servers: str) -> None:
     failed = run("sniff", "--listen", servers, exit_code=1).stderr
     assert "name another address with --listen" in failed and "while attempting" not in failed
+
+
+def test_encrypted_messages_are_shown_with_the_broker_s_key(tmp_path: Path) -> None:
+    made = make(tmp_path / "certificates")
+    config = {
+        "listeners": "SSL://127.0.0.1:0",
+        "ssl.keystore.location": str(made.broker),
+        "ssl.truststore.location": str(made.authority),
+    }
+    security = {"security.protocol": "SSL", "ssl.truststore.location": str(made.authority)}
+    options = "--tls-key", str(made.broker), "-X", f"ssl.truststore.location={made.authority}"
+    with hmb.Broker(config=config) as broker:
+        broker.create_topic("t")
+        for given in ((), options):
+            with sniffing(broker.bootstrap_servers, "--json", *given) as (address, process):
+                with hmb.Producer(address, security=security) as producer:
+                    producer.send("t", b"value").result(timeout=30)
+                process.send_signal(signal.SIGINT)
+                output = process.communicate(timeout=20)[0].decode()
+            assert ("are encrypted (TLS)" in output) == (not given)
+            assert ('"Produce"' in output) == bool(given)

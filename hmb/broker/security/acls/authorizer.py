@@ -25,6 +25,7 @@ from hmb.broker.security.metadata_records import AccessControlEntryRecord
 from hmb.broker.security.principals import USER
 from hmb.broker.security.store import SecurityState
 from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPermission, AclResourceType
+from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MOST_DECISIONS = 10_000  # the authorizer stores at most this number of decisions
@@ -37,7 +38,10 @@ INCLUDED_IN = {
 
 
 class Question(NamedTuple):
-    """A question to the authorizer: whether a principal on a host may perform an operation on a resource."""
+    """A question to the authorizer: whether a principal on a host may perform an operation on a resource.
+
+    `host` is an IP address in its normal form.
+    """
 
     principal: str
     host: str
@@ -137,7 +141,9 @@ class Authorizer:
 
 def _matches(acl: AccessControlEntryRecord, question: Question) -> bool:
     """Return whether the principal, the host and the operation of an ACL match the question."""
-    if acl.principal not in (question.principal, EVERYBODY) or acl.host not in (question.host, EVERYWHERE):
+    if acl.principal not in (question.principal, EVERYBODY) or (
+        acl.host != EVERYWHERE and normal_address(acl.host) != question.host
+    ):
         return False
     if acl.operation in (question.operation, AclOperation.ALL):
         return True
@@ -154,6 +160,10 @@ class Access(NamedTuple):
 
     def may(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
         return self.authorizer.allows(Question(self.principal, self.host, operation, resource_type, name))
+
+    def decision(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
+        """Return the same as `may`, and do not log it, for a list that leaves out hidden resources."""
+        return self.authorizer.decision(Question(self.principal, self.host, operation, resource_type, name))
 
     def may_with_cluster(self, operation: AclOperation) -> bool:
         return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME)

@@ -86,6 +86,8 @@ PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
+_EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `_existing`
+_ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole response is only for SESSION_ERRORS.
 
 
@@ -102,14 +104,21 @@ def _item_struct(field: Field) -> type[Struct] | None:
     return None if field.item is None else field.item.struct
 
 
-def _existing(struct: type[Struct], version: int) -> dict[str, Field]:
-    return {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
+def _existing(struct: type[Struct], version: int) -> Mapping[str, Field]:
+    """Return the fields of `struct` in a version. A request can have thousands of items, so the result is kept."""
+    if (kept := _EXISTING.get((struct, version))) is None:
+        kept = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
+        _EXISTING[struct, version] = kept
+    return kept
 
 
-def _error_arrays(struct: type[Struct], version: int) -> dict[str, type[Struct]]:
+def _error_arrays(struct: type[Struct], version: int) -> Mapping[str, type[Struct]]:
     """Return the arrays of `struct` whose items contain an error code: the array's name and the class of its items."""
-    items = {name: item for name, field in _existing(struct, version).items() if (item := _item_struct(field))}
-    return {name: item for name, item in items.items() if _has_error(item, version)}
+    if (kept := _ERROR_ARRAYS.get((struct, version))) is None:
+        items = {name: item for name, field in _existing(struct, version).items() if (item := _item_struct(field))}
+        kept = {name: item for name, item in items.items() if _has_error(item, version)}
+        _ERROR_ARRAYS[struct, version] = kept
+    return kept
 
 
 def _has_error(struct: type[Struct], version: int) -> bool:
@@ -232,16 +241,19 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
 
 
 def topic_name(topic: Any, context: RequestContext) -> str:
-    """Return the name of a topic in a request. If the request contains only the topic's id, look up the name.
+    """Return the name of a topic in a request or a response. If the message contains the topic's id, look up the name.
 
-    Return an empty text if no topic has this id.
+    An id has precedence over a name, as in the handlers (`Topics.find`). Otherwise a client could write the name of a
+    permitted topic beside the id of a forbidden one. Return an empty text if no topic has this id.
     """
     if isinstance(topic, str):
         return topic
     values = {identity: getattr(topic, name) for name in topic.fields if (identity := _identity(name))}
-    name: str = values.get("topic") or ""
+    topic_id = values.get("topic id", NO_TOPIC_ID)
+    if topic_id == NO_TOPIC_ID:
+        return values.get("topic") or ""
     try:
-        return name or context.broker.topics.find(None, values.get("topic id", NO_TOPIC_ID)).name
+        return context.broker.topics.find(None, topic_id).name
     except KafkaError:  # No topic has this id.
         return ""
 

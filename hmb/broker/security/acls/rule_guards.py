@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from hmb.broker.context import RequestContext
@@ -24,13 +24,14 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.enums import AclResourceType
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.schema import Response
+from hmb.protocol.schema import Response, Struct
 
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
 TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
+HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
 
 def refuse_all(request: Any, context: RequestContext, resource_type: AclResourceType) -> Response:
@@ -85,10 +86,11 @@ def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
 def guard_topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse the topics of a request on which the operation is forbidden. Let the handler refuse unknown ids."""
 
-    def forbids(name: str, partition: int | None) -> bool:
+    @cache  # Ask, and log a refusal, once for each topic, and not for each partition.
+    def is_forbidden(name: str) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)
 
-    refused, rest = split(request, context, forbids)
+    refused, rest = split(request, context, lambda name, partition: is_forbidden(name))
     answer = refuse_part(refused, rest, context, handle)
     if request.api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH) and rest is not None:
         return when_ready(answer, partial(_without_records, context, access))
@@ -96,28 +98,41 @@ def guard_topics(operation: Op, request: Any, context: RequestContext, access: A
 
 
 def _without_records(context: RequestContext, access: Access, response: Any) -> Any:
-    """Remove the records of forbidden topics from a Fetch response.
+    """Remove the records and the offsets of forbidden topics from a Fetch response.
 
     A fetch session can contain topics that the client was allowed to read only when the session began.
     """
     for topic in response.responses:
         name = topic_name(topic, context)
         if name and not access.may(Op.READ, TOPIC, name):
-            for partition in topic.partitions:
-                partition.error_code, partition.records = ErrorCode.TOPIC_AUTHORIZATION_FAILED, memoryview(b"")
+            topic.partitions = [_refused_partition(partition) for partition in topic.partitions]
     return response
+
+
+def _refused_partition(partition: Any) -> Any:
+    """Return a partition of a Fetch response that contains only its number and the error."""
+    refused = type(partition)(
+        partition_index=partition.partition_index,
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        records=memoryview(b""),
+    )
+    if "high_watermark" in refused.fields:  # ShareFetch has no such field.
+        refused.high_watermark = -1
+    return refused
 
 
 def guard_items(rule: ItemRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse items of a list, for example groups. An item is a name, or a struct with a group id."""
-    items = getattr(request, rule.field)
-    forbidden = [each for each in items if not access.may(rule.operation, rule.resource_type, _name_of(each))]
+    forbidden, permitted = list[Any](), list[Any]()
+    for each in getattr(request, rule.field):
+        is_permitted = access.may(rule.operation, rule.resource_type, _name_of(each))
+        (permitted if is_permitted else forbidden).append(each)
     if not forbidden:
         return _visible(handle(request, context), context, access)
     refused, rest = copy(request), copy(request)
     setattr(refused, rule.field, forbidden)
-    setattr(rest, rule.field, [each for each in items if each not in forbidden])
-    remaining = rest if getattr(rest, rule.field) else None
+    setattr(rest, rule.field, permitted)
+    remaining = rest if permitted else None
     return _visible(refuse_part(refused, remaining, context, handle, rule.resource_type), context, access)
 
 
@@ -126,15 +141,32 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """Remove topics that the client may not see from descriptions of transactions and of share groups' offsets."""
+    """Remove topics that the client may not see from descriptions of transactions, groups and share groups' offsets.
+
+    As in Kafka, the description of a group with such a topic contains an error instead of the members.
+    """
 
     def change(response: Any) -> Any:
         for each in (*getattr(response, "transaction_states", ()), *getattr(response, "groups", ())):
             if "topics" in each.fields:
                 each.topics = [it for it in each.topics if may_see(it, context, access)]
+            elif not all(access.may(Op.DESCRIBE, TOPIC, name) for name in _assigned_topics(each)):
+                each.members = []
+                each.error_code, each.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPIC
         return response
 
     return when_ready(answer, change)
+
+
+def _assigned_topics(group: Any) -> set[str]:
+    """Return the topics in the assignments of a described group's members. A classic group has none of these fields."""
+    assignments = (
+        getattr(member, name)
+        for member in group.members
+        for name in ("assignment", "target_assignment")
+        if isinstance(getattr(member, name, None), Struct)
+    )
+    return {topic.topic_name for assignment in assignments for topic in assignment.topic_partitions}
 
 
 def may_see(topic: Any, context: RequestContext, access: Access) -> bool:

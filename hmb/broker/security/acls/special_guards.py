@@ -128,12 +128,12 @@ def _find_coordinator(request: Any, context: RequestContext, access: Access, han
 
     if context.version < FIRST_VERSION_OF_LISTS:
         return refuse_all(request, context, kind) if forbids(request.key) else handle(request, context)
-    forbidden = [key for key in request.coordinator_keys if forbids(key)]
-    if not forbidden:
-        return handle(request, context)
     refused, rest = copy(request), copy(request)
-    refused.coordinator_keys = forbidden
-    rest.coordinator_keys = [key for key in request.coordinator_keys if key not in forbidden]
+    refused.coordinator_keys, rest.coordinator_keys = list[str](), list[str]()
+    for key in request.coordinator_keys:
+        (refused if forbids(key) else rest).coordinator_keys.append(key)
+    if not refused.coordinator_keys:
+        return handle(request, context)
     return refuse_part(refused, rest if rest.coordinator_keys else None, context, handle, kind)
 
 
@@ -207,7 +207,11 @@ def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access
 
 
 def _group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require READ on the group, and DESCRIBE on each topic that the member names."""
+    """Require READ on the group, and DESCRIBE on each topic that the member names.
+
+    A regular expression matches only topics that the member may describe. Otherwise the assignment would show whether a
+    topic with some name exists.
+    """
     if not access.may(Op.READ, GROUP, request.group_id):
         return refuse_all(request, context, GROUP)
     if any(not access.may(Op.DESCRIBE, TOPIC, name) for name in request.subscribed_topic_names or ()):
@@ -215,7 +219,7 @@ def _group_heartbeat(request: Any, context: RequestContext, access: Access, hand
         response.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         response.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
         return response
-    return handle(request, context)
+    return handle(request, context._replace(may_describe=partial(access.decision, Op.DESCRIBE, TOPIC)))
 
 
 def _configs(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:

@@ -26,6 +26,8 @@ import jwt
 from hmb.broker.security.tokens.oauthbearer import Token, TokenError
 from hmb.broker.security.tokens.public_keys import PublicKeys
 
+# Also the errors for deeply nested JSON (RecursionError), and for an expiry time that is not finite (OverflowError).
+MALFORMED = (jwt.PyJWTError, ValueError, RecursionError, OverflowError)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
@@ -50,7 +52,7 @@ class SignedTokens:
         try:
             key = self._keys.find(jwt.get_unverified_header(text).get("kid"))
             claims = jwt.decode(text, key, algorithms=ALGORITHMS, **_options(self._expected))
-        except (jwt.PyJWTError, ValueError) as error:
+        except MALFORMED as error:
             raise TokenError(f"the token is not valid: {error}") from None
         return _token(claims, self._expected)
 
@@ -65,7 +67,7 @@ def check_unsecured(expected: Expectations, text: str) -> Token:
         if not expected.audiences:
             options["options"]["verify_aud"] = False
         claims = jwt.decode(text, algorithms=["none"], **options)
-    except (jwt.PyJWTError, ValueError) as error:
+    except MALFORMED as error:
         raise TokenError(f"the token is not valid: {error}") from None
     return _token(claims, expected)
 

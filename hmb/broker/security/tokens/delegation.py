@@ -26,18 +26,20 @@ from dataclasses import dataclass, field, replace
 
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.security_keys import TOKENS
+from hmb.broker.security.decoys import OWN_SHAPE, decoy
 from hmb.broker.security.metadata_records import DelegationTokenRecord
 from hmb.broker.security.principals import USER
 from hmb.broker.security.scram import TokenCredential
 from hmb.broker.security.store import SecurityState, SecurityStore
-from hmb.broker.security.users import decoy_of
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
 MOST_TOKENS = 10_000  # a broker stores at most this number of tokens
+MOST_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
 MOST_RENEWERS = 100
-LONGEST_NAME = 1000  # characters of a principal
+LONGEST_NAME = 1_000  # characters of a principal
+LONGEST_NAMES = 10_000  # characters of all principals in a token
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class DelegationTokens:
         allowed = list(dict.fromkeys(renewers))
         if any(not each.startswith(f"{USER}:") for each in (*allowed, owner)):
             raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
-        if len(allowed) > MOST_RENEWERS or max(map(len, (*allowed, owner))) > LONGEST_NAME:
+        lengths = [len(each) for each in (*allowed, owner)]
+        if len(allowed) > MOST_RENEWERS or max(lengths) > LONGEST_NAME or sum(lengths) > LONGEST_NAMES:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the token has too many renewers, or too long a name")
         now, longest = self._now(), self._settings.max_lifetime
         max_time = now + (min(max_lifetime, longest) if max_lifetime > 0 else longest)
@@ -115,6 +118,9 @@ class DelegationTokens:
         def compute(state: SecurityState) -> SecurityState:
             if len(state.tokens) >= MOST_TOKENS:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MOST_TOKENS} delegation tokens")
+            if sum(each.requester == requester for each in state.tokens.values()) >= MOST_OF_REQUESTER:
+                why = f"{requester} has created {MOST_OF_REQUESTER} delegation tokens that have not expired"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
             return replace(state, tokens={**state.tokens, token.token_id: token})
 
         self._store.change(compute)
@@ -178,16 +184,18 @@ class DelegationTokens:
         return sorted(self._store.state.tokens.values(), key=lambda token: (token.issue_timestamp, token.token_id))
 
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
-        """Return the credential of a token for a login. If no valid token has this id, return a decoy (users.py)."""
+        """Return the credential of a token for a login. If no valid token has this id, return a decoy (decoys.py)."""
+        unknown = decoy(self._store.decoy_key, mechanism, token_id, [OWN_SHAPE])
         token = self._store.state.tokens.get(token_id)
         lifetime = 0.0 if token is None else (token.expiration_timestamp - self._now()) / 1000
         if token is None or lifetime <= 0 or not self._settings.secret_key:
-            return TokenCredential(decoy_of(self._store, mechanism, token_id), token_id, 0)
+            return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            salt, password = scram.new_salt(), base64.b64encode(self.hmac_of(token)).decode()
-            salted = scram.salted_password(mechanism, password, salt, scram.MIN_ITERATIONS)
-            credential = scram.credential_of(mechanism, salted, salt, scram.MIN_ITERATIONS)
+            # The salt is that of the decoy, so that a client cannot find out which tokens exist.
+            salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
+            salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
+            credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)
             credential = self._credentials.setdefault((mechanism, token_id), credential)
         return TokenCredential(credential, token.owner.removeprefix(f"{USER}:"), lifetime)
 

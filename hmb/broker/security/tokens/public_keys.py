@@ -35,31 +35,39 @@ class PublicKeys:
     def __init__(self, address: str, refresh: float) -> None:
         """Load the keys. `refresh` is the time in seconds after which they are loaded again. Raises KeysError."""
         self._address, self._refresh = address, refresh
-        self._lock = threading.Lock()  # guards the fields below; a thread that loads keys holds it
+        self._lock = threading.Lock()  # held by the thread that loads keys and changes the fields below
         self._keys = self._loaded()
         self._loaded_at = time.monotonic()
         self._tried_at = self._loaded_at - PAUSE
 
     def find(self, key_id: str | None) -> jwt.PyJWK:
         """Return the key with an id. Raises KeysError."""
-        with self._lock:
-            now = time.monotonic()
-            if now - self._loaded_at > self._refresh:
-                self._reload(now)
-            elif key_id not in self._keys and now - self._tried_at >= PAUSE:
-                self._tried_at = now
-                self._reload(now)
-            if key_id is None or key_id not in self._keys:
-                raise KeysError("the identity provider has no key with the id in the token")
-            return self._keys[key_id]
+        is_old = time.monotonic() - self._loaded_at > self._refresh
+        # A login with a known key does not wait while another thread loads the keys.
+        if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
+            try:
+                self._reload_if_due(key_id)
+            finally:
+                self._lock.release()
+        if key_id is None or (found := self._keys.get(key_id)) is None:
+            raise KeysError("the identity provider has no key with the id in the token")
+        return found
 
-    def _reload(self, now: float) -> None:
-        """Load the keys again. If they cannot be loaded, keep the old keys until the next attempt."""
+    def _reload_if_due(self, key_id: str | None) -> None:
+        """Load the keys again if they are old, or if the key is unknown. The caller holds the lock.
+
+        If the keys cannot be loaded, keep the old ones until the next attempt.
+        """
+        now = time.monotonic()
+        if key_id not in self._keys and now - self._tried_at >= PAUSE:
+            self._tried_at = now
+        elif now - self._loaded_at <= self._refresh:
+            return
         try:
             self._keys = self._loaded()
         except KeysError as error:
             LOGGER.warning("cannot load the public keys at %s again: %s", self._address, error)
-        self._loaded_at = now
+        self._loaded_at = time.monotonic()
 
     def _loaded(self) -> dict[str, jwt.PyJWK]:
         try:

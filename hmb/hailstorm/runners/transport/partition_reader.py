@@ -29,6 +29,7 @@ class PartitionReader:
         self._consumer = Consumer(
             settings.bootstrap_servers,
             client_id="hailstorm",
+            security=settings.security,
             isolation_level=spout.isolation_level,
             max_poll_records=settings.poll_records,
         )

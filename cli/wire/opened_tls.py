@@ -1,0 +1,99 @@
+"""Opens TLS for `hmb sniff`: the proxy decrypts the bytes of each side, and encrypts them again for the other side.
+
+The proxy takes the place of the broker, so it needs the broker's private key and certificate:
+    client  <--TLS with the broker's key-->  proxy  <--TLS, the proxy is a client-->  broker
+
+Two threads use each connection at the same time: one reads, and one writes. The module `ssl` does not allow this for
+one socket. So `OpenedTls` lets the module `ssl` only encrypt and decrypt bytes in memory, under a lock. The threads
+themselves read from the socket and write to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from typing import NamedTuple
+
+CHUNK = 1 << 16  # the maximum number of bytes that one recv() returns
+TIMEOUT = 10.0  # seconds until a handshake must be complete
+
+
+class OpenedTls:
+    """A connection with TLS. It has the methods of a socket that the proxy uses."""
+
+    def __init__(self, plain: socket.socket, context: ssl.SSLContext, server_name: str | None) -> None:
+        """Make the handshake: as a client of `server_name`, or as a server if it is None. Raises OSError."""
+        self._plain = plain
+        self._lock = threading.Lock()  # guards the fields below; its holder takes no other lock
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=server_name is None, server_hostname=server_name
+        )
+        self._order = threading.Lock()  # held while bytes are sent, so that they stay in order; taken before `_lock`
+        self._shake_hands()
+
+    def _shake_hands(self) -> None:
+        self._plain.settimeout(TIMEOUT)
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._read_more()
+            except ssl.SSLError:
+                self._flush()  # The alert tells the other side why the handshake has failed.
+                raise
+        self._flush()
+        self._plain.settimeout(None)
+
+    def recv(self, size: int) -> bytes:
+        """Wait for bytes, and return them decrypted. Return no bytes if the other side sends no more."""
+        while True:
+            with self._lock:
+                try:
+                    return self._tls.read(size)
+                except ssl.SSLWantReadError:
+                    pass
+                except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                    return b""
+            self._read_more()
+
+    def sendall(self, data: bytes) -> None:
+        with self._order:
+            with self._lock:
+                if data:  # OpenSSL cannot encrypt an empty message.
+                    self._tls.write(data)
+                encrypted = self._outgoing.read()
+            self._plain.sendall(encrypted)
+
+    def shutdown(self, how: int) -> None:
+        """Send no more bytes if `how` is SHUT_WR, as `socket.shutdown`. The other side gets TLS's mark of the end."""
+        if how == socket.SHUT_WR:
+            with self._order:
+                with self._lock:
+                    with contextlib.suppress(ssl.SSLError):
+                        self._tls.unwrap()
+                    mark = self._outgoing.read()
+                self._plain.sendall(mark)
+        self._plain.shutdown(how)
+
+    def _read_more(self) -> None:
+        data = self._plain.recv(CHUNK)
+        with self._lock:
+            if data:
+                self._incoming.write(data)
+            else:
+                self._incoming.write_eof()
+
+    def _flush(self) -> None:
+        self._plain.sendall(self._outgoing.read())
+
+
+class TlsContexts(NamedTuple):
+    """The TLS contexts of the proxy: one for its clients, and one for its connections to brokers."""
+
+    for_clients: ssl.SSLContext
+    for_brokers: ssl.SSLContext

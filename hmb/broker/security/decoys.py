@@ -1,0 +1,70 @@
+"""Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
+
+The salt of a decoy is computed from the name and a secret key, so the same name always gets the same salt.
+
+A client sees the salt and the iterations of each user. They show which program has created the user: `hmb users` makes
+random bytes, and Kafka's tools make a random number in base 36, such as `1x3kq...`. So a decoy takes its *shape* from
+the credentials that the broker stores: the iterations, and the form and the length of the salt. If the credentials have
+several shapes, the name decides which shape its decoy gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hmb.broker.security.metadata_records import UserScramCredentialRecord
+from hmb.security import scram
+from hmb.security.scram import ScramCredential, ScramMechanism
+
+MOST_SHAPES = 8  # the shapes of decoys: the most frequent ones of the stored credentials
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
+NUMBER = re.compile(rb"[0-9a-z]{20,26}")
+
+
+class CredentialShape(NamedTuple):
+    """The parts of a credential that a client sees. A `salt_size` of 0 stands for a salt in base 36."""
+
+    salt_size: int  # bytes
+    iterations: int
+
+
+OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # credentials that HMB itself makes
+
+
+def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
+    """Return the most frequent shapes of credentials for each mechanism."""
+    counts: dict[int, Counter[CredentialShape]] = {}
+    for each in credentials:
+        salt = bytes(each.salt)
+        shape = CredentialShape(0 if NUMBER.fullmatch(salt) else len(salt), each.iterations)
+        counts.setdefault(each.mechanism, Counter())[shape] += 1
+    return {mechanism: [it for it, _ in found.most_common(MOST_SHAPES)] for mechanism, found in counts.items()}
+
+
+def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
+    """Return a credential with one of the shapes, for which no password exists.
+
+    If the caller adds or removes a shape, most names keep their shape.
+    """
+    key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
+    shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))
+    stream = hashlib.shake_256(key)
+    if shape.salt_size:
+        salt = stream.digest(shape.salt_size)
+    else:
+        salt = _in_base_36(int.from_bytes(stream.digest(NUMBER_BITS // 8 + 1)) % (1 << NUMBER_BITS))
+    return ScramCredential(salt, shape.iterations, key[:32] if mechanism == 1 else key, key)
+
+
+def _in_base_36(number: int) -> bytes:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = DIGITS[digit] + digits
+    return digits.encode()

@@ -1,0 +1,22 @@
+"""The normal form of an IP address, so that two texts for the same address are equal.
+
+An address of IPv6 has several forms: `2001:db8::1` and `2001:DB8:0:0:0:0:0:1` are the same address. A listener on `::`
+also accepts connections of IPv4, and the system then reports `::ffff:10.0.0.1` for the address `10.0.0.1`. Without a
+normal form, a rule that forbids something to the host 10.0.0.1 would not apply to such a connection.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
+
+@lru_cache(4096)
+def normal_address(text: str) -> str:
+    """Return the normal form of an IP address. Return every other text, such as a host name or `*`, unchanged."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return text
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
