@@ -44,7 +44,7 @@ class OpenedTls:
                 self._flush()
                 self._read_more()
             except ssl.SSLError:
-                self._flush()  # The alert tells the other side why the handshake has failed.
+                self._flush()  # The alert contains the reason for the other side.
                 raise
         self._flush()
         self._plain.settimeout(None)

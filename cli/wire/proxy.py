@@ -167,23 +167,29 @@ class Proxy:
         here = Address(*client.getsockname()[:2])
         self._observer.on_event(link, f"opened by {link.client}, to {link.broker}")
         try:
-            near, far = self._opened(client, broker, server)
-            self._pass_on(near, far, link, here)
-        except OSError as error:
-            why = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
-            self._observer.on_event(link, f"the TLS handshake failed: {why}")
+            if (wires := self._opened(client, broker, server, link)) is not None:
+                self._pass_on(*wires, link, here)
         finally:
             self._forget(client)
             self._forget(broker)
             if not self._over.is_set():
                 self._observer.on_event(link, "closed")
 
-    def _opened(self, client: socket.socket, broker: socket.socket, server: Address) -> tuple[Wire, Wire]:
-        """Return both connections. If the proxy opens TLS, first make the handshakes. Raises OSError."""
+    def _opened(
+        self, client: socket.socket, broker: socket.socket, server: Address, link: Link
+    ) -> tuple[Wire, Wire] | None:
+        """Return both connections. If the proxy opens TLS, first make the handshakes. Return None if one fails."""
         if self._tls is None:
             return client, broker
-        far = OpenedTls(broker, self._tls.for_brokers, server.host)
-        return OpenedTls(client, self._tls.for_clients, None), far
+        side = "broker"
+        try:
+            far = OpenedTls(broker, self._tls.for_brokers, server.host)
+            side = "client"
+            return OpenedTls(client, self._tls.for_clients, None), far
+        except OSError as error:
+            why = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
+            self._observer.on_event(link, f"the TLS handshake with the {side} failed: {why}")
+            return None
 
     def _pass_on(self, client: Wire, broker: Wire, link: Link, here: Address) -> None:
         """Pass on the messages of both sides until both have ended."""

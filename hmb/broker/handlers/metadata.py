@@ -32,8 +32,7 @@ MOST_MADE = 100
 
 
 def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
-    takes_names = context.version < MetadataRequest.FIRST_VERSION_OF_IDS
-    if takes_names and any(topic.name is None or topic.topic_id.int for topic in request.topics or ()):
+    if request.has_ids_too_early(context.version):
         return _refuse(request)
     broker, listener = context.broker, context.listener
     response = MetadataResponse(

@@ -40,6 +40,11 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         """Return whether this request, in this version, asks for all topics of the broker."""
         return self.topics is None or (version == 0 and not self.topics)
 
+    def has_ids_too_early(self, version: int) -> bool:
+        """Return whether this request contains ids, or topics without names, in a version that accepts only names."""
+        takes_ids = version >= self.FIRST_VERSION_OF_IDS
+        return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
+
 
 class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
     """The brokers of the cluster, and the topics with the leader of each partition.

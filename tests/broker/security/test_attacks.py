@@ -152,6 +152,8 @@ def test_a_permitted_name_beside_a_forbidden_topic_id_shows_nothing(broker: hmb.
             MetadataRequest.MetadataRequestTopic(name="not-yet-there", topic_id=uuid.uuid4()),
         ]
         found = connection.send(MetadataRequest(topics=wanted, allow_auto_topic_creation=True), 12).topics
+        early = connection.send(MetadataRequest(topics=[wanted[0]]), 11).topics
+    assert [(topic.error_code, topic.partitions) for topic in early] == [(ErrorCode.INVALID_REQUEST, [])]
     assert [topic.error_code for topic in found] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
     assert SECRET not in [topic.name for topic in found] and not any(topic.partitions for topic in found)
     assert "not-yet-there" not in broker.topics()

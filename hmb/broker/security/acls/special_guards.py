@@ -43,6 +43,8 @@ from hmb.protocol.messages.find_coordinator import FIRST_VERSION_OF_LISTS
 
 def _metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse topics that the client may not describe, and new topics that it may not create."""
+    if request.has_ids_too_early(context.version):
+        return handle(request, context)  # The handler refuses the whole request, and describes no topic.
     if request.is_for_all_topics(context.version):
         response: Any = handle(request, context)
         response.topics = [topic for topic in response.topics if access.may(Op.DESCRIBE, TOPIC, topic.name)]
