@@ -22,7 +22,7 @@ import sys
 from hmb.cli.main import main
 main({arguments}, standalone_mode=False)
 names = [name for name in sys.modules if not name.startswith("hmb.cli")]
-light = {{"hmb.defaults", "hmb.units", "hmb.protocol", "hmb.protocol.enums"}}
+light = {{"hmb.defaults", "hmb.printable", "hmb.units", "hmb.protocol", "hmb.protocol.enums"}}
 heavy = [name for name in names if name.startswith(("hmb.", "rich", "cramjam", "crc32c")) and name not in light]
 sys.exit(f"imported: {{heavy}}" if heavy else 0)
 """
