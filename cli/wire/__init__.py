@@ -21,6 +21,7 @@ Read in this order:
 3. `decode`         the command: recognizes the message in the bytes, and explains it
 4. `frame_streams`  divides the bytes of each direction of a connection into frames
 5. `readdressing`   changes addresses in responses, so that clients connect to the proxy again
-6. `proxy`          the sockets and threads between clients and brokers
-7. `sniff`          the command: prints one line for each frame
+6. `opened_tls`     decrypts the bytes of a connection with TLS, and encrypts them again
+7. `proxy`          the sockets and threads between clients and brokers
+8. `sniff`          the command: prints one line for each frame
 """
