@@ -9,6 +9,12 @@ Each lab is a folder with these files:
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
 - `second_starter.py` and `second_check.py` belong to the second exercise. Its solution is not here, but in the folder
   `instructor` of the repository, which is not installed. `make instructor` collects all solutions for teachers.
+
+The checks of several exercises use four modules:
+- `varints`               varints, for lab 5
+- `random_file`           a file with random content, for lab 8
+- `replicated_partition`  a simulated partition with three replicas, for lab 11
+- `crashes`               simulated crashes: a function of a student ends after any number of its lines
 """
 
 from __future__ import annotations
