@@ -46,6 +46,8 @@ def visible(state: BrokerState, reader: Reader) -> BrokerState:
         missing |= dict.fromkeys(("connections", "events", "single requests"), reason)
         state = replace(state, connections=[], events=[])
     topics = [_topic(topic, access) for topic in state.topics if access.decision(Op.DESCRIBE, Kind.TOPIC, topic.name)]
+    if not all(access.decision(Op.READ, Kind.TOPIC, topic.name) for topic in topics):
+        missing["producers"] = f"only the producers of topics that {who} may read are shown"
     shown = {topic.name for topic in topics}
     return replace(
         state,

@@ -201,6 +201,7 @@ def test_bad_input_does_not_harm_the_page_of_any_broker() -> None:
         tab.until("document.querySelector('tbody tr') !== null", "the topics are drawn")
         tab.go(f"group/{quote(script, safe='')}")
         assert tab.text("h1") == script and tab.rows("Members")[0][:2] == [script, "orders-0"]
+        consumer.close()
         tab.go("fetched-batch/orders/0/0")
         tab.until("document.querySelector('pre') !== null", "the batch with markup")
         assert tab.rows("Records")[0][2:] == [script, script, f"{script}={script}"]

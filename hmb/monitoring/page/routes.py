@@ -155,7 +155,8 @@ def _redirect(cookie: str) -> HttpResponse:
 
 def _login_form(problem: str = "", status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
     text = files(__package__).joinpath("static", "login.html").read_text(encoding="utf-8")
-    shown = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    sentence = f"{problem[:1].upper()}{problem[1:]}."
+    shown = f'<p class="problem" role="alert">{escape(sentence)}</p>' if problem else ""
     page = text.replace("    PROBLEM", f"    {shown}")
     return HttpResponse(page.encode(), "text/html; charset=utf-8", status, LOGIN_HEADERS)
 

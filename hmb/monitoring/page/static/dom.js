@@ -116,6 +116,13 @@ function setCell(td, content) {
   }
 }
 
+// A field with which the user filters the rows of a table. `matches` returns whether a text contains the user's text.
+export function filterField(update) {
+  const input = el("input", { type: "search", id: "filter", oninput: update });
+  const matches = (...texts) => texts.some((text) => String(text ?? "").toLowerCase().includes(input.value.toLowerCase()));
+  return { nodes: [el("label", { for: "filter" }, "Filter "), input], matches };
+}
+
 // A time in a table. On a narrow screen, the style hides the date and the zone, so that the other columns have space.
 export function moment(ms) {
   const text = time(ms);

@@ -1,6 +1,6 @@
 // The view "events": what happened in the broker, as a time line with one row for each kind, and as a list.
 
-import { el, moment, reconcile, setAttribute, setText, svg, table } from "./dom.js";
+import { el, filterField, moment, reconcile, setAttribute, setText, svg, table } from "./dom.js";
 import { clock, count, number, time } from "./texts.js";
 
 const KINDS = ["group", "roll", "retention", "compaction", "recovery", "topic", "login"];
@@ -11,17 +11,19 @@ export function events(main, store) {
   const choice = el("select", { id: "kind", onchange: () => update() }, ["all", ...KINDS].map((kind) => el("option", { value: kind }, kind)));
   const period = el("p", { class: "headline" });
   const line = timeLine();
-  const list = eventList("Events, newest first", store.absence("events"));
-  main.append(el("h1", {}, "Events"), period,
-    el("figure", {}, line.node),
-    el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice), list.node);
+  const list = eventList("Events, newest first", null);
+  const absence = store.absence("events");
+  const filter = filterField(() => update());
+  main.append(el("h1", {}, "Events"), period);
+  if (absence === null) {
+    main.append(el("figure", {}, line.node), el("p", { class: "form" }, el("label", { for: "kind" }, "Kind "), choice, filter.nodes), list.node);
+  }
 
   function update() {
     const all = store.all("event").map((it) => it.part);
-    const absence = store.absence("events");
     setText(period, absence === null ? periodOf(all, store.get("broker").started) : `No events are shown: ${absence}.`);
     line.update(all, store.get("broker").time);
-    list.show(all.filter((it) => choice.value === "all" || it.kind === choice.value));
+    list.show(all.filter((it) => (choice.value === "all" || it.kind === choice.value) && filter.matches(it.text)));
   }
   return update;
 }

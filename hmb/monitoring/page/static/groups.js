@@ -42,7 +42,7 @@ export function group(main, store, id) {
     if (part === null) return;
     setText(headline, `${part.state}, ${part.type} protocol, ${count(part.members.length, "member")}, lag ${number(lagOf(part))}`);
     members.show(part.members);
-    positions.show(part.positions);
+    positions.show(part.positions.map((it) => ({ ...it, member: ownersOf(part, `${it.topic}-${it.partition}`) })));
     chart.update(part.lags, lagOf(part), store.get("broker").time);
     if (machines !== null && machines[part.type] !== undefined) picture.update(machines[part.type], part.state);
     happened.show(store.all("event").map((it) => it.part).filter((it) => it.kind === "group" && it.text.startsWith(`group ${id}: `)));
@@ -62,18 +62,22 @@ function memberTable(store) {
   ], (row) => row.member_id, { empty: "The group has no members." });
 }
 
+// The client ids of the members to which a partition is assigned. Several members of a share group can have a partition.
+const ownersOf = (part, partition) => part.members.filter((it) => it.partitions.includes(partition)).map((it) => it.client_id).join(", ");
+
 function positionTable() {
   return table("Committed offsets", [
     { name: "partition", cell: (row) => link(`${row.topic}-${row.partition}`, "partition", row.topic, row.partition) },
     { name: "committed offset", cell: (row) => link(number(row.committed_offset), "look-up", row.topic, row.partition, "offset", row.committed_offset), isNumber: true },
     { name: "lag", cell: (row) => number(row.lag), isNumber: true },
     { name: "lag in time", cell: (row) => duration(row.lag_ms), isNumber: true },
+    { name: "member", cell: (row) => row.member || "no member", isLong: true },
   ], (row) => `${row.topic} ${row.partition}`, { empty: "The group has committed no offset." });
 }
 
 // The lag of the group over the last minutes, from the samples of the broker and the present lag.
 function lagChart() {
-  const WIDTH = 360, HEIGHT = 150, LEFT = 8, TOP = 18, BOTTOM = 22;
+  const WIDTH = 360, HEIGHT = 150, LEFT = 8, TOP = 26, BOTTOM = 22;
   const line = svg("polyline", { class: "line" });
   const greatest = svg("text", { x: LEFT, y: 13 });
   const first = svg("text", { x: LEFT, y: HEIGHT - 5 });

@@ -15,6 +15,9 @@ const TITLES = {
   scan: "Scan the log",
 };
 
+// Words and an input that stay on one line.
+const pair = (...parts) => el("span", { class: "pair" }, parts);
+
 // A form that asks for an offset or a time in a partition. Without a partition, it also asks for the partition.
 export function offsetForm(topic = "", partition = 0, kind = "offset", value = "") {
   const what = el("select", { "aria-label": "Look up" }, ["offset", "time"].map((name) => el("option", { value: name, selected: name === kind }, name)));
@@ -28,7 +31,7 @@ export function offsetForm(topic = "", partition = 0, kind = "offset", value = "
     if (!Number.isSafeInteger(found) || found < 0) setText(note, "Write a number, or a time such as 2026-11-25T12:00:00Z.");
     else location.hash = `#/look-up/${encodeURIComponent(name.value)}/${number.value}/${what.value}/${found}`;
   };
-  return el("form", { class: "form", onsubmit: go }, "Look up ", what, " ", wanted, " in ", name, " partition ", number, " ",
+  return el("form", { class: "form", onsubmit: go }, "Look up", pair(what, wanted), pair("in", name), pair("partition", number),
     el("button", {}, "Look up"), " ", note);
 }
 

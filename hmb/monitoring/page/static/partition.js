@@ -6,6 +6,7 @@
 
 import { BATCH_COLUMNS } from "./batch-columns.js";
 import { el, link, moment, setText, table } from "./dom.js";
+import { eventList } from "./events.js";
 import { fetchedBatches } from "./fetched.js";
 import { lane } from "./lane.js";
 import { offsetForm } from "./look-up.js";
@@ -23,14 +24,15 @@ export function partition(main, store, topic, text, base) {
   const bar = lane(topic, id);
   const segments = segmentTable(topic, id);
   const unread = el("p", { class: "note", hidden: true }, `A dash instead of a number of batches: ${UNREAD}`);
-  const producers = producerTable();
+  const producers = producerTable(store.absence("producers"));
+  const happened = eventList("Events of this partition since the start of the broker", store.absence("events"));
   const absence = store.absence("segments");
   const first = () => Number(base ?? Math.max(0, store.get("partition", topic, id)?.log_start_offset ?? 0));
   const detail = absence === null ? segmentDetail(topic, id) : fetchedBatches(topic, id, first());
   const absent = el("p", { class: "note" }, `No segments are shown: ${absence}.`);
   main.append(
     el("nav", { class: "path", "aria-label": "Path" }, link("Topics", "topics"), " / ", link(topic, "topic", topic)),
-    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), ...(absence === null ? [segments.node, unread] : [absent]), detail.node, producers.node);
+    el("h1", {}, `${topic}-${text}`), gone, facts, bar.node, offsetForm(topic, id), ...(absence === null ? [segments.node, unread] : [absent]), detail.node, producers.node, happened.node);
 
   function update() {
     const part = store.get("partition", topic, id);
@@ -46,6 +48,7 @@ export function partition(main, store, topic, text, base) {
     segments.show(own.map((it, n) => ({ ...it, end: own[n + 1]?.base_offset ?? part.log_end_offset, isChosen: it === chosen })));
     unread.hidden = own.every((it) => it.batches !== null);
     producers.show(part.producers);
+    happened.show(store.all("event").map((it) => it.part).filter((it) => it.text.startsWith(`${topic}-${id}: `)));
     if (chosen !== undefined) detail.update(chosen);
   }
   return Object.assign(update, { leave: detail.leave });
@@ -79,14 +82,14 @@ function segmentTable(topic, id) {
   ], (row) => row.base_offset);
 }
 
-function producerTable() {
+function producerTable(absence) {
   return table("Idempotent and transactional producers", [
     { name: "producer id", cell: (row) => String(row.producer_id), isNumber: true },
     { name: "epoch", cell: (row) => String(row.epoch), isNumber: true },
     { name: "last sequence", cell: (row) => number(row.last_sequence), isNumber: true },
     { name: "last batch", cell: (row) => moment(row.last_timestamp) },
     { name: "open transaction", cell: (row) => (row.transaction_start === null ? "no" : `since offset ${number(row.transaction_start)}`) },
-  ], (row) => row.producer_id);
+  ], (row) => row.producer_id, { empty: absence === null ? "none" : `No producers are shown: ${absence}.` });
 }
 
 // The batches of one segment: a strip to scale, and a table.
@@ -120,6 +123,7 @@ function segmentDetail(topic, id) {
       problem.hidden = false;
       setText(problem, error.message);
     }
+    drawing.node.hidden = batches.node.hidden = shown === 0 && !problem.hidden;
     earlier.hidden = from === 0;
     later.hidden = next === null;
   }

@@ -23,7 +23,6 @@ export class Store {
     const source = new EventSource("/changes");
     source.addEventListener("state", (event) => this.receive("state", event.data));
     source.addEventListener("change", (event) => this.receive("change", event.data));
-    source.addEventListener("open", () => this.connected("live"));
     source.addEventListener("error", () => this.lost(source));
   }
 
@@ -37,8 +36,11 @@ export class Store {
     setTimeout(() => this.connect(), 2000);
   }
 
+  // The connection is live only when a state has arrived. The page of another broker also accepts connections while this
+  // broker is away.
   receive(kind, data) {
     const event = { kind, ...JSON.parse(data) };
+    if (kind === "state") this.connected("live");
     if (!this.isPaused) {
       this.apply(event);
       return;

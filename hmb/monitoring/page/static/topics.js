@@ -1,13 +1,14 @@
 // The view "topics": one row for each topic, and the numbers of the whole broker.
 
-import { el, link, setText, table } from "./dom.js";
+import { el, filterField, link, setText, table } from "./dom.js";
 import { count, duration, number, rate, size } from "./texts.js";
 
 const MOST_ROWS = 500;
+const PARTS = { last_heartbeat: "last heartbeat", lag_ms: "lag in time", syncs: "syncs, dirty ratio" };
 
 export function topics(main, store) {
   const headline = el("p", { class: "headline" });
-  const filter = el("input", { type: "search", id: "filter", oninput: () => update() });
+  const filter = filterField(() => update());
   const rest = el("p", { class: "note" });
   const list = table("Topics", [
     { name: "topic", cell: (row) => link(row.topic, "topic", row.topic), isLong: true },
@@ -19,16 +20,15 @@ export function topics(main, store) {
     { name: "refuses records", cell: (row) => row.error ?? "no", isLong: true },
   ], (row) => row.topic, { empty: "No topic exists. A producer creates one, or: hmb topics create orders" });
   const absent = table("What this page cannot show", [
-    { name: "part", cell: (row) => row[0] },
+    { name: "part", cell: (row) => PARTS[row[0]] ?? row[0] },
     { name: "reason", cell: (row) => row[1], isLong: true },
   ], (row) => row[0]);
   main.append(el("h1", {}, "Topics"), headline,
-    el("p", { class: "form" }, el("label", { for: "filter" }, "Filter "), filter), list.node, rest, absent.node);
+    el("p", { class: "form" }, filter.nodes), list.node, rest, absent.node);
 
   function update() {
     const rows = sums(store);
-    const wanted = filter.value.toLowerCase();
-    const found = rows.filter((row) => row.topic.toLowerCase().includes(wanted));
+    const found = rows.filter((row) => filter.matches(row.topic));
     setText(headline, headlineOf(store, rows));
     const missing = Object.entries(store.get("broker").missing);
     absent.node.hidden = missing.length === 0;
