@@ -43,6 +43,7 @@ from tests.golden.group_and_admin_clients import (
 )
 from tests.golden.share_clients import kafka_43_share_group
 from tests.golden.simple_clients import aiokafka, console_082, console_43, kafka_python, kafka_python_202, librdkafka
+from tests.golden.streams_clients import kafka_43_streams_group
 from tests.golden.transactional_clients import kafka_43_transactions, librdkafka_transactions
 
 FOLDER = Path(__file__).parent
@@ -233,6 +234,11 @@ WITH_KAFKA_43 = [
                 ApiKey.DELETE_SHARE_GROUP_STATE,
             ]
         ),
+    ),
+    Scenario(
+        "kafka-4.3.0-streams-group",
+        kafka_43_streams_group,
+        dict.fromkeys([ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE]),
     ),
     Scenario(
         "kafka-4.3.0-cluster-tools",

@@ -28,10 +28,12 @@ from hmb.protocol.connection import ServerConnection
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import API_KEYS, request_class, response_class
 from hmb.protocol.messages.describe_quorum import ReplicaState
+from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TaskIds, TaskOffset
 from hmb.protocol.schema import Struct
 
 MESSAGES: list[type] = [*map(request_class, API_KEYS), *map(response_class, API_KEYS)]
-NAMES = {cls.__name__: cls for cls in (*MESSAGES, RequestHeader, ResponseHeader, ReplicaState, UUID)}
+SHARED = (ReplicaState, Endpoint, KeyValue, TaskIds, TaskOffset)  # structs that several messages contain
+NAMES = {cls.__name__: cls for cls in (*MESSAGES, RequestHeader, ResponseHeader, *SHARED, UUID)}
 HEADING = re.compile(r"^== (\w+: \w+)\n", re.MULTILINE)
 WIDTH = 110
 HIDDEN = re.compile(r"\[hidden\]|\[\d+ bytes\]")  # what `repr` of a message shows instead of a secret

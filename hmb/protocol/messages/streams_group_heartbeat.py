@@ -1,0 +1,127 @@
+"""StreamsGroupHeartbeat (88): join a streams group, stay in it, or leave it (KIP-1071).
+
+The members of a streams group are the threads of a Kafka Streams application. The application divides its work into
+*tasks*. A member sends its topology (which parts the application has, and which topics they read and write) when it
+joins. The broker creates the topics that the application needs for itself, and assigns the tasks to the members.
+"""
+
+from hmb.protocol import fields as t
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.schema import Request, Response, Struct
+
+
+class KeyValue(Struct):
+    """A setting of a topic, or a tag of a client."""
+
+    key:   str = t.string()
+    value: str = t.string()
+
+
+class Endpoint(Struct):
+    """The address at which one instance of the application answers queries about its state."""
+
+    host: str = t.string()
+    port: int = t.uint16()
+
+
+class TaskOffset(Struct):
+    """The sum of the offsets of one task in its changelog topics."""
+
+    subtopology_id: str = t.string()
+    partition:      int = t.int32()
+    offset:         int = t.int64()
+
+
+class TaskIds(Struct):
+    """The tasks of one subtopology. A task has the number of the partitions that it reads."""
+
+    subtopology_id: str       = t.string()
+    partitions:     list[int] = t.array(t.int32)
+
+
+class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
+    """The topology of the application when the member joins, and the tasks that the member owns now.
+
+    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
+    field has not changed since the last heartbeat, the field may be null.
+    """
+
+    class Topology(Struct):
+        class Subtopology(Struct):
+            class TopicInfo(Struct):
+                name:               str            = t.string()
+                partitions:         int            = t.int32()
+                replication_factor: int            = t.int16()
+                topic_configs:      list[KeyValue] = t.array(KeyValue)
+
+            class CopartitionGroup(Struct):
+                source_topics:             list[int] = t.array(t.int16)
+                source_topic_regex:        list[int] = t.array(t.int16)
+                repartition_source_topics: list[int] = t.array(t.int16)
+
+            subtopology_id:            str                    = t.string()
+            source_topics:             list[str]              = t.array(t.string)
+            source_topic_regex:        list[str]              = t.array(t.string)
+            state_changelog_topics:    list[TopicInfo]        = t.array(TopicInfo)
+            repartition_sink_topics:   list[str]              = t.array(t.string)
+            repartition_source_topics: list[TopicInfo]        = t.array(TopicInfo)
+            copartition_groups:        list[CopartitionGroup] = t.array(CopartitionGroup)
+
+        epoch:         int               = t.int32()
+        subtopologies: list[Subtopology] = t.array(Subtopology)
+
+    group_id:                   str                     = t.string()
+    member_id:                  str                     = t.string()
+    member_epoch:               int                     = t.int32()
+    endpoint_information_epoch: int                     = t.int32()
+    instance_id:                str | None              = t.string(nullable="0+", default=None)
+    rack_id:                    str | None              = t.string(nullable="0+", default=None)
+    rebalance_timeout_ms:       int                     = t.int32(default=-1)
+    topology:                   Topology | None         = t.struct(Topology, nullable="0+", default=None)
+    active_tasks:               list[TaskIds] | None    = t.array(TaskIds, nullable="0+", default=None)
+    standby_tasks:              list[TaskIds] | None    = t.array(TaskIds, nullable="0+", default=None)
+    warmup_tasks:               list[TaskIds] | None    = t.array(TaskIds, nullable="0+", default=None)
+    process_id:                 str | None              = t.string(nullable="0+", default=None)
+    user_endpoint:              Endpoint | None         = t.struct(Endpoint, nullable="0+", default=None)
+    client_tags:                list[KeyValue] | None   = t.array(KeyValue, nullable="0+", default=None)
+    task_offsets:               list[TaskOffset] | None = t.array(TaskOffset, nullable="0+", default=None)
+    task_end_offsets:           list[TaskOffset] | None = t.array(TaskOffset, nullable="0+", default=None)
+    shutdown_application:       bool                    = t.boolean()
+
+
+class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
+    """The member's epoch, its tasks if they have changed, and the problems that the application should know.
+
+    If an instance of the application has an address for queries, the response also contains the partitions of each
+    instance, so that a client can send its query to the right one.
+    """
+
+    class Status(Struct):
+        status_code:   int = t.int8()
+        status_detail: str = t.string()
+
+    class EndpointToPartitions(Struct):
+        class TopicPartition(Struct):
+            topic:      str       = t.string()
+            partitions: list[int] = t.array(t.int32)
+
+        user_endpoint:      Endpoint             = t.struct(Endpoint)
+        active_partitions:  list[TopicPartition] = t.array(TopicPartition)
+        standby_partitions: list[TopicPartition] = t.array(TopicPartition)
+
+    throttle_time_ms:            int                               = t.int32()
+    error_code:                  int                               = t.int16()
+    error_message:               str | None                        = t.string(nullable="0+", default=None)
+    member_id:                   str                               = t.string()
+    member_epoch:                int                               = t.int32()
+    heartbeat_interval_ms:       int                               = t.int32()
+    acceptable_recovery_lag:     int                               = t.int32()
+    task_offset_interval_ms:     int                               = t.int32()
+    status:                      list[Status] | None               = t.array(Status, nullable="0+")
+    active_tasks:                list[TaskIds] | None              = t.array(TaskIds, nullable="0+", default=None)
+    standby_tasks:               list[TaskIds] | None              = t.array(TaskIds, nullable="0+", default=None)
+    warmup_tasks:                list[TaskIds] | None              = t.array(TaskIds, nullable="0+", default=None)
+    endpoint_information_epoch:  int                               = t.int32()
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None = t.array(
+        EndpointToPartitions, nullable="0+", default=None
+    )
