@@ -162,9 +162,9 @@ def remove_members(
 
 
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    """Raise CliError for a share group, for an id that belongs to no member, and for a group without members."""
-    if group.type == GroupType.SHARE:
-        what = f"group {group.group_id!r} is a share group, and no API removes its members: stop its consumers"
+    """Raise CliError for a share or streams group, for an id of no member, and for a group without members."""
+    if group.type in (GroupType.SHARE, GroupType.STREAMS):
+        what = f"group {group.group_id!r} is a {group.type} group, and no API removes its members: stop its clients"
         raise CliError(what)
     for kind, wanted, known in (
         ("member", member_ids, {member.member_id for member in group.members}),

@@ -29,6 +29,7 @@ from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.share.settings import ShareGroupSettings
+from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import NO_PRODUCER_ID
@@ -66,6 +67,7 @@ class BrokerContext:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     share: ShareGroupRequests
+    streams: StreamsGroupRequests
     share_sessions: ShareSessions
     share_settings: Callable[[str], ShareGroupSettings]
     stop: Stop
@@ -134,6 +136,7 @@ class RequestContext(NamedTuple):
     client: ConnectedClient
     memory: Account = UNCOUNTED  # the memory that this request has reserved
     may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
+    may_create: Callable[[str], bool] = lambda name: True  # whether it may create a topic; a guard sets this
 
     @property
     def version(self) -> int:

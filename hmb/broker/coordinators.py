@@ -11,7 +11,12 @@ from __future__ import annotations
 from functools import partial
 
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings, share_group_settings
+from hmb.broker.config.group_configs import (
+    classic_group_settings,
+    consumer_group_settings,
+    share_group_settings,
+    streams_group_settings,
+)
 from hmb.broker.config.share_config import duration_ms
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
@@ -38,6 +43,7 @@ def group_coordinator(topics: Topics, configs: DynamicConfig, clock: BrokerClock
         GroupTopics(topics),
         partial(consumer_group_settings, configs),
         partial(share_group_settings, configs),
+        partial(streams_group_settings, configs),
         wall_clock=clock.now_ms,
         clock=clock.monotonic_ms,
         events=topics.events,

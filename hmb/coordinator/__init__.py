@@ -48,11 +48,12 @@ Read the modules and folders of this package in this order:
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
 - `share/`              share groups: several members read one partition, and acknowledge each record
+- `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
 
 On a first reading, skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
 wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and `known_names`
-limit the memory that the broker uses for clients. `cluster_topics` and `producer_ids` are small and do not depend on
-the other modules.
+limit the memory that the broker uses for clients. `group_keys` is the table of the record types of
+`__consumer_offsets`. `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 
 Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves
 to another broker.

@@ -1,10 +1,10 @@
 """Declares the interface that all kinds of groups share.
 
-The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), and
-share groups (share/group.py). All kinds are state machines that use no threads or disks. A step is one change of a
-group. The step adds its effects to three lists: `responses` contains responses to waiting requests, `writes` contains
-records for the journal, and `events` contains texts about what happened. The caller (group_runner.py) then sends the
-responses, stores the records, and adds the texts to the broker's events.
+The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), share
+groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
+disks. A step is one change of a group. The step adds its effects to three lists: `responses` contains responses to
+waiting requests, `writes` contains records for the journal, and `events` contains texts about what happened. The caller
+(group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's events.
 
 A group reads no clock itself. The caller passes the time to each step, and passes a function to the group that returns
 the time since 1970. So a test can run a group with any time. Only the ids of new members are random.

@@ -1,12 +1,13 @@
 """The expiry of committed offsets: which offsets of a group expire, and when their retention time starts.
 
 A committed offset of a topic does not expire while the group reads this topic. In a KIP-848 group, the members send the
-names of their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This
-metadata is a `ConsumerProtocolSubscription`, and every version of this struct begins with the names of the topics.
+names of their topics to the broker. In a streams group, the topology contains the names. In a classic group, the broker
+finds the names in the metadata of the members. This metadata is a `ConsumerProtocolSubscription`, and every version of
+this struct begins with the names of the topics.
 
 The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts
-    KIP-848 group                             the commit of the offset
+    KIP-848 group, streams group              the commit of the offset
     classic group that never had a member     the commit of the offset
     classic group, Empty                      the group becomes Empty
     classic group of consumers, Stable        the commit of the offset
@@ -27,6 +28,7 @@ from hmb.coordinator.group import Group
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.coordinator.share.group import ShareGroup
+from hmb.coordinator.streams.group import StreamsGroup
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ProtocolError
@@ -78,6 +80,11 @@ def _(group: ShareGroup, topic: str) -> bool:
 
 
 @is_subscribed.register
+def _(group: StreamsGroup, topic: str) -> bool:
+    return group.reads(topic)
+
+
+@is_subscribed.register
 def _(group: ClassicGroup, topic: str) -> bool:
     if group.protocol_type != CONSUMER:
         return False
@@ -99,6 +106,11 @@ def _(group: ConsumerGroup) -> Expiry | None:
 @expiry.register
 def _(group: ShareGroup) -> Expiry | None:
     return None  # A share group stays until a client deletes it, because its share-partitions do not expire.
+
+
+@expiry.register
+def _(group: StreamsGroup) -> Expiry | None:
+    return Expiry(_commit_time, group.reads)
 
 
 @expiry.register

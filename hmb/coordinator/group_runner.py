@@ -71,8 +71,8 @@ class WaitingCall(Call):
 class GroupRunner:
     """Runs the steps of one group's state machine, one step at a time, and carries out their effects. Thread-safe.
 
-    `machine` is the state machine of the group: a `ClassicGroup`, a `ConsumerGroup` or a `ShareGroup`. When no thread
-    holds the lock:
+    `machine` is the state machine of the group: a `ClassicGroup`, a `ConsumerGroup`, a `ShareGroup` or a
+    `StreamsGroup`. When no thread holds the lock:
 
     - The lists `responses`, `writes` and `events` of the machine are empty, because each step empties them before it
       releases the lock.

@@ -26,6 +26,7 @@ from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Write
+from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
 from hmb.coordinator.group_timer import GroupTimer
@@ -49,8 +50,11 @@ from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group import ShareGroup
-from hmb.coordinator.share.group_records import OFFSETS_KEYS, SHARE_KEYS
+from hmb.coordinator.share.group_records import SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
+from hmb.coordinator.streams.group import StreamsGroup
+from hmb.coordinator.streams.records import STREAMS_KEYS
+from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -80,6 +84,7 @@ class GroupCoordinator:
         topics: ClusterTopics,
         consumer_settings: Callable[[str], ConsumerGroupSettings],
         share_settings: Callable[[str], ShareGroupSettings] | None = None,
+        streams_settings: Callable[[str], StreamsGroupSettings] | None = None,
         *,
         wall_clock: Callable[[], int] = now_ms,
         clock: Callable[[], int] = monotonic_ms,
@@ -92,6 +97,7 @@ class GroupCoordinator:
         self._topics = topics
         self._consumer_settings = consumer_settings
         self._share_settings = share_settings  # None if the coordinator has no share groups
+        self._streams_settings = streams_settings  # None if the coordinator has no streams groups
         self._wall_clock = wall_clock
         self._clock = clock
         self.timer = GroupTimer(clock)
@@ -138,14 +144,19 @@ class GroupCoordinator:
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._table.find_or_make(key.group)  # If a group has no other records, it only stores offsets.
             self._offset_manager.replay(key, value, producer_id)
-        else:  # Each record of a KIP-848 group or a share group contains one part of the group's state.
-            group_id: str = key.group_id  # type: ignore[attr-defined]
-            runner = self._table.find_or_make(group_id)
-            is_share = isinstance(key, SHARE_KEYS)
-            if not isinstance(runner.machine, ShareGroup if is_share else ConsumerGroup):
-                runner.machine = self.make_share(group_id) if is_share else self._consumer(group_id)
-            assert isinstance(runner.machine, ShareGroup | ConsumerGroup)
-            runner.machine.replay(key, value)
+        else:  # Each record of a group of another protocol contains one part of the group's state.
+            self._replay_part(key, value)
+
+    def _replay_part(self, key: Key, value: Value) -> None:
+        group_id: str = key.group_id  # type: ignore[attr-defined]
+        runner = self._table.find_or_make(group_id)
+        is_share, is_streams = isinstance(key, SHARE_KEYS), isinstance(key, STREAMS_KEYS)
+        kind = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
+        if not isinstance(runner.machine, kind):
+            make = self.make_share if is_share else self.make_streams if is_streams else self._consumer
+            runner.machine = make(group_id)
+        assert isinstance(runner.machine, ShareGroup | StreamsGroup | ConsumerGroup)
+        runner.machine.replay(key, value)
 
     def make_topic(self) -> None:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
@@ -174,6 +185,11 @@ class GroupCoordinator:
         """Return a new share group, which is not in the table yet."""
         assert self._share_settings is not None
         return ShareGroup(group_id, self._share_settings, self._topics, self._wall_clock)
+
+    def make_streams(self, group_id: str) -> StreamsGroup:
+        """Return a new streams group, which is not in the table yet."""
+        assert self._streams_settings is not None
+        return StreamsGroup(group_id, self._streams_settings, self._topics, self._wall_clock)
 
     def _make(self, group_id: str) -> GroupRunner:
         """Return a new group, which uses the classic protocol until a member joins with the KIP-848 protocol."""
@@ -224,13 +240,13 @@ class GroupCoordinator:
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
         """Return the group as a classic group. The caller must hold the group's lock.
 
-        If the group is an empty KIP-848 group, convert it to a classic group. Raises INCONSISTENT_GROUP_PROTOCOL,
-        COORDINATOR_NOT_AVAILABLE.
+        If the group is an empty KIP-848 group or streams group, convert it to a classic group. Raises
+        INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
         """
         runner.check_loaded()
-        if isinstance(runner.machine, ConsumerGroup):
+        if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
             if not runner.machine.is_empty:
-                why = f"group {runner.machine.group_id!r} has members that use the consumer protocol (KIP-848)"
+                why = f"group {runner.machine.group_id!r} has members that use the {runner.machine.kind} protocol"
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
             classic = self._classic(runner.machine.group_id)
             classic.writes.append(Write(runner.machine.tombstones()))

@@ -18,6 +18,7 @@ import base64
 from typing import Any
 from uuid import UUID
 
+from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.journal.records import (
     GroupMetadataValue,
     Key,
@@ -27,7 +28,6 @@ from hmb.coordinator.journal.records import (
     decode_key,
     decode_value,
 )
-from hmb.coordinator.share.group_records import OFFSETS_KEYS
 from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.consumer_protocol import (

@@ -25,6 +25,7 @@ from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
@@ -104,7 +105,7 @@ class OffsetRequests:
         check_group_id(group_id)
         runner = self._table.find(group_id)
         with runner.lock:
-            if not runner.machine.is_empty and runner.machine.protocol_type != CONSUMER:
+            if not runner.machine.is_empty and runner.machine.protocol_type not in (CONSUMER, GroupType.STREAMS):
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
             read = {topic for topic in {each.topic for each in partitions} if is_subscribed(runner.machine, topic)}
             deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])

@@ -51,6 +51,7 @@ from hmb.protocol.enums import NO_OFFSET, NO_PRODUCER_ID, GroupType
 from hmb.protocol.errors import KafkaError, ProtocolError
 from hmb.protocol.messages import api_name
 from hmb.protocol.messages.list_groups import ListGroupsResponse
+from hmb.protocol.messages.streams_group_heartbeat import TaskIds
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Codec
 from hmb.records.batch import CODEC_MASK
@@ -184,7 +185,11 @@ def _group(
     broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None, cache: StateCache
 ) -> GroupInfo:
     name, now = listed.group_id, broker.clock.now_ms()
-    members = {GroupType.CONSUMER: _consumer_members, GroupType.SHARE: _share_members}
+    members = {
+        GroupType.CONSUMER: _consumer_members,
+        GroupType.SHARE: _share_members,
+        GroupType.STREAMS: _streams_members,
+    }
     positions = sorted(positions_of(broker, listed).items())
     ages = broker.groups.last_heartbeats(name)
     return GroupInfo(
@@ -225,6 +230,30 @@ def _share_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo
             partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
         )
         for member in broker.share.describe(group_id, describe_share_group).members
+    ]
+
+
+def _streams_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
+    """Return the members of a streams group, each with the partitions that its active tasks read."""
+    group = broker.streams.describe(group_id)
+    topology = (group.topology.subtopologies if group.topology else None) or []
+    sources = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in topology
+    }
+
+    def read(tasks: TaskIds) -> Iterator[tuple[str, list[int]]]:
+        for name in sources.get(tasks.subtopology_id, ()):
+            if (topic := broker.topics.get(name)) is not None:
+                yield name, [number for number in tasks.partitions if number in topic.partitions]
+
+    return [
+        GroupMemberInfo(
+            *(member.member_id, member.instance_id, member.client_id, member.client_host),
+            last_heartbeat=None,
+            partitions=_names(it for tasks in member.assignment.active_tasks for it in read(tasks)),
+        )
+        for member in group.members
     ]
 
 

@@ -63,6 +63,17 @@ class GroupType(StrEnum):
     STREAMS = "streams"
 
 
+class StreamsStatus(IntEnum):
+    """A status in the response to StreamsGroupHeartbeat: why the application cannot run all its tasks (KIP-1071)."""
+
+    STALE_TOPOLOGY = 0
+    MISSING_SOURCE_TOPICS = 1
+    INCORRECTLY_PARTITIONED_TOPICS = 2
+    MISSING_INTERNAL_TOPICS = 3
+    SHUTDOWN_APPLICATION = 4
+    ASSIGNMENT_DELAYED = 5
+
+
 class GroupState(StrEnum):
     """The state of a group, for example in a ListGroups response. Each type of group uses only some of these states."""
 

@@ -14,7 +14,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import share_group_settings
+from hmb.broker.config.group_configs import share_group_settings, streams_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.coordinators import share_group_requests
@@ -30,6 +30,7 @@ from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.connection import ClientConnection
@@ -104,6 +105,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         GroupTopics(topics),
         lambda group_id: consumer_group_settings(assignment_interval=0),
         partial(share_group_settings, configs),
+        partial(streams_group_settings, configs),
     )
     transactions = TransactionCoordinator(
         Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), must_sync=lambda: sync),
@@ -121,6 +123,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         groups=groups,
         transactions=transactions,
         share=share,
+        streams=StreamsGroupRequests(groups),
         share_sessions=ShareSessions(config.share_max_sessions),
         share_settings=partial(share_group_settings, configs),
         stop=Stop(),

@@ -18,6 +18,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
 from tests.broker.calls import produce
 from tests.broker.conftest import Asker
 from tests.broker.offset_calls import commit
@@ -26,6 +27,7 @@ from tests.reliability.requests import (
     CONSUMER_GROUP,
     GROUP,
     SHARE_GROUP,
+    STREAMS_GROUP,
     TOPIC,
     TRANSACTION,
     Generator,
@@ -68,6 +70,13 @@ def used_broker(ask: Asker) -> Known:
     known.members.append(ask(heartbeat, 0).member_id)
     sharing = ShareGroupHeartbeatRequest(group_id=SHARE_GROUP, member_id="sharer", subscribed_topic_names=[TOPIC])
     known.members.append(ask(sharing, 1).member_id)
+    owned: dict[str, list[TaskIds]] = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+    part = StreamsGroupHeartbeatRequest.Topology.Subtopology(subtopology_id="0", source_topics=[TOPIC])
+    topology = StreamsGroupHeartbeatRequest.Topology(subtopologies=[part])
+    streaming = StreamsGroupHeartbeatRequest(
+        group_id=STREAMS_GROUP, member_id="thread", rebalance_timeout_ms=1, topology=topology, **owned
+    )
+    known.members.append(ask(streaming, 0).member_id)
     producer = InitProducerIdRequest(transactional_id=TRANSACTION, transaction_timeout_ms=60_000)
     known.producer_ids.append(ask(producer, 4).producer_id)
     return known

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.journal.records import Key
-from hmb.coordinator.share.group_records import OFFSETS_KEYS
 from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey

@@ -81,7 +81,7 @@ NOT_OURS = {
     "other brokers": ("controller.", "broker.", "initial.broker.", "replica.", "replication.", "leader."),
     "what other brokers are asked": ("inter.broker.", "request.timeout.", "socket.connection."),
     "tiered storage": ("remote.", "follower."),
-    "share groups and streams groups": ("group.share.", "group.streams.", "share."),
+    "share groups": ("group.share.", "share."),
     "policies, plug-ins, telemetry": (
         "alter.",
         "create.",

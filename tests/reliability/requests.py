@@ -22,14 +22,15 @@ from hmb.records import Codec, Record, encode_batch, encode_message_set
 
 LONGEST_STRING = 32_767  # bytes; Kafka's limit for each string
 LONGEST_WAIT = 20  # ms
-TOPIC, COMPACTED, GROUP, CONSUMER_GROUP, SHARE_GROUP, TRANSACTION = "t", "compacted", "g", "c", "s", "x"
+TOPIC, COMPACTED, TRANSACTION = "t", "compacted", "x"
+GROUP, CONSUMER_GROUP, SHARE_GROUP, STREAMS_GROUP = "g", "c", "s", "w"
 TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249, "x" * 250, "\u00e9" * 300)
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
 LARGE_ARRAYS = (1_000, 16_000, 18_000, 100_000)  # A broker accepts about 16,000 items in one request.
 LARGEST = 20 << 20  # The longest large array, in characters when printed. This is close to its size in bytes.
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
-TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names"}
+TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names", "source_topics"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
 
 
@@ -107,7 +108,7 @@ class Generator:
         random = self.random
         usual: Sequence[str] = ()
         if name in GROUPS:
-            usual = GROUP, CONSUMER_GROUP, SHARE_GROUP, f"group-{random.randrange(100)}"
+            usual = GROUP, CONSUMER_GROUP, SHARE_GROUP, STREAMS_GROUP, f"group-{random.randrange(100)}"
         elif name in TOPICS:
             usual = TOPIC, COMPACTED, f"topic-{random.randrange(20)}", "__consumer_offsets", "cleanup.policy", "0"
         elif name in TRANSACTIONS:

@@ -17,7 +17,7 @@ A first reading can skip the rest:
 - `client_metrics.py`    settings of client metrics: which metrics the broker requests from clients
 - `loggers.py`           log levels as settings
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
-- `share_config.py`      settings for share groups
+- `share_config.py`, `streams_config.py`    settings for share groups and for streams groups
 - `limits_config.py`     limits of connections, and the windows of quotas
 - `start_settings.py`    the data directory and the windows of quotas, which the broker reads only when it starts
 - `security_keys.py`     settings of TLS, SASL and authorization

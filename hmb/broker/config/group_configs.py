@@ -1,9 +1,9 @@
-"""Declares the settings of a single consumer group (KIP-848) or share group (KIP-932).
+"""Declares the settings of a single consumer group (KIP-848), share group (KIP-932) or streams group (KIP-1071).
 
 A group's setting overrides a default of the broker. For example, the group's `consumer.session.timeout.ms` overrides
 the broker's `group.consumer.session.timeout.ms`.
 
-For each setting of a group, two other settings of the broker contain the smallest and the greatest allowed value. For
+For most settings of a group, two other settings of the broker contain the smallest and the greatest allowed value. For
 example, a group's `consumer.session.timeout.ms` must be between the broker's `group.consumer.min.session.timeout.ms`
 and `group.consumer.max.session.timeout.ms`.
 """
@@ -24,6 +24,7 @@ from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.share.settings import ShareGroupSettings
+from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -37,6 +38,11 @@ NAMES = (
     "share.record.lock.duration.ms",
     "share.delivery.count.limit",
     "share.partition.max.record.locks",
+    "streams.session.timeout.ms",
+    "streams.heartbeat.interval.ms",
+    "streams.assignment.interval.ms",
+    "streams.num.standby.replicas",
+    "streams.initial.rebalance.delay.ms",
 )
 GROUP_KEYS = {
     **{name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name) for name in NAMES},
@@ -80,6 +86,19 @@ def share_group_settings(broker: DynamicConfig, group: str) -> ShareGroupSetting
         offset_reset=only["share.auto.offset.reset"],
         reads_committed=only["share.isolation.level"] == READ_COMMITTED,
         allows_renew=only["share.renew.acknowledge.enable"] == "true",
+    )
+
+
+def streams_group_settings(broker: DynamicConfig, group: str) -> StreamsGroupSettings:
+    """Return the current settings of a streams group. The coordinator calls this function at each heartbeat."""
+    config, own = broker.current, broker.altered_of_group(group)
+    return StreamsGroupSettings(
+        session_timeout=int(own.get("streams.session.timeout.ms", config.streams_session)),
+        heartbeat_interval=int(own.get("streams.heartbeat.interval.ms", config.streams_heartbeat)),
+        assignment_interval=int(own.get("streams.assignment.interval.ms", config.streams_assignment)),
+        max_size=config.streams_max_size,
+        standby_replicas=int(own.get("streams.num.standby.replicas", config.streams_standby)),
+        initial_delay=int(own.get("streams.initial.rebalance.delay.ms", config.streams_initial_delay)),
     )
 
 
@@ -133,11 +152,14 @@ class GroupResource:
         if name not in GROUP_KEYS:
             known = ", ".join(GROUP_KEYS)
             raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")
+        key = GROUP_KEYS[name]
         if name in GROUP_ONLY:
-            return GROUP_KEYS[name]
+            return key
         kind, _, rest = name.partition(".")
-        least, most = (self._bound(f"group.{kind}.{bound}.{rest}") for bound in ("min", "max"))
-        return dataclasses.replace(GROUP_KEYS[name], minimum=least, maximum=most)
+        least = self._bound(f"group.{kind}.min.{rest}", key.minimum)
+        most = self._bound(f"group.{kind}.max.{rest.removeprefix('num.')}", key.maximum)
+        return dataclasses.replace(key, minimum=least, maximum=most)
 
-    def _bound(self, broker_name: str) -> int:
-        return int(self._broker.value(broker_name) or 0)
+    def _bound(self, broker_name: str, otherwise: float) -> float:
+        """Return the value of a setting that limits the settings of groups, or `otherwise` if it does not exist."""
+        return int(self._broker.value(broker_name) or 0) if broker_name in BROKER_CONFIGS else otherwise

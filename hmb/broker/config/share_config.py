@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, setting
+from hmb.broker.config.streams_config import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.storage.config import MIB
@@ -22,7 +23,7 @@ _dynamic = partial(setting, dynamic=True)  # a setting that clients may alter wh
 
 
 @dataclass(frozen=True, slots=True)
-class ShareConfig:
+class ShareConfig(StreamsConfig):
     """The settings of a broker for share groups. Times are in ms."""
 
     share_session: int = setting(

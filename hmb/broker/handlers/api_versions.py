@@ -8,12 +8,12 @@ Behavior: the list is made from the table of handlers, so it contains exactly th
     version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
     lists the versions that the older Kafka supports.
 Version notes: version 3 adds the name and the version of the client software, and the broker logs them. Version 3 also
-    adds features. HMB has three of them. With version 2 of `transaction.version`, a producer gets a new epoch with each
-    transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, and version 1 of `share.version` means
-    share groups (KIP-932). The minimum version of these features is 0. A response of version 3 cannot contain the
-    minimum version 0, so its list of supported features is empty.
-Left out: all other features. These features concern clusters of several brokers, or APIs that HMB does not have. A
-    client that needs such a feature, for example for streams groups, reports that the broker does not support it.
+    adds features. HMB has four of them. With version 2 of `transaction.version`, a producer gets a new epoch with each
+    transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, version 1 of `share.version` means share
+    groups (KIP-932), and version 1 of `streams.version` means streams groups (KIP-1071). The minimum version of these
+    features is 0. A response of version 3 cannot contain the minimum version 0, so its list of supported features is
+    empty.
+Left out: all other features. These features concern clusters of several brokers.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ FEATURES = (
     Feature("group.version", 1, ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
     Feature("transaction.version", VERSION_2, ApiKey.END_TXN, FIRST_VERSION_OF_EPOCHS),
     Feature("share.version", 1, ApiKey.SHARE_GROUP_HEARTBEAT, ShareGroupHeartbeatRequest.versions[0]),
+    Feature("streams.version", 1, ApiKey.STREAMS_GROUP_HEARTBEAT, 0),
 )
 TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511

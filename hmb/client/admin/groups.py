@@ -7,7 +7,8 @@ broker. To describe a group, the admin sends a request to the group's coordinato
 - In a *consumer* group (KIP-848) the coordinator assigns the partitions. The coordinator returns the current assignment
   and the target assignment of each member.
 - In a *share* group (KIP-932) the coordinator assigns the partitions, and several members can read one partition.
-- This client can list *streams* groups, but cannot describe them.
+- In a *streams* group (KIP-1071) the coordinator assigns tasks of a Kafka Streams application. This module returns the
+  partitions that the active tasks of each member read.
 """
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, Describ
 from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from hmb.protocol.messages.streams_group_heartbeat import TaskIds
 from hmb.protocol.topics import TopicPartition
 
 ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 ShareGroup = ShareGroupDescribeResponse.DescribedGroup
-DESCRIBED = (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE)  # the types of groups that this client describes
+StreamsGroup = StreamsGroupDescribeResponse.DescribedGroup
+DESCRIBED = tuple(GroupType)  # the types of groups that this client describes
 FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
 FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
 
@@ -167,6 +171,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
         for request, describe in (
             (ConsumerGroupDescribeRequest, _describe_consumer_group),
             (ShareGroupDescribeRequest, _describe_share_group),
+            (StreamsGroupDescribeRequest, partial(_describe_streams_group, brokers)),
         ):
             if connection.knows(request):
                 try:
@@ -234,6 +239,44 @@ def _describe_share_group(connection: Connection, group: str) -> GroupDescriptio
     node = Node(connection.host, connection.port)
     kind, state = GroupType.SHARE, found.group_state
     return GroupDescription(group, kind, state, kind, found.assignor_name, node, tuple(members), found.group_epoch)
+
+
+def _describe_streams_group(brokers: Brokers, connection: Connection, group: str) -> GroupDescription:
+    response: StreamsGroupDescribeResponse = connection.send(StreamsGroupDescribeRequest(group_ids=[group]))
+    (found,) = response.groups
+    check_group(group, found.error_code, found.error_message)
+    sources = _sources(found)
+    described = brokers.cluster.metadata({name for names in sources.values() for name in names}).topics
+    counts = {topic.name: len(topic.partitions) for topic in described}
+
+    def read(tasks: Iterable[TaskIds]) -> tuple[TopicPartition, ...]:
+        each = ((name, number) for it in tasks for name in sources[it.subtopology_id] for number in it.partitions)
+        return tuple(sorted(TopicPartition(name, number) for name, number in each if number < counts.get(name, 0)))
+
+    members = [
+        MemberDescription(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            read(member.assignment.active_tasks),
+            read(member.target_assignment.active_tasks),
+            member.member_epoch,
+        )
+        for member in found.members
+    ]
+    node = Node(connection.host, connection.port)
+    kind, state = GroupType.STREAMS, found.group_state
+    return GroupDescription(group, kind, state, kind, "", node, tuple(members), found.group_epoch)
+
+
+def _sources(group: StreamsGroup) -> dict[str, list[str]]:
+    """Return the names of the topics that each subtopology of a streams group reads."""
+    subtopologies = (group.topology.subtopologies if group.topology else None) or []
+    return {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
 
 
 def _describe_classic_group(connection: Connection, group: str) -> GroupDescription:

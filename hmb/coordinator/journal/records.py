@@ -18,10 +18,10 @@ For example, group "readers" commits offset 42 of weather-0. The key has record 
 "weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
 commit.
 
-Some record types of `__consumer_offsets` are not in this module. These record types belong to share groups and streams
-groups (KIP-932, KIP-1071), or to newer brokers. If a record has such a type, `decode_key` raises `UnknownRecordType`,
-and the reader of the log skips the record. The class variable `written` of a value is the version that Kafka 4.3
-writes. Kafka 4.3 reads all versions.
+Some record types of `__consumer_offsets` are not in this module. The records of share groups (KIP-932) and of streams
+groups (KIP-1071) are declared in the folders of these groups. If a record has an unknown type, `decode_key` raises
+`UnknownRecordType`, and the reader of the log skips the record. The class variable `written` of a value is the version
+that Kafka 4.3 writes. Kafka 4.3 reads all versions.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """

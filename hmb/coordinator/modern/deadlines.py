@@ -1,4 +1,4 @@
-"""Stores the deadlines of the members of a KIP-848 group: when sessions and revocations end.
+"""Stores the deadlines of the members of a KIP-848 group or a streams group: when sessions and revocations end.
 
 A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
@@ -17,9 +17,23 @@ Source: KIP-848.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.states import MemberState
+
+class MemberWithDeadlines(Protocol):
+    """A member of a KIP-848 group or of a streams group, which may have to give up partitions or tasks."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def rebalance_timeout(self) -> int: ...
+
+    @property
+    def must_revoke(self) -> bool: ...
 
 
 class MemberDeadlines:
@@ -37,9 +51,9 @@ class MemberDeadlines:
         """Start or extend the session of a member. The session ends at `deadline` (ms)."""
         self._sessions[member_id] = deadline
 
-    def watch_revocation(self, member: ConsumerMember, now: int) -> None:
+    def watch_revocation(self, member: MemberWithDeadlines, now: int) -> None:
         """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if member.must_revoke:
             self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
         else:
             self.end_revocation(member.member_id)
@@ -52,7 +66,7 @@ class MemberDeadlines:
         self._sessions.pop(member_id, None)
         self.end_revocation(member_id)
 
-    def restart(self, members: Iterable[ConsumerMember], session_timeout: int, now: int) -> None:
+    def restart(self, members: Iterable[MemberWithDeadlines], session_timeout: int, now: int) -> None:
         """Start the deadlines of members that were restored from the journal: sessions and revocations.
 
         A session that is already running keeps its deadline.

@@ -43,7 +43,7 @@ from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
+from hmb.coordinator.modern.member import ConsumerMember, Goal, check_fetch_epoch, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
@@ -293,7 +293,7 @@ class ConsumerGroup:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
-        self._known(member_id or "").check_fetch(epoch)
+        check_fetch_epoch(epoch, self._known(member_id or "").epoch)
 
     def _known(self, member_id: str) -> ConsumerMember:
         member = self.state.members.get(member_id)

@@ -127,14 +127,6 @@ class ConsumerMember:
         if commit.epoch > self.epoch or any(assigned is None or commit.epoch < assigned for assigned in since):
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"The member epoch is {self.epoch}, not {commit.epoch}.")
 
-    def check_fetch(self, epoch: int) -> None:
-        """Check the member epoch in a fetch of committed offsets. Raises STALE_MEMBER_EPOCH."""
-        if epoch != self.epoch:
-            raise KafkaError(
-                ErrorCode.STALE_MEMBER_EPOCH,
-                f"The received member epoch {epoch} does not match the expected member epoch {self.epoch}.",
-            )
-
     def assignment_epoch(self, partition: PartitionId) -> int | None:
         """Return the epoch in which the member received the partition, or None if the member does not own it."""
         return self.assigned.get(partition, self.revoking.get(partition))
@@ -154,6 +146,11 @@ class ConsumerMember:
             case MemberState.UNREVOKED_PARTITIONS if _owns(self.revoking, owned):
                 return self._without_unread(goal, owned) if goal.subscription_changed else self
         return self._next(goal, owned)
+
+    @property
+    def must_revoke(self) -> bool:
+        """Whether the member still owns partitions that it must give up."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch
@@ -189,6 +186,18 @@ class ConsumerMember:
 
     def _moved(self, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
         return replace(self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)
+
+
+def check_fetch_epoch(epoch: int, known: int) -> None:
+    """Check the member epoch in a fetch of committed offsets. `known` is the epoch that the coordinator knows.
+
+    Raises STALE_MEMBER_EPOCH.
+    """
+    if epoch != known:
+        raise KafkaError(
+            ErrorCode.STALE_MEMBER_EPOCH,
+            f"The received member epoch {epoch} does not match the expected member epoch {known}.",
+        )
 
 
 def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -46,12 +46,14 @@ from hmb.coordinator.modern.store import RecordedSteps
 from hmb.protocol.topics import PartitionId
 
 FIRST_EPOCH = 1  # the group epoch of a new group
+TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or the tasks of Kafka Streams
 
 
-class ModernState(ABC):
+class ModernState(ABC, Generic[TargetT]):
     """The epochs and the target of one group, and the records of its current step.
 
-    These parts are the same for a KIP-848 group and a share group. Kafka calls both kinds of group *modern*.
+    These parts are the same for a KIP-848 group, a share group and a streams group. Kafka calls these kinds of group
+    *modern*.
     """
 
     def __init__(self, group_id: str, steps: RecordedSteps) -> None:
@@ -66,12 +68,12 @@ class ModernState(ABC):
         self.metadata_hash = 0  # the hash of the topics to which the group subscribes
         self.assignment_epoch = 0
         self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
-        self.targets: dict[str, frozenset[PartitionId]] = {}
+        self.targets: dict[str, TargetT] = {}
 
     @abstractmethod
-    def _target_record(self, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue: ...
+    def _target_record(self, member_id: str, target: TargetT) -> KeyAndValue: ...
 
-    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
+    def set_target(self, member_id: str, target: TargetT) -> None:
         if self.targets.get(member_id) != target:
             self.targets[member_id] = target
             self._steps.add(self._target_record(member_id, target))
@@ -81,7 +83,7 @@ class ModernState(ABC):
         self._steps.finish()
 
 
-class ConsumerState(ModernState):
+class ConsumerState(ModernState[frozenset[PartitionId]]):
     """The members, epochs and target of one group.
 
     - All member ids in `instances` and `targets` are ids of `members`.

@@ -23,7 +23,7 @@ Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState` and `MemberState`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -61,6 +61,7 @@ class GroupFacts(NamedTuple):
     is_empty: bool
     is_target_old: bool  # whether the group epoch is greater than the assignment epoch
     is_reconciled: bool  # whether all members own their target assignments
+    is_ready: bool = True  # false only for a streams group whose topics are not complete
 
 
 class StateCondition(NamedTuple):
@@ -79,6 +80,6 @@ GROUP_STATES = (
 )
 
 
-def state_of(facts: GroupFacts) -> GroupState:
-    """Return the first state in `GROUP_STATES` whose condition is true."""
-    return next(row.state for row in GROUP_STATES if row.holds(facts))
+def state_of(facts: GroupFacts, rows: Iterable[StateCondition] = GROUP_STATES) -> GroupState:
+    """Return the first state in `rows` whose condition is true."""
+    return next(row.state for row in rows if row.holds(facts))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from hmb.coordinator.journal.records import KEYS, Key, Keys, Value
+from hmb.coordinator.journal.records import Key, Value
 from hmb.protocol import fields as t
 from hmb.protocol.schema import Struct
 
@@ -132,4 +132,3 @@ SHARE_KEYS = (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupStatePartitionMetadataKey,
 )
-OFFSETS_KEYS: Keys = {**KEYS, **{key.record_type: key for key in SHARE_KEYS}}  # all records of `__consumer_offsets`

@@ -17,7 +17,7 @@ from hmb.coordinator.modern.records import by_topic, encode, partitions_of, tomb
 from hmb.coordinator.modern.state import ModernState
 from hmb.coordinator.modern.store import RecordedSteps
 from hmb.coordinator.share.group_records import (
-    OFFSETS_KEYS,
+    SHARE_KEYS,
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupMemberMetadataKey,
     ShareGroupMetadataKey,
@@ -42,7 +42,7 @@ from hmb.protocol.topics import PartitionId
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
 
-class ShareGroupState(ModernState):
+class ShareGroupState(ModernState[frozenset[PartitionId]]):
     """The members, epochs, target and share-partitions of one group.
 
     - All member ids in `targets` are ids of `members`.
@@ -51,7 +51,8 @@ class ShareGroupState(ModernState):
 
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group. After a failed write, the state is restored and calls `resume(now)`."""
-        super().__init__(group_id, RecordedSteps(self._restore_all, resume, OFFSETS_KEYS))
+        keys = {key.record_type: key for key in SHARE_KEYS}
+        super().__init__(group_id, RecordedSteps(self._restore_all, resume, keys))
 
     def _forget(self) -> None:
         super()._forget()

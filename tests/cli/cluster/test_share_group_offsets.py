@@ -97,7 +97,7 @@ def test_a_group_with_members_is_neither_reset_nor_deleted(run: Hmb, servers: st
         (error,) = run("groups", "delete", group, "-b", servers, exit_code=1).stderr.splitlines()
         assert f"group {group!r} has members: stop them first" in error
         (error,) = run("groups", "remove-members", group, "--all", "-b", servers, exit_code=1).stderr.splitlines()
-        assert "is a share group, and no API removes its members: stop its consumers" in error
+        assert "is a share group, and no API removes its members: stop its clients" in error
         delete_offsets = ("groups", "delete-offsets", group, "--topic", topic, "-b", servers)
         assert "NON_EMPTY_GROUP" in run(*delete_offsets, exit_code=1).stderr
 

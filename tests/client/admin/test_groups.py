@@ -10,6 +10,7 @@ import pytest
 import hmb
 from hmb.client import TopicPartition
 from hmb.client.admin import Admin, NewTopic, PlannedOffset, ShiftBy, raised
+from hmb.client.connection import Connection
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.offsets import AtTime
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -20,8 +21,11 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from hmb.protocol.schema import Request, Response
 from tests.client.scripted_broker import ScriptedBroker
+from tests.waiting import until
 
 ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
 
@@ -214,6 +218,7 @@ def test_an_old_broker() -> None:
     versions: dict[type[Request], int] = {
         ConsumerGroupDescribeRequest: -1,
         ShareGroupDescribeRequest: -1,
+        StreamsGroupDescribeRequest: -1,
         FindCoordinatorRequest: 0,
         DescribeGroupsRequest: 0,
         LeaveGroupRequest: 0,
@@ -229,11 +234,40 @@ def test_an_old_broker() -> None:
             admin.remove_members("g", group_instance_ids=["i"])
 
 
+def test_a_streams_group_is_described_with_the_partitions_of_its_tasks() -> None:
+    at_once = ("group.streams.initial.rebalance.delay.ms", "group.streams.assignment.interval.ms")
+    topology = StreamsGroupHeartbeatRequest.Topology
+    part = topology.Subtopology(subtopology_id="0", source_topics=["lines"])
+    joining = StreamsGroupHeartbeatRequest(
+        group_id="words",
+        member_id="thread",
+        rebalance_timeout_ms=1000,
+        topology=topology(subtopologies=[part]),
+        **{f"{role}_tasks": [] for role in ("active", "standby", "warmup")},  # type: ignore[arg-type]
+    )
+    with hmb.Broker(config=dict.fromkeys(at_once, "0")) as broker, Admin(broker.bootstrap_servers) as admin:
+        broker.create_topic("lines", partitions=2)
+        host, _, port = broker.bootstrap_servers.partition(":")
+        connection = Connection(host, int(port))
+        connection.send(FindCoordinatorRequest(coordinator_keys=["words"]))
+        until(lambda: not connection.send(joining).error_code)
+        found = raised(admin.describe_groups(["words"])["words"])
+        assert (found.type, found.state, found.protocol_type) == ("streams", "Stable", "streams")
+        (thread,) = found.members
+        assert thread.assignment == thread.target == (TopicPartition("lines", 0), TopicPartition("lines", 1))
+        (info,) = broker.state().groups
+        (shown,) = info.members
+        assert (info.type, shown.partitions) == ("streams", ["lines-0", "lines-1"])
+        connection.send(StreamsGroupHeartbeatRequest(group_id="words", member_id="thread", member_epoch=-1))
+        assert admin.delete_groups(["words"]) == {"words": None}
+        connection.close()
+
+
 def test_a_group_of_another_type_is_listed_but_not_described() -> None:
     def answer(request: Request, version: int) -> Response:
         match request:
             case FindCoordinatorRequest():
-                found = FindCoordinatorResponse.Coordinator(key="stream", node_id=7, host="127.0.0.1", port=broker.port)
+                found = FindCoordinatorResponse.Coordinator(key="new", node_id=7, host="127.0.0.1", port=broker.port)
                 return FindCoordinatorResponse(coordinators=[found])
             case ConsumerGroupDescribeRequest():
                 unknown = ConsumerGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
@@ -241,16 +275,19 @@ def test_a_group_of_another_type_is_listed_but_not_described() -> None:
             case ShareGroupDescribeRequest():
                 missing = ShareGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
                 return ShareGroupDescribeResponse(groups=[missing])
+            case StreamsGroupDescribeRequest():
+                absent = StreamsGroupDescribeResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+                return StreamsGroupDescribeResponse(groups=[absent])
             case DescribeGroupsRequest():
                 dead = DescribeGroupsResponse.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
                 return DescribeGroupsResponse(groups=[dead])
-        streams = ListGroupsResponse.ListedGroup(group_id="stream", protocol_type="streams", group_state="Stable")
-        streams.group_type = "streams"
-        return ListGroupsResponse(groups=[streams])
+        new = ListGroupsResponse.ListedGroup(group_id="new", protocol_type="future", group_state="Stable")
+        new.group_type = "future"
+        return ListGroupsResponse(groups=[new])
 
     with ScriptedBroker(answer) as broker, Admin(broker.address) as admin:
-        assert [it.type for it in admin.list_groups()] == ["streams"]
-        with pytest.raises(KafkaError, match="group 'stream' is a streams group, which this client only lists"):
-            raised(admin.describe_groups(["stream"])["stream"])
+        assert [it.type for it in admin.list_groups()] == ["future"]
+        with pytest.raises(KafkaError, match="group 'new' is a future group, which this client only lists"):
+            raised(admin.describe_groups(["new"])["new"])
         with pytest.raises(KafkaError, match="there is no group 'other'"):
             raised(admin.describe_groups(["other"])["other"])

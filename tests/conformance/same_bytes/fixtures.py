@@ -25,6 +25,8 @@ CONFIG = {
     "log.flush.acks.all": "false",
     "log.segment.delete.delay.ms": "1000",
     "group.consumer.assignment.interval.ms": "0",  # A new member gets its assignment immediately.
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
     "transaction.state.log.num.partitions": "1",
 }
 TIME = 1_700_000_000_000  # the timestamp of the oldest record, in ms

@@ -120,6 +120,8 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: "WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "READ on the group, and DESCRIBE on each topic that the member names",
     ApiKey.SHARE_GROUP_HEARTBEAT: "READ on the group, and DESCRIBE on each topic that the member names",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "READ on the group, DESCRIBE on each topic; CREATE for new internal topics",
+    ApiKey.STREAMS_GROUP_DESCRIBE: "DESCRIBE on the group, and on each topic of its topology",
     ApiKey.DESCRIBE_CONFIGS: "DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",

@@ -6,7 +6,7 @@ enough for InitProducerId. `GUARDS` at the end of the module names the APIs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
 from typing import Any
@@ -33,6 +33,8 @@ from hmb.broker.security.acls.rule_guards import (
 from hmb.broker.security.acls.rules import ItemRule
 from hmb.broker.security.tokens.delegation import token_owner
 from hmb.broker.security.tokens.requesters import check_requester
+from hmb.coordinator.streams.description import DescribedStreamsGroup
+from hmb.coordinator.streams.heartbeat import topics_of
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import CLUSTER_NAME, AclResourceType, CoordinatorType, ResourceType
 from hmb.protocol.enums import AclOperation as Op
@@ -214,14 +216,52 @@ def _group_heartbeat(request: Any, context: RequestContext, access: Access, hand
     A regular expression matches only topics that the member may describe. Otherwise the assignment would show whether a
     topic with some name exists.
     """
+    sees = context._replace(may_describe=partial(access.decision, Op.DESCRIBE, TOPIC))
+    return _heartbeat(request.subscribed_topic_names or (), request, sees, access, handle)
+
+
+def _streams_group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require READ on the group, and DESCRIBE on each topic of the topology. A new topic requires CREATE."""
+
+    def may_create(name: str) -> bool:
+        return access.may_with_cluster(Op.CREATE) or access.may(Op.CREATE, TOPIC, name)
+
+    names = () if request.topology is None else topics_of(request.topology)
+    return _heartbeat(names, request, context._replace(may_create=may_create), access, handle)
+
+
+def _heartbeat(
+    topics: Iterable[str], request: Any, context: RequestContext, access: Access, handle: Handle
+) -> Answer:
     if not access.may(Op.READ, GROUP, request.group_id):
         return refuse_all(request, context, GROUP)
-    if any(not access.may(Op.DESCRIBE, TOPIC, name) for name in request.subscribed_topic_names or ()):
+    if any(not access.may(Op.DESCRIBE, TOPIC, name) for name in topics):
         response: Any = refuse_all(request, context, GROUP)
         response.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         response.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
         return response
-    return handle(request, context._replace(may_describe=partial(access.decision, Op.DESCRIBE, TOPIC)))
+    return handle(request, context)
+
+
+def _streams_group_describe(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require DESCRIBE on each group, and on each topic of its topology."""
+
+    def check(response: Any) -> Any:
+        response.groups = [each if _may_see_topology(each, access) else _hidden_group(each) for each in response.groups]
+        return response
+
+    return when_ready(guard_items(ItemRule("group_ids", GROUP, Op.DESCRIBE), request, context, access, handle), check)
+
+
+def _may_see_topology(group: DescribedStreamsGroup, access: Access) -> bool:
+    return group.topology is None or all(access.may(Op.DESCRIBE, TOPIC, name) for name in topics_of(group.topology))
+
+
+def _hidden_group(group: DescribedStreamsGroup) -> DescribedStreamsGroup:
+    text = "The described group uses topics that the client is not authorized to describe."
+    return DescribedStreamsGroup(
+        group_id=group.group_id, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=text
+    )
 
 
 def _configs(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -288,6 +328,8 @@ GUARDS: Mapping[ApiKey, Guard] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: _describe_delegation_token,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _group_heartbeat,
     ApiKey.SHARE_GROUP_HEARTBEAT: _group_heartbeat,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _streams_group_heartbeat,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _streams_group_describe,
     ApiKey.DESCRIBE_CONFIGS: partial(_configs, Op.DESCRIBE_CONFIGS),
     ApiKey.ALTER_CONFIGS: partial(_configs, Op.ALTER_CONFIGS),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(_configs, Op.ALTER_CONFIGS),

@@ -1,0 +1,36 @@
+"""StreamsGroupDescribe: describe streams groups (KIP-1071).
+
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the response contains the state, the epochs and the topology of each group, and the current and the target
+    tasks of each member. A group that is not a streams group gets GROUP_ID_NOT_FOUND. With ACLs, a group with a topic
+    that the client may not describe gets TOPIC_AUTHORIZATION_FAILED.
+Version notes: none.
+Left out: the offsets of tasks. Members do not send them yet, in Kafka 4.3 either.
+"""
+
+from __future__ import annotations
+
+from hmb.broker.context import RequestContext
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
+from hmb.coordinator.streams.description import DescribedStreamsGroup
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+
+
+def handle(request: StreamsGroupDescribeRequest, context: RequestContext) -> StreamsGroupDescribeResponse:
+    check_repetitions(request.group_ids)
+    groups = [_describe(group_id, context) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        add_authorized_operations(groups)
+    return StreamsGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, context: RequestContext) -> DescribedStreamsGroup:
+    group = DescribedStreamsGroup(group_id=group_id)
+    if not group_id:
+        group.error_code = ErrorCode.INVALID_GROUP_ID
+        return group
+    with error_code_in(group):
+        return context.broker.streams.describe(group_id)
+    return group

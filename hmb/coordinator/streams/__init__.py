@@ -1,0 +1,34 @@
+"""Streams groups: the broker divides the tasks of a Kafka Streams application among its threads (KIP-1071).
+
+A Kafka Streams application reads topics, keeps states, and writes topics. With the classic protocol, the application
+uses a consumer group: one of its members computes the assignment and hides it in the bytes of the group protocol, and
+the application creates its internal topics itself. In a *streams group*, the broker does this work. It knows the
+topology of the application, creates the internal topics, and assigns tasks in place of partitions. The group works in
+the same steps as a KIP-848 group (`hmb.coordinator.modern`): group epoch, target, assignment epoch, member epochs.
+
+    member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
+               <-  tasks, statuses           |    ->  assignor   computes the target
+                                             |
+                                           state      stores members, epochs, target and topology in records
+
+For example, a word count has two subtopologies: "0" splits lines into words, and "1" counts the words. The topic with
+the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. It runs with two threads. The broker
+creates a repartition topic and a changelog topic with 2 partitions each, and assigns two tasks to each thread. If one
+thread stops, the broker assigns its tasks to the other one.
+
+Read the modules of this folder in this order:
+- `tasks`       a task, and the tasks of a member
+- `topology`    the parts of an application, and the topics between them
+- `topics`      which internal topics the application needs, and with how many partitions
+- `states`      the states of members and groups, and the table that defines them
+- `member`      one member, and its steps towards its target
+- `assignor`    the algorithm that computes a target
+- `group`       the group: how it handles one heartbeat, from the request to the response
+- `requests`    the requests of members and of administrators
+
+On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `state` stores a group, and
+`records` and `member_records` contain its records. `endpoints` lists the addresses for queries. `settings` contains the
+settings of a group, and `description` builds the response to StreamsGroupDescribe.
+
+Source: KIP-1071; Kafka's `StreamsGroup`.
+"""

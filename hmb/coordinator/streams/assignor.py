@@ -1,0 +1,160 @@
+"""The sticky assignor: it decides which members of a streams group own which tasks.
+
+A task with a state is expensive to move: the new owner first copies the state from a changelog topic. The assignor
+therefore has three aims, in this order:
+1. Each task has one active owner. The numbers of tasks of the members are as equal as possible.
+2. A task stays with its owner. If the owner has left, a member takes over the task that already has a standby copy.
+3. The standby copies of a task are in different processes, and in another process than the active task.
+
+The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. A
+task without an earlier owner goes to the process with the smallest load, and there to the member with the fewest tasks.
+
+For example, the tasks 0_0 to 0_3 are active at member A. Member B joins. A may own at most 2 tasks, so it keeps 0_0 and
+0_1, and B gets 0_2 and 0_3. When A leaves, B keeps its tasks and gets the others.
+
+Source: KIP-1071; Kafka's `StickyTaskAssignor`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from hmb.coordinator.streams.tasks import TaskId, Tasks
+
+
+@dataclass(slots=True)
+class _Owner:
+    """A member, and the tasks that it has received so far."""
+
+    member_id: str
+    process: _Process
+    active: set[TaskId] = field(default_factory=set)
+    standby: set[TaskId] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        return len(self.active) + len(self.standby)
+
+
+@dataclass(slots=True)
+class _Process:
+    """A process of the application, with its members. `tasks` contains the tasks of all its members."""
+
+    process_id: str
+    owners: list[_Owner] = field(default_factory=list)
+    tasks: set[TaskId] = field(default_factory=set)
+
+    @property
+    def load(self) -> float:
+        return sum(owner.size for owner in self.owners) / len(self.owners)
+
+    @property
+    def smallest(self) -> _Owner:
+        return min(self.owners, key=lambda owner: owner.size)
+
+
+class _Quota:
+    """The number of tasks that a member may own. When a member is full, the others share the rest of the tasks."""
+
+    def __init__(self, tasks: int, members: int) -> None:
+        self._tasks, self._members = tasks, members
+        self.limit = ceil(tasks / members)
+
+    def count(self, size: int) -> None:
+        """Note that a member now has `size` tasks."""
+        if size == self.limit:
+            self._members -= 1
+            self._tasks -= size
+            self.limit = ceil(self._tasks / self._members) if self._members else 0
+
+
+class StickyAssignor:
+    """One computation of a target. `assign` returns its result."""
+
+    def __init__(self, members: Mapping[str, str], before: Mapping[str, Tasks]) -> None:
+        """`members` maps each member id to its process id. `before` contains the current targets."""
+        processes: dict[str, _Process] = {}
+        self._owners: dict[str, _Owner] = {}
+        for member_id, process_id in sorted(members.items()):
+            process = processes.setdefault(process_id, _Process(process_id))
+            self._owners[member_id] = owner = _Owner(member_id, process)
+            process.owners.append(owner)
+        self._processes = [processes[process_id] for process_id in sorted(processes)]
+        self._was_active: dict[TaskId, _Owner] = {}
+        self._was_standby: dict[TaskId, list[_Owner]] = defaultdict(list)
+        for member_id, owner in self._owners.items():
+            for task in before.get(member_id, Tasks()).active:
+                self._was_active[task] = owner
+            for task in before.get(member_id, Tasks()).standby:
+                self._was_standby[task].append(owner)
+
+    def assign(self, tasks: Sequence[TaskId], stateful: Iterable[TaskId], replicas: int) -> dict[str, Tasks]:
+        """Return the target of each member. Each task in `stateful` gets `replicas` standby copies if possible."""
+        copied = list(stateful) if replicas else []
+        self._active_quota = _Quota(len(tasks), len(self._owners))
+        self._quota = _Quota(len(tasks) + len(copied) * replicas, len(self._owners))
+        self._assign_active(tasks)
+        self._assign_standby(copied, replicas)
+        return {
+            member_id: Tasks(frozenset(owner.active), frozenset(owner.standby))
+            for member_id, owner in self._owners.items()
+        }
+
+    def _assign_active(self, tasks: Iterable[TaskId]) -> None:
+        left = sorted(tasks, key=lambda task: (task.partition, task.subtopology))
+        left = [task for task in left if not self._keep(task, self._was_active.get(task))]
+        left = [task for task in left if not self._keep(task, self._least_loaded(self._was_standby.get(task, ())))]
+        by_load = [(process.load, number, process) for number, process in enumerate(self._processes)]
+        heapq.heapify(by_load)
+        for task in sorted(left):
+            _, number, process = by_load[0]
+            self._add_active(process.smallest, task)
+            heapq.heapreplace(by_load, (process.load, number, process))
+
+    def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
+        """Give an active task to the member that knows it, if the member has room. Return whether it has."""
+        if owner is None or owner.size >= self._active_quota.limit:
+            return False
+        self._add_active(owner, task)
+        return True
+
+    def _add_active(self, owner: _Owner, task: TaskId) -> None:
+        owner.active.add(task)
+        owner.process.tasks.add(task)
+        self._active_quota.count(owner.size)
+        self._quota.count(owner.size)
+
+    def _assign_standby(self, tasks: Iterable[TaskId], replicas: int) -> None:
+        left: list[TaskId] = []
+        for task in sorted(tasks, key=lambda task: (task.partition, task.subtopology), reverse=True):
+            for copy in range(replicas):
+                if (owner := self._known_standby(task)) is None:
+                    left += [task] * (replicas - copy)
+                    break
+                self._add_standby(owner, task)
+        for task in sorted(left, reverse=True):
+            free = [process for process in self._processes if task not in process.tasks]
+            if free:
+                self._add_standby(min(free, key=lambda process: process.load).smallest, task)
+
+    def _known_standby(self, task: TaskId) -> _Owner | None:
+        """Return a member that has a copy of the task already, and may keep it as a standby task."""
+        before = [self._was_active[task]] if task in self._was_active else []
+        for known in (before, self._was_standby.get(task, [])):
+            owner = self._least_loaded([each for each in known if task not in each.process.tasks])
+            if owner is not None and owner.size < self._quota.limit:
+                return owner
+        return None
+
+    def _add_standby(self, owner: _Owner, task: TaskId) -> None:
+        owner.standby.add(task)
+        owner.process.tasks.add(task)
+        self._quota.count(owner.size)
+
+    @staticmethod
+    def _least_loaded(owners: Sequence[_Owner]) -> _Owner | None:
+        return min(owners, key=lambda owner: (owner.process.load, owner.size), default=None)

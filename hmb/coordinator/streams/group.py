@@ -1,0 +1,392 @@
+"""One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
+
+A member of a streams group sends the heartbeat StreamsGroupHeartbeat. A heartbeat is handled in four parts:
+1. The group stores what the member says about itself. The first member also sends the topology.
+2. If the topology, a topic of it, a member or a setting has changed, the *group epoch* increases by 1. The group checks
+   the topics (topics.py). If topics are missing, the response contains a status, and the members get no tasks.
+3. If the group epoch is greater than the *assignment epoch*, the assignor computes a new *target* (assignor.py). The
+   first target of an empty group waits for `group.streams.initial.rebalance.delay.ms`, so that all threads of an
+   application can join before it. Between two targets, the group waits for `group.streams.assignment.interval.ms`.
+4. The member takes one step towards its target (member.py).
+
+For example, a word count joins an empty group. Its repartition topic is missing, so the first response contains the
+status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group computes a target. The next
+heartbeat of each member returns its tasks.
+
+Invariants:
+- A task is an active task of at most one member, in `assigned` and `revoking` together.
+- The epoch of a member is at most the assignment epoch, or one more than its last epoch while it gives up tasks.
+- If the coordinator restores a group from its stored records, the restored group is equal to the old group.
+
+Like Kafka 4.3, HMB has no static members, warm-up tasks, offsets of tasks or regular expressions for source topics, and
+a group keeps its first topology until it is deleted.
+
+Source: KIP-1071; Kafka's `StreamsGroup`, `GroupMetadataManager` (streamsGroup...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
+
+from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
+from hmb.coordinator.group import Commit
+from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.modern.deadlines import MemberDeadlines
+from hmb.coordinator.modern.member import check_fetch_epoch, subscription_size
+from hmb.coordinator.modern.states import GroupFacts, state_of
+from hmb.coordinator.streams.assignor import StickyAssignor
+from hmb.coordinator.streams.endpoints import endpoints_of
+from hmb.coordinator.streams.heartbeat import owned_by
+from hmb.coordinator.streams.member import Holders, StreamsMember, TaskGoal
+from hmb.coordinator.streams.settings import StreamsGroupSettings
+from hmb.coordinator.streams.state import INCOMPLETE, StreamsState
+from hmb.coordinator.streams.states import STREAMS_GROUP_STATES
+from hmb.coordinator.streams.tasks import TaskId, Tasks, task_ids
+from hmb.coordinator.streams.topics import ConfiguredTopology, InternalTopic, configure
+from hmb.coordinator.streams.topology import Topology, all_topics, is_same, reader_of, size_of, topology_of
+from hmb.protocol.enums import JOIN_EPOCH, GroupType, StreamsStatus
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+
+Status = StreamsGroupHeartbeatResponse.Status
+PROTOCOL_TYPE = "streams"
+REFRESHED = -1  # a version that `ClusterTopics` never has
+
+
+class HeartbeatResult(NamedTuple):
+    """The response to a heartbeat, and the internal topics that the broker must create now."""
+
+    response: StreamsGroupHeartbeatResponse
+    missing: tuple[InternalTopic, ...] = ()
+
+
+class StreamsGroup:
+    """One streams group, as a state machine without threads, clocks and disks. `now` is a time in ms.
+
+    - `state` stores the members, the epochs, the target and the topology. `writes` is the list `state.writes`.
+    - `_configured` is the result of the last check of the topics. `_version` is the version of the topics at that time.
+    - `_delay_end` is the time (ms) at which the first target may be computed, or None.
+    """
+
+    kind: ClassVar[str] = GroupType.STREAMS
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: Callable[[str], StreamsGroupSettings],
+        topics: ClusterTopics,
+        clock: Callable[[], int],
+    ) -> None:
+        """Create an empty group. `clock` returns the time in ms since 1970."""
+        self.group_id = group_id
+        self.protocol_type: str | None = PROTOCOL_TYPE
+        self.state = StreamsState(group_id, self.resume)
+        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.writes, self.events = self.state.writes, self.state.events
+        self._settings = settings
+        self._topics = topics
+        self._clock = clock
+        self._deadlines = MemberDeadlines()
+        self._configured: ConfiguredTopology | None = None
+        self._version, self._hash = REFRESHED, 0
+        self._delay_end: int | None = None
+        self._endpoint_epoch = 0  # increases when the tasks of a member with an address change
+        self._shutdown_by: str | None = None  # the member that has asked the whole application to stop
+        self.is_unloaded = False
+
+    # -- StreamsGroupHeartbeat
+
+    def heartbeat(
+        self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str, now: int
+    ) -> HeartbeatResult:
+        """Handle a heartbeat that `check_heartbeat` has accepted, and return the result.
+
+        If this method raises KafkaError, the group is unchanged.
+        """
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
+        if request.member_epoch < 0:
+            return HeartbeatResult(self._leave(request))
+        settings, owned = self._settings(self.group_id), owned_by(request)
+        before = self._before(request, owned, settings.max_size)
+        topology = self._topology_after(request.topology)
+        configured = self._configure(topology)
+        if configured.is_ready and owned is not None:
+            configured.check_tasks(owned.active | owned.standby)
+        # From here on, the heartbeat is valid, and the group changes.
+        if self.is_empty and settings.initial_delay and self._delay_end is None:
+            self._delay_end = now + settings.initial_delay
+        member = before.updated(request, client_id, client_host)
+        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
+        is_new_group = self.state.topology is None
+        self._store(before, member, topology, configured, settings)
+        delay = self._assign_if_due(configured, settings)
+        after = self._reconcile(member, owned, now)
+        if request.shutdown_application:
+            self._shutdown_by = self._shutdown_by or after.member_id
+        self.state.finish()
+        response = StreamsGroupHeartbeatResponse(
+            member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
+        )
+        response.status = [*_stale(member, topology), *delay, *self._problems(configured)]
+        if request.member_epoch == JOIN_EPOCH or after.assigned != before.assigned:
+            response.active_tasks = task_ids(after.assigned.active)
+            response.standby_tasks = task_ids(after.assigned.standby)
+            response.warmup_tasks = []
+            self._endpoint_epoch += after.endpoint is not None
+        self._put_endpoints(response, request.endpoint_information_epoch, after, is_new_group)
+        return HeartbeatResult(response, configured.missing)
+
+    def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
+        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
+        joins = request.member_epoch == JOIN_EPOCH
+        if joins and len(self.state.members) >= max_size:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The streams group has reached its maximum capacity of {max_size} members.",
+            )
+        if joins and request.member_id not in self.state.members:
+            return StreamsMember(request.member_id)
+        member = self._known(request.member_id)
+        member.check_epoch(request.member_epoch, owned)
+        return member
+
+    def _known(self, member_id: str) -> StreamsMember:
+        if member_id not in self.state.members:
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+        return self.state.members[member_id]
+
+    def _topology_after(self, requested: StreamsGroupHeartbeatRequest.Topology | None) -> Topology:
+        """Return the topology of the group after this heartbeat. Raises INVALID_REQUEST for another topology."""
+        known = self.state.topology
+        if requested is None:
+            assert known is not None, "a member has joined without a topology"
+            return known
+        new = topology_of(requested)
+        if known is None or is_same(known, new):
+            return new
+        if known.epoch > new.epoch:
+            return known
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
+
+    def _configure(self, topology: Topology) -> ConfiguredTopology:
+        """Check the topics again if topics of the cluster have changed. Raises STREAMS_INVALID_TOPOLOGY."""
+        version = self._topics.version  # read first, so that a change during this method causes another check
+        if self._configured is None or version != self._version:
+            names = all_topics(topology.subtopologies)
+            found = metadata_hash(existing_topics(self._topics, names))
+            if self._configured is None or found != self._hash:
+                self._configured = configure(topology, self._topics)
+            self._version, self._hash = version, found
+        return self._configured
+
+    def _store(
+        self,
+        before: StreamsMember,
+        member: StreamsMember,
+        topology: Topology,
+        configured: ConfiguredTopology,
+        settings: StreamsGroupSettings,
+    ) -> None:
+        """Store the member and the topology. Increase the group epoch if the target depends on what has changed."""
+        if member != before:
+            self.state.put_metadata(member)
+        if self.state.topology is None:
+            self.state.set_topology(topology)
+        validated = topology.epoch if configured.is_ready else INCOMPLETE
+        found = (self._hash, validated, settings.of_assignment)
+        if member != before or found != (self.state.metadata_hash, self.state.validated_epoch, self.state.configs):
+            self.state.set_epoch(self.state.epoch + 1, *found)
+
+    def _problems(self, configured: ConfiguredTopology) -> list[Status]:
+        found = []
+        if configured.problem is not None:
+            found.append(_status(configured.problem.status, configured.problem.detail))
+        if self._shutdown_by is not None:
+            text = f"Streams group member {self._shutdown_by} encountered a fatal error and requested a shutdown"
+            found.append(_status(StreamsStatus.SHUTDOWN_APPLICATION, f"{text} for the entire application."))
+        return found
+
+    def _put_endpoints(
+        self, response: StreamsGroupHeartbeatResponse, known_epoch: int, member: StreamsMember, is_new_group: bool
+    ) -> None:
+        """Add the addresses of all members to a response, if the member does not know the newest ones."""
+        if self._endpoint_epoch != known_epoch and self.state.topology is not None:
+            others = [each for each in self.state.members.values() if each.member_id != member.member_id]
+            addresses = endpoints_of([*others, member], self.state.topology, self._topics)
+            response.partitions_by_user_endpoint = addresses
+        if is_new_group:  # As in Kafka, the epoch of the addresses begins with the second heartbeat.
+            self._endpoint_epoch = 0
+        response.endpoint_information_epoch = self._endpoint_epoch
+
+    # -- heartbeat, part 3: the target
+
+    def _assign_if_due(self, configured: ConfiguredTopology, settings: StreamsGroupSettings) -> list[Status]:
+        """Compute a new target if the group needs one. If it must wait, return the reason as a status."""
+        if self._delay_end is not None:
+            return [_delayed("initial rebalance delay")]
+        if self.state.assignment_epoch >= self.state.epoch:
+            return []
+        now, last, interval = self._clock(), self.state.assignment_timestamp, settings.assignment_interval
+        if last and now < last + interval:
+            return [_delayed("assignment interval")]
+        for member_id, target in self._targets(configured, settings.standby_replicas).items():
+            self.state.set_target(member_id, target)
+        self.events.append(f"rebalance to epoch {self.state.epoch}: members, topics or settings have changed")
+        self.state.set_assignment_epoch(self.state.epoch, now)
+        return []
+
+    def _targets(self, configured: ConfiguredTopology, replicas: int) -> dict[str, Tasks]:
+        if not configured.is_ready or self.state.topology is None:
+            return dict.fromkeys(self.state.members, Tasks())
+        stateful = {each.subtopology_id for each in self.state.topology.subtopologies if each.state_changelog_topics}
+        tasks = [TaskId(each, number) for each, count in configured.tasks.items() for number in range(count)]
+        copied = [task for task in tasks if task.subtopology in stateful]
+        processes = {member_id: member.process_id for member_id, member in self.state.members.items()}
+        return StickyAssignor(processes, self.state.targets).assign(tasks, copied, replicas)
+
+    # -- heartbeat, part 4: the member's own tasks
+
+    def _reconcile(self, member: StreamsMember, owned: Tasks | None, now: int) -> StreamsMember:
+        epoch = self.state.assignment_epoch
+        if member.is_reconciled_to(epoch):
+            return member
+        target = Tasks() if self._delay_end is not None else self.state.targets.get(member.member_id, Tasks())
+        after = member.reconciled(TaskGoal(epoch, target, Holders.of(self.state.members.values())), owned)
+        if after != member:
+            self.state.put_assignment(after)
+            self._deadlines.watch_revocation(after, now)
+        return after
+
+    # -- removal of members
+
+    def _leave(self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
+        self._known(request.member_id)
+        if request.shutdown_application:
+            self._shutdown_by = self._shutdown_by or request.member_id
+        self._remove([request.member_id], "the member leaves")
+        self.state.finish()
+        return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+
+    def _remove(self, member_ids: Iterable[str], because: str) -> None:
+        for member_id in member_ids:
+            self.events.append(f"member {member_id} is removed: {because}")
+            self.state.remove(member_id)
+            self._deadlines.remove(member_id)
+            self.state.set_epoch(
+                self.state.epoch + 1, self.state.metadata_hash, self.state.validated_epoch, self.state.configs
+            )
+        if self.is_empty:
+            self._shutdown_by = None
+
+    # -- offsets
+
+    def check_commit(self, commit: Commit, now: int) -> None:
+        """Check that the sender of a commit is allowed to commit these offsets.
+
+        Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        """
+        if self.is_unloaded:
+            why = f"group {self.group_id!r} was deleted, or the broker stops"
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
+        if (commit.epoch < 0 and self.is_empty) or commit.names_no_member:
+            return
+        self._known(commit.member_id).check_commit(commit, self.state.topology)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        if member_id is not None or epoch >= 0:
+            check_fetch_epoch(epoch, self._known(member_id or "").epoch)
+
+    def reads(self, topic: str) -> bool:
+        """Return whether the members read the topic."""
+        known = self.state.topology
+        return not self.is_empty and known is not None and reader_of(known, topic) is not None
+
+    # -- deadlines
+
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of the last heartbeat of each member."""
+        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
+
+    def next_deadline(self) -> int | None:
+        ends = [end for end in (self._deadlines.next(), self._delay_end) if end is not None]
+        return min(ends, default=None)
+
+    def tick(self, now: int) -> None:
+        if silent := self._deadlines.ended_sessions(now):
+            self._remove(silent, "the session has ended")
+        for member_id, epoch in self._deadlines.take_late_revocations(now):
+            if self.state.members[member_id].epoch == epoch:
+                self._remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
+        if self._delay_end is not None and self._delay_end <= now:
+            self._delay_end = None
+            if not self.is_empty and self._configured is not None:
+                self._assign_if_due(self._configured, self._settings(self.group_id))
+        self.state.finish()
+
+    def resume(self, now: int) -> None:
+        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
+        self._configured = None
+
+    def unload(self) -> None:
+        self.is_unloaded = True
+        self._delay_end = None
+        self._deadlines.clear()
+
+    # -- the journal and admin requests
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts."""
+        self.state.replay(key, value)
+
+    @property
+    def configured(self) -> ConfiguredTopology | None:
+        """The result of the last check of the topics, or None if no member has sent a heartbeat since the start."""
+        return self._configured
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.state.members
+
+    @property
+    def state_name(self) -> str:
+        epoch, topology = self.state.assignment_epoch, self.state.topology
+        facts = GroupFacts(
+            is_unloaded=self.is_unloaded,
+            is_empty=self.is_empty,
+            is_ready=topology is not None and topology.epoch == self.state.validated_epoch,
+            is_target_old=self.state.epoch > epoch,
+            is_reconciled=all(member.is_reconciled_to(epoch) for member in self.state.members.values()),
+        )
+        return state_of(facts, STREAMS_GROUP_STATES).value
+
+    @property
+    def size(self) -> int:
+        """The approximate size of the topology and of the members' tags, in bytes."""
+        tags = [text for member in self.state.members.copy().values() for tag in member.tags for text in tag]
+        return size_of(self.state.topology) + subscription_size(tags, None)
+
+    def tombstones(self) -> list[KeyAndValue]:
+        if self.is_unloaded:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
+        if self.state.members:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
+        return self.state.tombstones()
+
+
+def _stale(member: StreamsMember, topology: Topology) -> list[Status]:
+    if member.topology_epoch >= topology.epoch:
+        return []
+    text = f"The member's topology epoch {member.topology_epoch} is behind the group's topology epoch {topology.epoch}."
+    return [_status(StreamsStatus.STALE_TOPOLOGY, text)]
+
+
+def _delayed(cause: str) -> Status:
+    return _status(StreamsStatus.ASSIGNMENT_DELAYED, f"Assignment delayed due to the configured {cause}.")
+
+
+def _status(code: StreamsStatus, detail: str) -> Status:
+    return Status(status_code=code, status_detail=detail)

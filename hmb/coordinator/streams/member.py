@@ -1,0 +1,199 @@
+"""A member of a streams group, and its steps from its current tasks to its target.
+
+A member is one thread of a Kafka Streams application. Its steps are those of a KIP-848 member (modern/member.py), with
+tasks in place of partitions. One rule is added. The threads of one process share a directory for their states, so a
+process must not own a task twice. The coordinator therefore checks two conditions before a member gets a task:
+- active task: no member owns it as an active task, and no member of the same process owns it as a standby task
+- standby task: no member of the same process owns it
+
+For example, in epoch 4 member A owns the tasks 0_0 and 0_1, and member B of another process owns none. In the target of
+epoch 5, A owns 0_0 and B owns 0_1:
+    B sends a heartbeat    B enters epoch 5 as UnreleasedTasks and owns nothing, because A still owns 0_1
+    A sends a heartbeat    A stays in epoch 4 as UnrevokedTasks; the response contains 0_0
+    A sends active={0_0}   A enters epoch 5 as Stable, and 0_1 has no owner
+    B sends a heartbeat    B is Stable; the response contains 0_1
+
+Source: KIP-1071; Kafka's `StreamsGroupMember` and `CurrentAssignmentBuilder`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from hmb.coordinator.group import Commit
+from hmb.coordinator.modern.member import fenced
+from hmb.coordinator.streams.states import TASK_STATES, TaskEvent, TaskState
+from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks
+from hmb.coordinator.streams.topology import Topology, reader_of
+from hmb.protocol.enums import GroupType
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+
+NO_TOPOLOGY = -1  # the topology epoch of a member that has not joined yet
+
+
+class QueryAddress(NamedTuple):
+    """The address at which a process answers queries about its states."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """The processes that own tasks now, or must still give them up."""
+
+    active: Mapping[TaskId, str]  # task -> process id
+    standby: Mapping[TaskId, set[str]]  # task -> process ids
+
+    @classmethod
+    def of(cls, members: Iterable[StreamsMember]) -> Holders:
+        active: dict[TaskId, str] = {}
+        standby: dict[TaskId, set[str]] = defaultdict(set)
+        for member in members:
+            for owned in (member.assigned, member.revoking):
+                active.update(dict.fromkeys(owned.active, member.process_id))
+                for task in owned.standby:
+                    standby[task].add(member.process_id)
+        return cls(active, standby)
+
+    def allow_active(self, task: TaskId, process_id: str) -> bool:
+        """Return whether a member of this process may get the task as an active task now."""
+        return task not in self.active and process_id not in self.standby.get(task, ())
+
+    def allow_standby(self, task: TaskId, process_id: str) -> bool:
+        """Return whether a member of this process may get the task as a standby task now."""
+        return self.active.get(task) != process_id and process_id not in self.standby.get(task, ())
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGoal:
+    """The tasks that a member will own in the end (its target), and the facts that determine its next step."""
+
+    epoch: int  # the epoch of the target
+    target: Tasks
+    holders: Holders
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """The state of one member. The object never changes: a change of the member creates a new object.
+
+    - `assigned` contains the tasks that the member may run. It must give up the tasks in `revoking`, but still owns
+      them.
+    """
+
+    member_id: str
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout: int = -1  # ms
+    topology_epoch: int = NO_TOPOLOGY
+    process_id: str = ""
+    endpoint: QueryAddress | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: TaskState = TaskState.STABLE
+    assigned: OwnedTasks = field(default_factory=OwnedTasks)
+    revoking: OwnedTasks = field(default_factory=OwnedTasks)
+
+    def updated(self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str) -> StreamsMember:
+        """Return a copy of the member with the values of a heartbeat. A null field of the request changes nothing."""
+        timeout, endpoint, tags = request.rebalance_timeout_ms, request.user_endpoint, request.client_tags
+        return replace(
+            self,
+            rack_id=self.rack_id if request.rack_id is None else request.rack_id,
+            client_id=client_id,
+            client_host=client_host,
+            rebalance_timeout=self.rebalance_timeout if timeout == -1 else timeout,
+            topology_epoch=self.topology_epoch if request.topology is None else request.topology.epoch,
+            process_id=self.process_id if request.process_id is None else request.process_id,
+            endpoint=self.endpoint if endpoint is None else QueryAddress(endpoint.host, endpoint.port),
+            tags=self.tags if tags is None else tuple(sorted({tag.key: tag.value for tag in tags}.items())),
+        )
+
+    def check_epoch(self, epoch: int, owned: Tasks | None) -> None:
+        """Check the epoch of a heartbeat. `owned` contains the tasks in the heartbeat.
+
+        Accepts 0, the current epoch, and the previous epoch of a member that has not received the last response.
+        Otherwise raises FENCED_MEMBER_EPOCH.
+        """
+        if epoch in (0, self.epoch):
+            return
+        is_previous = epoch == self.previous_epoch and epoch < self.epoch
+        if not is_previous or owned is None or not self.assigned.include(owned):
+            raise fenced(GroupType.STREAMS, epoch, self.epoch)
+
+    def check_commit(self, commit: Commit, topology: Topology | None) -> None:
+        """Check that this member is allowed to commit these offsets.
+
+        A commit can contain an older epoch of the member if the member already owned the tasks in that epoch
+        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        """
+        if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members using the streams group protocol",
+            )
+        if commit.epoch == self.epoch:
+            return
+        owned = {**self.revoking.active, **self.assigned.active}
+
+        def is_too_old(topic: str, partition: int) -> bool:
+            reader = None if topology is None else reader_of(topology, topic)
+            since = None if reader is None else owned.get(TaskId(reader, partition))
+            return since is None or commit.epoch < since
+
+        if commit.epoch > self.epoch or any(is_too_old(*each) for each in commit.offsets):
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"The member epoch is {self.epoch}, not {commit.epoch}.")
+
+    @property
+    def must_revoke(self) -> bool:
+        """Whether the member owns tasks that it must give up."""
+        return self.state is TaskState.UNREVOKED_TASKS
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state is TaskState.STABLE and self.epoch == epoch
+
+    def reconciled(self, goal: TaskGoal, owned: Tasks | None) -> StreamsMember:
+        """Return the member after one step towards its target.
+
+        `owned` contains the tasks in the heartbeat. None means that the member's tasks have not changed.
+        """
+        match self.state:
+            case TaskState.STABLE if self.epoch == goal.epoch:
+                return self
+            case TaskState.UNREVOKED_TASKS if owned is None or self.revoking.overlap(owned):
+                return self
+            case TaskState.UNREVOKED_TASKS:
+                return self._next(goal, owned, self.epoch + 1)
+        return self._next(goal, owned, self.epoch)
+
+    def _next(self, goal: TaskGoal, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
+        """Return the member after a step. `waiting_epoch` is its new epoch if it must give up tasks first."""
+        target, active = goal.target, self.assigned.active
+        kept = {task: epoch for task, epoch in active.items() if task in target.active}
+        kept_standby = self.assigned.standby & target.standby
+        revoking = OwnedTasks(
+            {task: epoch for task, epoch in active.items() if task not in kept}, self.assigned.standby - kept_standby
+        )
+        if revoking and (owned is None or revoking.overlap(owned)):
+            return self._moved(TaskEvent.MUST_REVOKE, waiting_epoch, OwnedTasks(kept, kept_standby), revoking)
+        missing, missing_standby = target.active - kept.keys(), target.standby - kept_standby
+        free = {task for task in missing if goal.holders.allow_active(task, self.process_id)}
+        free_standby = {task for task in missing_standby if goal.holders.allow_standby(task, self.process_id)}
+        is_complete = free == missing and free_standby == missing_standby
+        assigned = OwnedTasks({**kept, **dict.fromkeys(free, goal.epoch)}, kept_standby | free_standby)
+        event = TaskEvent.REACHES_TARGET if is_complete else TaskEvent.MUST_WAIT
+        return self._moved(event, goal.epoch, assigned, OwnedTasks())
+
+    def _moved(self, event: TaskEvent, epoch: int, assigned: OwnedTasks, revoking: OwnedTasks) -> StreamsMember:
+        state = TASK_STATES.next(self.state, event)
+        return replace(
+            self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking
+        )

@@ -1,0 +1,143 @@
+"""Converts the members of a streams group to records, and back.
+
+Each function returns a record as a pair `(key, value)`. The current record of a member contains its tasks grouped by
+subtopology. For example, the active tasks 0_0 and 0_1, which the member received in the epochs 4 and 5, become one
+`TaskIds` with the partitions [0, 1] and the epochs [4, 5].
+
+Source: KIP-1071; Kafka's `StreamsCoordinatorRecordHelpers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hmb.coordinator.journal.records import KeyAndValue
+from hmb.coordinator.modern.records import encode
+from hmb.coordinator.streams.member import QueryAddress, StreamsMember
+from hmb.coordinator.streams.records import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+)
+from hmb.coordinator.streams.states import TaskState
+from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks, numbers_by_subtopology, task_ids, tasks_in
+from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue
+
+CurrentTasks = StreamsGroupCurrentMemberAssignmentValue.TaskIds
+MEMBER_KEYS = (  # the keys of a member's records, in the order in which Kafka deletes these records
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupMemberMetadataKey,
+)
+
+
+def member_record(group_id: str, member: StreamsMember) -> KeyAndValue:
+    """Return the record that contains the client, the process and the address of a member."""
+    value = StreamsGroupMemberMetadataValue(
+        instance_id=None,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=endpoint_of(member),
+        client_tags=tags_of(member),
+    )
+    return encode(StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+
+
+def endpoint_of(member: StreamsMember) -> Endpoint | None:
+    """Return the address for queries as a field of a record or of a message."""
+    return None if member.endpoint is None else Endpoint(host=member.endpoint.host, port=member.endpoint.port)
+
+
+def tags_of(member: StreamsMember) -> list[KeyValue]:
+    """Return the member's tags as a field of a record or of a message."""
+    return [KeyValue(key=key, value=value) for key, value in member.tags]
+
+
+def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue) -> StreamsMember:
+    """Return a copy of the member with the values of a record of the kind `member_record`."""
+    endpoint = value.user_endpoint
+    return replace(
+        member,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout=value.rebalance_timeout_ms,
+        topology_epoch=value.topology_epoch,
+        process_id=value.process_id,
+        endpoint=None if endpoint is None else QueryAddress(endpoint.host, endpoint.port),
+        tags=tuple((tag.key, tag.value) for tag in value.client_tags),
+    )
+
+
+def current_record(group_id: str, member: StreamsMember) -> KeyAndValue:
+    """Return the record that contains the epoch and the tasks of a member."""
+    value = StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        active_tasks=_active(member.assigned),
+        standby_tasks=_standby(member.assigned),
+        active_tasks_pending_revocation=_active(member.revoking),
+        standby_tasks_pending_revocation=_standby(member.revoking),
+    )
+    return encode(StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+
+
+def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
+    """Return a copy of the member with the epoch and the tasks from a record.
+
+    Raises ValueError if the record contains an unknown member state. A newer broker can have written such a record.
+    """
+    revoking = value.active_tasks_pending_revocation, value.standby_tasks_pending_revocation
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=TaskState(value.state),
+        assigned=_owned(value.active_tasks, value.standby_tasks, value.member_epoch),
+        revoking=_owned(*revoking, value.member_epoch),
+    )
+
+
+def target_record(group_id: str, member_id: str, target: Tasks) -> KeyAndValue:
+    """Return the record that contains the target of a member."""
+    value = StreamsGroupTargetAssignmentMemberValue(
+        active_tasks=task_ids(target.active), standby_tasks=task_ids(target.standby)
+    )
+    return encode(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+
+
+def _active(owned: OwnedTasks) -> list[CurrentTasks]:
+    return [
+        CurrentTasks(
+            subtopology_id=subtopology,
+            partitions=numbers,
+            assignment_epochs=[owned.active[TaskId(subtopology, number)] for number in numbers],
+        )
+        for subtopology, numbers in numbers_by_subtopology(owned.active).items()
+    ]
+
+
+def _standby(owned: OwnedTasks) -> list[CurrentTasks]:
+    return [
+        CurrentTasks(subtopology_id=subtopology, partitions=numbers, assignment_epochs=[])
+        for subtopology, numbers in numbers_by_subtopology(owned.standby).items()
+    ]
+
+
+def _owned(active: Iterable[CurrentTasks], standby: Iterable[CurrentTasks], member_epoch: int) -> OwnedTasks:
+    """Return the tasks in a record. If the record lacks the epochs of the tasks, use the epoch of the member."""
+    epochs: dict[TaskId, int] = {}
+    for each in active:
+        known = each.assignment_epochs or [member_epoch] * len(each.partitions)
+        numbered = zip(each.partitions, known, strict=True)
+        epochs.update((TaskId(each.subtopology_id, number), epoch) for number, epoch in numbered)
+    return OwnedTasks(epochs, tasks_in(standby))

@@ -1,0 +1,83 @@
+"""Handles the requests for streams groups: heartbeats of members, and descriptions.
+
+A streams group is in the table of all groups. An empty classic group with the same id becomes a streams group when its
+first member joins, and keeps its committed offsets.
+
+Source: KIP-1071; Kafka's `GroupCoordinatorService`.
+"""
+
+from __future__ import annotations
+
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.group_runner import GroupRunner
+from hmb.coordinator.groups import GroupCoordinator
+from hmb.coordinator.member_room import check_room
+from hmb.coordinator.streams.description import DescribedStreamsGroup, describe_streams_group
+from hmb.coordinator.streams.group import HeartbeatResult, StreamsGroup
+from hmb.coordinator.streams.heartbeat import check_heartbeat
+from hmb.coordinator.streams.topology import size_of, topology_of
+from hmb.protocol.enums import JOIN_EPOCH
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+
+
+class StreamsGroupRequests:
+    """Handles the requests for streams groups. Thread-safe."""
+
+    def __init__(self, groups: GroupCoordinator) -> None:
+        self._groups = groups
+
+    def heartbeat(self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str) -> HeartbeatResult:
+        """Handle StreamsGroupHeartbeat: return the result after all changes are on disk. Raises KafkaError."""
+        check_heartbeat(request)
+        if request.topology is not None:
+            check_room(size_of(topology_of(request.topology)), self._groups.all)
+        runner = self._find(request)
+
+        def step(now: int) -> HeartbeatResult:
+            before = runner.machine
+            if request.member_epoch == JOIN_EPOCH:
+                self._convert(runner)
+            try:
+                return _streams(runner).heartbeat(request, client_id, client_host, now)
+            except KafkaError:
+                runner.machine = before  # The group keeps its protocol if the member may not join.
+                raise
+
+        return runner.step(step, durable=True)
+
+    def _find(self, request: StreamsGroupHeartbeatRequest) -> GroupRunner:
+        if request.member_epoch == JOIN_EPOCH:
+            return self._groups.find_or_make(request.group_id)
+        try:
+            return self._groups.find(request.group_id)
+        except KafkaError as error:
+            if error.code is ErrorCode.GROUP_ID_NOT_FOUND and request.member_epoch > JOIN_EPOCH:
+                raise KafkaError(error.code, f"Streams group {request.group_id} not found.") from error
+            raise
+
+    def _convert(self, runner: GroupRunner) -> None:
+        """Make an empty classic group a streams group. The caller must hold the group's lock.
+
+        Raises COORDINATOR_NOT_AVAILABLE.
+        """
+        runner.check_loaded()
+        if isinstance(runner.machine, ClassicGroup) and runner.machine.is_empty:
+            streams, was_written = self._groups.make_streams(runner.machine.group_id), runner.machine.protocol_type
+            tombstones = runner.machine.tombstones()
+            if was_written is not None:
+                streams.state.replace_classic(tombstones)
+            runner.machine = streams
+
+    def describe(self, group_id: str) -> DescribedStreamsGroup:
+        """Return the state, the topology and the members of a streams group. Raises KafkaError."""
+        runner = self._groups.find(group_id)
+        with runner.lock:
+            return describe_streams_group(_streams(runner))
+
+
+def _streams(runner: GroupRunner) -> StreamsGroup:
+    """Return the group as a streams group. Raises GROUP_ID_NOT_FOUND."""
+    if not isinstance(runner.machine, StreamsGroup):
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {runner.machine.group_id} is not a streams group.")
+    return runner.machine

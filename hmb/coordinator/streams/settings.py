@@ -1,0 +1,28 @@
+"""The settings of one streams group, which the broker reads at each heartbeat of a member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STANDBY_REPLICAS = "num.standby.replicas"  # the name under which a group stores this setting
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupSettings:
+    """The values of a group's settings whose names begin with `streams.`. Times are in ms.
+
+    - `standby_replicas`: the number of standby tasks for each task that has a state.
+    - `initial_delay`: how long the first assignment of an empty group waits for more members.
+    """
+
+    session_timeout: int
+    heartbeat_interval: int
+    assignment_interval: int
+    max_size: int
+    standby_replicas: int
+    initial_delay: int
+
+    @property
+    def of_assignment(self) -> dict[str, str]:
+        """The settings that change the result of the assignor. If one of them changes, the group needs a new target."""
+        return {STANDBY_REPLICAS: str(self.standby_replicas)}

@@ -1,0 +1,54 @@
+"""Declares the states of the members of a streams group, and of the group itself.
+
+A member moves from its current tasks to its target, one step at each heartbeat. After each step, it is in one of these
+states:
+- Stable: the member owns its target.
+- UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
+- UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
+
+Every event of a member can occur in every state, because the target can change before the member has reached it.
+
+The state of a *group* follows from its facts, as for a KIP-848 group (modern/states.py). A streams group has one more
+state: it is NotReady while topics of its topology are missing or have wrong numbers of partitions.
+
+Source: KIP-1071; Kafka's `MemberState` and `StreamsGroup.maybeUpdateGroupState`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hmb.coordinator.modern.states import GROUP_STATES, StateCondition
+from hmb.protocol.enums import GroupState, LabeledEnum
+from hmb.state_table import StateTable
+
+
+class TaskState(LabeledEnum):
+    """A state of a member. The value is the number that represents the state in the member's record."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    UNRELEASED_TASKS = 3
+
+
+class TaskEvent(Enum):
+    """An event that changes the state of a member: the result of one step towards its target."""
+
+    MUST_REVOKE = "the member owns tasks that it must give up"
+    MUST_WAIT = "other members own tasks of the target"
+    REACHES_TARGET = "the member owns all tasks of the target"
+
+
+TASK_STATES = StateTable(
+    *((before, TaskEvent.MUST_REVOKE, TaskState.UNREVOKED_TASKS) for before in TaskState),
+    *((before, TaskEvent.MUST_WAIT, TaskState.UNRELEASED_TASKS) for before in TaskState),
+    *((before, TaskEvent.REACHES_TARGET, TaskState.STABLE) for before in TaskState),
+)
+
+_DEAD, _EMPTY, *_OTHERS = GROUP_STATES
+STREAMS_GROUP_STATES = (
+    _DEAD,
+    _EMPTY,
+    StateCondition(GroupState.NOT_READY, lambda facts: not facts.is_ready),
+    *_OTHERS,
+)

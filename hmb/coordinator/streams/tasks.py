@@ -1,0 +1,87 @@
+"""Tasks: the units of work that a streams group divides among its members.
+
+A *subtopology* is a part of the application whose processors pass records to each other directly. The subtopology is
+executed once for each partition of its source topics. Each execution is a *task*. For example, subtopology "0" reads a
+topic with 3 partitions, so it has the tasks 0_0, 0_1 and 0_2.
+
+A member can own a task in one of two roles:
+- The owner of an *active* task processes the records. A task has at most one such owner.
+- The owner of a *standby* task only copies the state of the task from its changelog topic. If the owner of the active
+  task fails, this member can take over the task quickly.
+
+KIP-1071 also has *warm-up* tasks. Kafka 4.3 assigns none, and refuses a member that owns one. HMB does the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from hmb.protocol.messages.streams_group_heartbeat import TaskIds
+
+
+class TaskId(NamedTuple):
+    """One task: the subtopology that it executes, and the number of the partitions that it reads."""
+
+    subtopology: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.subtopology}_{self.partition}"
+
+
+class TasksOfSubtopology(Protocol):
+    """The tasks of one subtopology, in a record or in a message."""
+
+    subtopology_id: str
+    partitions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one member: those of its target, or those that it owns according to its heartbeat."""
+
+    active: frozenset[TaskId] = frozenset()
+    standby: frozenset[TaskId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedTasks:
+    """The tasks that the coordinator has given to one member. `active` also contains the epoch of each assignment."""
+
+    active: Mapping[TaskId, int] = field(default_factory=dict)
+    standby: frozenset[TaskId] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.active or self.standby)
+
+    def overlap(self, tasks: Tasks) -> bool:
+        """Return whether at least one task has the same role in both objects."""
+        return not (tasks.active.isdisjoint(self.active) and tasks.standby.isdisjoint(self.standby))
+
+    def include(self, tasks: Tasks) -> bool:
+        """Return whether this object contains all of `tasks` in their roles."""
+        return tasks.active <= self.active.keys() and tasks.standby <= self.standby
+
+
+def tasks_in(subtopologies: Iterable[TasksOfSubtopology]) -> frozenset[TaskId]:
+    """Return the tasks that a record or a message contains."""
+    return frozenset(TaskId(each.subtopology_id, number) for each in subtopologies for number in each.partitions)
+
+
+def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
+    """Return the tasks as a mapping from the id of a subtopology to sorted numbers."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for task in sorted(tasks):
+        numbers[task.subtopology].append(task.partition)
+    return numbers
+
+
+def task_ids(tasks: Iterable[TaskId]) -> list[TaskIds]:
+    """Return the tasks for a message or a record: one object for each subtopology."""
+    return [
+        TaskIds(subtopology_id=subtopology, partitions=numbers)
+        for subtopology, numbers in numbers_by_subtopology(tasks).items()
+    ]

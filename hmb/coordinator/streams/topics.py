@@ -1,0 +1,218 @@
+"""Checks the topics of a topology, and decides which internal topics the broker must create.
+
+A topology says which topics it needs, but not how many partitions each internal topic has. `configure` decides this:
+1. All source topics must exist.
+2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many as the
+   largest topic that its writing subtopology reads.
+3. Topics of one *copartition group* are joined: records with the same key must be in partitions with the same number.
+   They therefore have the same number of partitions. A repartition topic adopts the number of the source topics.
+4. A changelog topic has one partition for each task of its subtopology.
+
+For example, topic "lines" has 4 partitions. Subtopology "0" reads it and writes "count-repartition", which thus has 4
+partitions. Subtopology "1" reads this topic, so it has 4 tasks, and "count-changelog" has 4 partitions.
+
+A problem of a single kind is reported: missing source topics, wrong numbers of partitions, or missing internal topics.
+A topology that could never run is refused with STREAMS_INVALID_TOPOLOGY. HMB also refuses a topology with more than
+`MOST_TASKS` tasks, so that a small request cannot fill the memory.
+
+Source: KIP-1071; Kafka's `InternalTopicManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.streams.tasks import TaskId
+from hmb.coordinator.streams.topology import Subtopology, Topology, all_topics, internal_topics_of, sources_of
+from hmb.protocol.enums import StreamsStatus
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+MOST_TASKS = 100_000
+MOST_NAMED = 3  # the number of topics that a message names
+
+
+class InternalTopic(NamedTuple):
+    """An internal topic that a topology needs."""
+
+    name: str
+    partitions: int
+    replication_factor: int  # 0 means the default
+    configs: Mapping[str, str]
+
+
+class TopicProblem(Exception):
+    """The reason why a topology cannot run yet: a status, and a detail for a person."""
+
+    def __init__(self, status: StreamsStatus, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredTopology:
+    """A topology for which the broker has checked the topics.
+
+    - `tasks` contains the number of tasks of each subtopology, and `internal` the internal topics by name. Both are
+      empty if source topics are missing or a number of partitions is wrong.
+    - `missing` contains the internal topics that do not exist yet.
+    """
+
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    internal: Mapping[str, InternalTopic] = field(default_factory=dict)
+    missing: tuple[InternalTopic, ...] = ()
+    problem: TopicProblem | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.problem is None
+
+    def check_tasks(self, tasks: Iterable[TaskId]) -> None:
+        """Raise INVALID_REQUEST if the topology does not have one of these tasks."""
+        for subtopology, number in sorted(tasks):
+            if subtopology not in self.tasks:
+                why = f"Subtopology {subtopology} does not exist in the topology."
+                raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+            if not 0 <= number < self.tasks[subtopology]:
+                why = f"Task {number} for subtopology {subtopology} is invalid. Number of tasks for this subtopology: "
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"{why}{self.tasks[subtopology]}")
+
+
+def configure(topology: Topology, topics: ClusterTopics) -> ConfiguredTopology:
+    """Check the topics of a topology, and decide the partition counts of internal topics.
+
+    Raises STREAMS_INVALID_TOPOLOGY.
+    """
+    counts = _Counts(topology, topics)
+    try:
+        counts.check_sources()
+        counts.decide_repartition_topics()
+        counts.enforce_copartitioning()
+        tasks = counts.tasks()
+        internal = counts.internal_topics(tasks)
+        missing = counts.missing_of(internal)
+    except TopicProblem as error:
+        return ConfiguredTopology(problem=error)
+    text = f"Internal topics are missing: {_summary(topic.name for topic in missing)}"
+    problem = TopicProblem(StreamsStatus.MISSING_INTERNAL_TOPICS, text) if missing else None
+    return ConfiguredTopology(tasks, internal, missing, problem)
+
+
+class _Counts:
+    """The partition counts of a topology's topics. `decided` contains those of repartition topics."""
+
+    def __init__(self, topology: Topology, topics: ClusterTopics) -> None:
+        self._subtopologies: list[Subtopology] = sorted(topology.subtopologies, key=lambda each: each.subtopology_id)
+        found = {name: topics.by_name(name) for name in all_topics(self._subtopologies)}
+        self._existing = {name: topic.partitions for name, topic in found.items() if topic is not None}
+        repartition = [topic for each in self._subtopologies for topic in each.repartition_source_topics]
+        self._repartition = {topic.name: topic.partitions for topic in repartition}
+        self.decided = {name: count for name, count in self._repartition.items() if count}
+
+    def _count(self, name: str) -> int:
+        """Return the partition count of a topic. For a topic that does not exist yet, return the decided count."""
+        return self._existing[name] if name in self._existing else self.decided[name]
+
+    def check_sources(self) -> None:
+        missing = {name for each in self._subtopologies for name in each.source_topics} - self._existing.keys()
+        if missing:
+            text = f"Source topics {_summary(missing)} are missing."
+            raise TopicProblem(StreamsStatus.MISSING_SOURCE_TOPICS, text)
+        for each in self._subtopologies:
+            if not sources_of(each):
+                raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
+
+    def decide_repartition_topics(self) -> None:
+        """Decide the counts of all repartition topics. One may depend on others, so repeat until all are decided."""
+        while open_topics := {
+            name: each
+            for each in self._subtopologies
+            for name in each.repartition_sink_topics
+            if name not in self.decided
+        }:
+            before = len(self.decided)
+            for name, writer in open_topics.items():
+                known = [self._existing[source] for source in writer.source_topics]
+                known += [self.decided[it.name] for it in writer.repartition_source_topics if it.name in self.decided]
+                if known:
+                    self.decided[name] = max(known)
+            if len(self.decided) == before:
+                raise _invalid(
+                    "Failed to compute number of partitions for all repartition topics. There may be loops in the "
+                    "topology that cannot be resolved."
+                )
+        if self._repartition.keys() - self.decided.keys():
+            raise _invalid(
+                "Failed to compute number of partitions for all repartition topics, because a repartition source "
+                "topic is never used as a sink topic."
+            )
+
+    def enforce_copartitioning(self) -> None:
+        for subtopology in self._subtopologies:
+            for group in subtopology.copartition_groups:
+                sources = [subtopology.source_topics[number] for number in group.source_topics]
+                own = [subtopology.repartition_source_topics[number].name for number in group.repartition_source_topics]
+                self._enforce(sources, own)
+
+    def _enforce(self, sources: list[str], repartition: list[str]) -> None:
+        """Give one partition count to the topics of a copartition group. The count of source topics has priority."""
+        fixed = [name for name in repartition if self._repartition[name]]
+        count = self._common(sources) or self._common(fixed) or max(map(self._count, repartition), default=0)
+        for name in repartition:
+            if name in fixed and self._count(name) != count:
+                text = (
+                    f"Number of partitions [{self._count(name)}] of repartition topic [{name}] doesn't match number "
+                    f"of partitions [{count}] of the source topic."
+                )
+                raise TopicProblem(StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS, text)
+            self.decided[name] = count
+
+    def _common(self, names: list[str]) -> int | None:
+        counts = {name: self._count(name) for name in sorted(names)}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name}={count}" for name, count in counts.items())
+            text = f"Following topics do not have the same number of partitions: [{{{listed}}}]"
+            raise TopicProblem(StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS, text)
+        return next(iter(counts.values()), None)
+
+    def tasks(self) -> dict[str, int]:
+        """Return the number of tasks of each subtopology."""
+        tasks = {each.subtopology_id: max(map(self._count, sources_of(each))) for each in self._subtopologies}
+        if sum(tasks.values()) > MOST_TASKS:
+            raise _invalid(f"The topology has {sum(tasks.values())} tasks; the limit is {MOST_TASKS}.")
+        return tasks
+
+    def internal_topics(self, tasks: Mapping[str, int]) -> dict[str, InternalTopic]:
+        return {
+            topic.name: InternalTopic(
+                topic.name,
+                self.decided.get(topic.name, tasks[each.subtopology_id]),
+                topic.replication_factor,
+                {config.key: config.value for config in topic.topic_configs},
+            )
+            for each in self._subtopologies
+            for topic in internal_topics_of(each)
+        }
+
+    def missing_of(self, internal: Mapping[str, InternalTopic]) -> tuple[InternalTopic, ...]:
+        """Return the internal topics that do not exist. The others must have the right number of partitions."""
+        for name in sorted(internal.keys() & self._existing.keys()):
+            wanted, found = internal[name].partitions, self._existing[name]
+            if wanted != found:
+                text = (
+                    f"Existing topic {name} has different number of partitions: expected {wanted}, found {found}"
+                )
+                raise TopicProblem(StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS, text)
+        return tuple(internal[name] for name in sorted(internal.keys() - self._existing.keys()))
+
+
+def _summary(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = len(ordered) - MOST_NAMED
+    return ", ".join(ordered[:MOST_NAMED]) + (f" and {more} additional topics" if more > 0 else "")
+
+
+def _invalid(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, why)

@@ -1,0 +1,1 @@
+"""Tests of streams groups (KIP-1071)."""
