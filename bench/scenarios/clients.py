@@ -38,6 +38,7 @@ from ..progress import Progress
 from ..report.samples import Sample
 from ..report.tables import Table, distribution, group_by, ratios
 from ..report.view import Column, SampleView
+from .produce import RATE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,6 @@ TOPIC = "hmb-bench-clients"
 FILLED = f"{TOPIC}-filled"
 FILL_BATCH = 16_384
 OWN = peers.Installation.own()
-RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 

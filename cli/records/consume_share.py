@@ -7,7 +7,6 @@ the group delivers the records again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..shared.interruption import sigterm_as_ctrl_c
@@ -16,9 +15,10 @@ from .consume_options import ConsumeOptions
 from .filters import record_filter
 
 if TYPE_CHECKING:
-    from hmb.client import ConsumerRecord, ShareConsumer
+    from hmb.client import ShareConsumer
 
-Write = Callable[[list["ConsumerRecord"]], bytes]
+    from .consume import Write
+
 POLL_TIMEOUT = 1.0  # seconds
 MOST_RECORDS = 500  # the number of records that one poll requests
 

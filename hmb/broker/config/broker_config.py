@@ -13,11 +13,11 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from hmb.broker.config import no_effect as config_no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting as _key
 from hmb.broker.config.limits_config import LimitsConfig
 from hmb.broker.config.security_keys import SECURITY
@@ -76,7 +76,6 @@ THREADING = ("connection", "staged")  # The modules network/server.py and networ
 OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 
-_dynamic = partial(_key, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)

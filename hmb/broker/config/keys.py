@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
@@ -142,6 +143,7 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+dynamic_setting = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
 TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigType.STRING}
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import partial
 
+from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting
 from hmb.broker.config.share_config import ShareConfig
 from hmb.protocol.enums import INT32_MAX
-
-_dynamic = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)

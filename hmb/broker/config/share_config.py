@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, setting
+from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.streams_config import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
 from hmb.protocol.enums import INT32_MAX, ConfigType
@@ -19,7 +19,6 @@ from hmb.storage.config import MIB
 
 READ_COMMITTED = "read_committed"
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
-_dynamic = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ If a group does not have a setting of its own, such as `streams.num.standby.repl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
+from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting
 from hmb.protocol.enums import INT32_MAX
-
-_dynamic = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)

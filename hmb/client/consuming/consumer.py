@@ -44,13 +44,13 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.assigned import AssignedPartitions
 from hmb.client.consuming.building import assignment_reader, check_settings, group_reading
-from hmb.client.consuming.group_reading import GroupReading, Offsets
+from hmb.client.consuming.group_reading import GroupReading
 from hmb.client.consuming.reader import ConsumerMetrics
 from hmb.client.consuming.settings import ConsumerSettings, Pattern
 from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.consuming.subscription import Discovery, Subscription
 from hmb.client.delegation import delegated
-from hmb.client.group.interface import CommitCallback, GroupMetadata, OffsetAndMetadata
+from hmb.client.group.interface import CommitCallback, GroupMetadata, OffsetAndMetadata, Offsets
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset, check_offset
 from hmb.client.settings import shows_settings, with_defaults

@@ -45,13 +45,12 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
 from hmb.protocol.enums import NO_OFFSET, IsolationLevel
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, LAST_VERSION_OF_NAMES, FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 from hmb.records.aborted import AbortedTransactions
 
 NEWEST_FETCH = FIRST_VERSION_OF_IDS  # Newer versions only add fields for followers.
-NEWEST_BY_NAME = NEWEST_FETCH - 1
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
@@ -172,7 +171,7 @@ class Fetcher:
             connection = self._connections[leader] = self._cluster.connect(leader)
         try:
             ids = {it.partition.topic: it.topic_id or NO_TOPIC_ID for it in positions}
-            newest = NEWEST_BY_NAME if NO_TOPIC_ID in ids.values() else NEWEST_FETCH
+            newest = LAST_VERSION_OF_NAMES if NO_TOPIC_ID in ids.values() else NEWEST_FETCH
             connection.post(self._request(positions, ids), connection.version_of(FetchRequest, newest))
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:

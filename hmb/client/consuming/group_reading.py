@@ -27,7 +27,7 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.reader import AssignmentReader
 from hmb.client.consuming.settings import Callback
 from hmb.client.group.commits import CommittedOffsets
-from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
+from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata, Offsets
 from hmb.client.group.membership import GroupMembership, group_offsets, join_group
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset
@@ -37,7 +37,6 @@ from hmb.protocol.topics import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 
-Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ class OffsetAndMetadata(NamedTuple):
     leader_epoch: int = NO_LEADER_EPOCH
 
 
+Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]  # the offsets that an application commits
+
+
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 

@@ -33,14 +33,14 @@ Source: KIP-98, KIP-360, KIP-447.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import CoordinatorConnection, ErrorCodes, RequestFor
-from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata, Offsets
 from hmb.client.metadata import Cluster
 from hmb.client.producing.batch import PartitionQueue
 from hmb.client.producing.idempotence import SEQUENCE_ERRORS, AtLeastOnce
@@ -80,7 +80,6 @@ FATAL = {
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
 }
 
-Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
 class TransactionManager(AtLeastOnce):

@@ -138,3 +138,4 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
 
 
 FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
+LAST_VERSION_OF_NAMES = FIRST_VERSION_OF_IDS - 1
