@@ -36,22 +36,7 @@ class Permissions(SphinxDirective):
 def rows() -> Iterator[list[str]]:
     """Yield the cells of each API, in the order of the APIs' numbers."""
     for api in sorted({*rules.RULES, *rules.SPECIAL, *rules.OPEN}):
-        if api in rules.RULES:
-            yield [api_name(api), needs(rules.RULES[api]), effect(rules.RULES[api])]
-        else:
-            yield [api_name(api), rules.SPECIAL.get(api, "none: every client may use it"), ""]
-
-
-def needs(rule: ApiRule) -> str:
-    """Return the operations and resources of a rule in words."""
-    parts = [f"{rule.cluster.name} on the cluster"] if rule.cluster else []
-    if rule.transactional_id:
-        parts.append(f"{rule.transactional_id.name} on the transactional id, if the request has one")
-    parts += [f"{rule.group.name} on the group"] if rule.group else []
-    parts += [f"{rule.topics.name} on each topic"] if rule.topics else []
-    if rule.items:
-        parts.append(f"{rule.items.operation.name} on each {rule.items.resource_type.name.lower().replace('_', ' ')}")
-    return "; ".join(parts)
+        yield [api_name(api), rules.permissions(api), effect(rules.RULES[api]) if api in rules.RULES else ""]
 
 
 def effect(rule: ApiRule) -> str:

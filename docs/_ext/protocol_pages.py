@@ -24,7 +24,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class, response_class
 from hmb.protocol.schema import Request, Response
 
-PARTS = re.compile(r"^(Versions|Behaviou?r|Version notes|Left out): ", re.MULTILINE)
+PARTS = re.compile(r"^(Versions|Permissions|Behaviou?r|Version notes|Left out): ", re.MULTILINE)
 ROOT = Path(__file__).parents[2]
 KAFKA_VERSIONS = ROOT / "hmb" / "testing" / "kafka_versions.json"
 

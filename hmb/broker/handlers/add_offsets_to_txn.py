@@ -1,6 +1,7 @@
 """AddOffsetsToTxn: announce that a transaction will commit offsets of a consumer group.
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id; READ on the group.
 Behavior: a partition of `__consumer_offsets` stores the group's offsets. The broker adds this partition to the
     transaction. When the transaction ends, the broker therefore writes a marker to this partition, as to all other
     partitions of the transaction.

@@ -1,6 +1,7 @@
 """AddPartitionsToTxn: add partitions to a transaction.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION.
 Behavior: the broker adds either all partitions or none. When a producer adds the first partitions, the transaction
     begins. If a request contains a partition that does not exist, this partition gets an error, and all other
     partitions get OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal

@@ -1,6 +1,7 @@
 """AlterClientQuotas: set and remove the quotas of users, client ids and IP addresses.
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
+Permissions: ALTER_CONFIGS on the cluster.
 Behavior: each entity of the request has its own error code. The broker sends the response after the quotas are on disk.
     A new quota applies to the next request of a client. If a request names an entity or a key twice, the entity gets
     INVALID_REQUEST (42).

@@ -1,6 +1,7 @@
 """AlterConfigs: replace all settings that were set for a topic, a broker or a group.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: the request contains the complete new settings of a resource. If the request does not contain a setting, the
     broker resets this setting to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each
     resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends

@@ -1,6 +1,7 @@
 """AlterPartitionReassignments: move partitions to other brokers, or cancel a move.
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
+Permissions: ALTER on the cluster.
 Behavior: HMB has one broker, which already has all partitions. If the request assigns a partition to this broker, the
     response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request can also contain null
     instead of a list of replicas. In Kafka, null cancels the move of a partition. HMB never moves partitions, so this

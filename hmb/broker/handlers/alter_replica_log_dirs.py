@@ -1,6 +1,7 @@
 """AlterReplicaLogDirs: move replicas to another data directory of the broker.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: ALTER on the cluster.
 Behavior: a broker of HMB has one data directory. A partition that the request moves to this directory is already
     there, so the request succeeds and changes nothing. Any other directory gets LOG_DIR_NOT_FOUND.
 Version notes: none.

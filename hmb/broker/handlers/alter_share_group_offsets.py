@@ -1,6 +1,7 @@
 """AlterShareGroupOffsets: change the share-partition start offsets of a share group (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: READ on the group; READ on each topic.
 Behavior: if the group has members, the error is NON_EMPTY_GROUP. The group reads each partition from the new offset on.
     The broker deletes all delivery states at or above the new offset, so the group delivers acknowledged records again.
     If the group has never read a partition, the broker adds the partition to the group.

@@ -1,6 +1,7 @@
 """ApiVersions: list the APIs that this broker supports, with the supported versions of each API.
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The response header always has version 0.
+Permissions: none; every client may send this request.
 Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. It contains
     the APIs for the telemetry of clients only if the setting `client.telemetry.enable` is true, as in Kafka. If the
     version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the

@@ -1,6 +1,7 @@
 """ConsumerGroupDescribe: describe consumer groups that use the new group protocol (KIP-848).
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each group.
 Behavior: the response contains the epochs of each group. For each member it contains the current assignment, and the
     target assignment that the member will get. A group that uses the classic protocol gets GROUP_ID_NOT_FOUND. Clients
     describe such groups with DescribeGroups.

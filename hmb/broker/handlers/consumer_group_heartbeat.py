@@ -1,6 +1,7 @@
 """ConsumerGroupHeartbeat: join, leave or stay in a consumer group that uses the new group protocol (KIP-848).
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
+Permissions: READ on the group, and DESCRIBE on each topic that the member names.
 Behavior: the broker assigns partitions to the members (coordinator/modern/). The broker uses one of two assignors
     (algorithms), `uniform` or `range`. If the assignment of the member has changed, the heartbeat response contains the
     new assignment. The broker sends the response after the change is on disk. If a member subscribes with a regular

@@ -1,6 +1,7 @@
 """CreatePartitions: add partitions to topics.
 
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: ALTER on each topic.
 Behavior: a request contains, for each topic, the new total number of partitions. If the total is not greater than the
     current number of partitions, the topic gets INVALID_PARTITIONS. The broker ignores the request's time limit: it
     sends the response after the partitions have been created. A request can also choose the replicas of the new

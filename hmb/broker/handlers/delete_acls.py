@@ -1,6 +1,7 @@
 """DeleteAcls: delete the ACLs that match filters.
 
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: ALTER on the cluster.
 Behavior: the response contains the deleted ACLs of each filter. If the broker has no authorizer
     (`authorizer.class.name`), each filter gets SECURITY_DISABLED (54). The broker sends the response after the deletion
     is on disk.

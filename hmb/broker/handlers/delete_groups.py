@@ -1,6 +1,7 @@
 """DeleteGroups: delete groups that have no members, together with their committed offsets.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: DELETE on each group.
 Behavior: each group has its own error code. If a request contains a group twice, the response contains it once. The
     broker sends the response after the deletion is on disk. If the group is a share group, the broker also deletes the
     states of its share-partitions.

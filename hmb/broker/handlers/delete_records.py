@@ -1,6 +1,7 @@
 """DeleteRecords: delete all records below an offset (KIP-107).
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: DELETE on each topic.
 Behavior: for each partition, the log start offset moves forward to the requested offset, and never moves back. The
     offset -1 means the high watermark. If a request contains a partition twice, only its last offset is used. The
     broker sends the response after the new log start offsets are on disk. So the new log start offsets survive a crash

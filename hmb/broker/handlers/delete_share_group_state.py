@@ -1,6 +1,7 @@
 """DeleteShareGroupState: delete the states of share-partitions (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: CLUSTER_ACTION on the cluster.
 Behavior: in Kafka, only brokers send this request. In HMB, the broker deletes the states in its own process, and
     supports this request only for tools. If a share-partition has no state, the request changes nothing and gets no
     error.

@@ -1,6 +1,7 @@
 """DeleteTopics: delete topics with all their records.
 
 Versions: 0-6; versions 4 and later use the flexible encoding (KIP-482).
+Permissions: DELETE on each topic.
 Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
     the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
     INVALID_REQUEST.

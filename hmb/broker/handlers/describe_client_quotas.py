@@ -1,6 +1,7 @@
 """DescribeClientQuotas: list the quotas that match a filter.
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
+Permissions: DESCRIBE_CONFIGS on the cluster.
 Behavior: the filter has a component for each entity type: user, client-id or ip. An entity matches if it matches all
     components. A filter without components matches all entities. If the filter is strict, an entity with a type that
     the filter does not name does not match.

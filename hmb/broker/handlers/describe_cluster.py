@@ -1,6 +1,7 @@
 """DescribeCluster: list the brokers of the cluster, and its controller.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
+Permissions: none; the response contains only operations on the cluster that the client may perform.
 Behavior: the response contains only this broker, which is also the controller. The broker's address is the advertised
     address of the listener that the client has connected to. A request for the addresses of controllers gets
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.

@@ -1,6 +1,7 @@
 """DescribeConfigs: return settings of topics, brokers, loggers and groups, with the source of each value.
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
+Permissions: DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: each resource has its own error code. The response contains all settings of a resource, or only the settings
     that the request names. If the request names a setting that neither the broker nor the resource has, the response
     leaves the setting out. This is no error, because tools also request settings that only newer brokers have. To

@@ -1,6 +1,7 @@
 """DescribeDelegationToken: list delegation tokens.
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
 Behavior: the response contains the tokens of the owners in the request, or all tokens if the list is null. A principal
     in the list also selects the tokens that it has created or may renew. Without an authorizer, every authenticated
     client sees all tokens. With an authorizer, a client sees its own tokens, and the tokens for which ACLs permit

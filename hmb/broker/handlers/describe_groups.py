@@ -1,6 +1,7 @@
 """DescribeGroups: describe groups that use the classic group protocol.
 
 Versions: 0-6; versions 5 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each group.
 Behavior: the response contains the state, the protocol and the members of each group. The metadata of the members is
     included only while the group is in the state Stable. An unknown group has the state Dead.
 Version notes: from version 6 on, an unknown group also gets the error GROUP_ID_NOT_FOUND.

@@ -1,6 +1,7 @@
 """DescribeLogDirs: return the sizes of partitions on disk, and the size of the disk.
 
 Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the cluster.
 Behavior: a broker has one data directory. The response contains this directory and all requested partitions that exist.
     The size of a partition is the total size of its segments. `offset_lag` is 0, because no replica has to catch up.
 Version notes: version 5 adds a field for directories that accept no new partitions. HMB has no such directories.

@@ -1,6 +1,7 @@
 """DescribeProducers: list the producers that have written to partitions, and their open transactions.
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: READ on each topic.
 Behavior: each partition has its own error code. For each producer, the response contains the last sequence number, and
     the first offset of the producer's open transaction. A log forgets a producer `producer.id.expiration.ms` after the
     producer's last append. The broker measures this time with its own clock. But `last_timestamp` in the response does

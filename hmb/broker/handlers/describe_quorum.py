@@ -1,6 +1,7 @@
 """DescribeQuorum: describe the controllers of the cluster.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the cluster.
 Behavior: in Kafka, the controllers replicate the log of the cluster's metadata, the topic `__cluster_metadata`. HMB has
     no such log, because it is a single broker that stores its metadata in files. This broker is its own controller.
     Therefore the response describes partition 0 of this topic: the leader and only voter of the partition is this

@@ -1,6 +1,7 @@
 """DescribeTopicPartitions: describe topics and their partitions. Many partitions need several requests.
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each topic.
 Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. Two limits
     apply to the number of partitions in a response: the request's `response_partition_limit` and the broker's setting
     `max.request.partition.size.limit`. At least one partition is always returned. If some partitions do not fit, the

@@ -1,6 +1,7 @@
 """DescribeTransactions: describe the transactions of transactional ids.
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each transactional id.
 Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
     partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.

@@ -1,6 +1,7 @@
 """ElectLeaders: elect leaders for partitions.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: ALTER on the cluster.
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
     ELECTION_NOT_NEEDED. A request can contain null instead of a list of partitions, which means all partitions. The
     response then contains all topics, but no partitions, as in Kafka.

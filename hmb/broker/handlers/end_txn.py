@@ -1,6 +1,7 @@
 """EndTxn: commit or abort a transaction.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id.
 Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
     the transaction, and sends the response. Even if a marker cannot be written, the response has no error, because the
     outcome can no longer change. If a client repeats an EndTxn that has succeeded, the client gets the same response

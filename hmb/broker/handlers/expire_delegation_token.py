@@ -1,6 +1,7 @@
 """ExpireDelegationToken: make a delegation token expire, now or after a time.
 
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: none; every client may send this request.
 Behavior: the token expires after the period in the request. A negative period removes the token at once. Connections
     that have already logged in with the token stay open until their session ends, as in Kafka. The error codes are the
     same as in RenewDelegationToken.

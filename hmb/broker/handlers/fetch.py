@@ -1,6 +1,7 @@
 """Fetch: read records from partitions, and wait for new records if too few exist.
 
 Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
+Permissions: READ on each topic.
 Behavior: the broker answers each request by these rules:
     - *Wait.* The broker responds when `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or
       the broker stops. If the broker has too little memory for another request, it responds early, to free the memory

@@ -1,6 +1,7 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the group or on the transactional id; CLUSTER_ACTION for share-partitions.
 Behavior: this broker coordinates all groups, transactional ids and share-partitions. A group needs the topic
     `__consumer_offsets`, a transactional id needs `__transaction_state`, and a share-partition needs
     `__share_group_state`. If the topic does not exist, the broker creates it.

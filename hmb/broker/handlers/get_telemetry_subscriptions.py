@@ -1,6 +1,7 @@
 """GetTelemetrySubscriptions: tell a client which metrics it should send, and how often (KIP-714).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: none; every client may send this request.
 Behavior: the broker looks for the subscriptions that match the client (broker/telemetry). The response contains their
     metrics and the shortest of their intervals. Without a matching subscription, the list of metrics is empty, and the
     client sends nothing. A client whose id is zero gets a new id. If the client asks again before the interval has

@@ -1,6 +1,7 @@
 """Heartbeat: keep a member in its group, and check whether the group rebalances.
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
+Permissions: READ on the group.
 Behavior: the broker restarts the session timeout of the member. If the response has the error REBALANCE_IN_PROGRESS,
     the member must join the group again.
 Version notes: none. The versions differ only in their fields.

@@ -1,6 +1,7 @@
 """IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
+Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: each change has an operation. SET sets a value, and DELETE resets the setting to its default. APPEND adds
     items to a list, and SUBTRACT removes items. A list contains each item only once. If a setting is not a list, APPEND
     and SUBTRACT get INVALID_CONFIG. Each resource has its own error code. The broker changes either all requested

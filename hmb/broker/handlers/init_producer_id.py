@@ -1,6 +1,7 @@
 """InitProducerId: get a producer id and an epoch, for an idempotent or a transactional producer.
 
 Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic.
 Behavior: a producer without a transactional id gets a new producer id, which no other producer has, and the epoch 0.
     After an error from which it cannot recover, this producer sends another InitProducerId with its current id and
     epoch. The producer then gets another producer id, and its sequence numbers begin again at 0. A producer with a

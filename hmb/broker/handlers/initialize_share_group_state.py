@@ -1,6 +1,7 @@
 """InitializeShareGroupState: create the states of share-partitions (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: CLUSTER_ACTION on the cluster.
 Behavior: in Kafka, only brokers send this request. In HMB, the broker creates the states in its own process, and
     supports this request only for tools. If the state epoch in the request is older than the stored state epoch, the
     request gets FENCED_STATE_EPOCH. In all other cases, the broker replaces the stored state.

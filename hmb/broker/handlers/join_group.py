@@ -1,6 +1,7 @@
 """JoinGroup: join a group, or join the same group again during a rebalance.
 
 Versions: 0-9; versions 6 and later use the flexible encoding (KIP-482).
+Permissions: READ on the group.
 Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.
     Until then the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator selects
     one member as the leader. Only the leader's response contains all members and their metadata.

@@ -1,6 +1,7 @@
 """LeaveGroup: remove members from a group. The group rebalances at once, not only after a session timeout.
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
+Permissions: READ on the group.
 Behavior: each member has its own error code. An admin client can remove a static member by its group instance id,
     without a member id.
 Version notes: the broker treats a request of versions 0 to 2 as a list with one member.

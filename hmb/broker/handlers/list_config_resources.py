@@ -1,6 +1,7 @@
 """ListConfigResources: list the resources that have settings, such as topics and brokers.
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
+Permissions: DESCRIBE_CONFIGS on the cluster.
 Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, all groups for
     which a client has altered a setting, and all client metrics. It contains the broker twice: for its settings, and
     for the levels of its loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no

@@ -1,6 +1,7 @@
 """ListGroups: list the groups that this broker coordinates. HMB's only broker coordinates every group.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the cluster for all groups; otherwise DESCRIBE on each group.
 Behavior: the response contains each group once. When the broker has just started and has not loaded all groups yet, the
     error is COORDINATOR_LOAD_IN_PROGRESS.
 Version notes: the filters of versions 4 and 5 do not distinguish upper case from lower case. If a filter is empty, it

@@ -1,6 +1,7 @@
 """ListOffsets: return the offset for a timestamp, or the first or last offset of a log.
 
 Versions: 0-11; versions 6 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each topic.
 Behavior: for a timestamp (in ms), the response contains the first record with this timestamp or a later one. If no such
     record exists, the response contains the timestamp -1 and the offset -1. Negative timestamps have special meanings:
     -1 is the end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record

@@ -1,6 +1,7 @@
 """ListPartitionReassignments: list the partitions that are being moved between brokers.
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the cluster.
 Behavior: the list is always empty, because there is no other broker.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.

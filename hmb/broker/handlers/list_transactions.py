@@ -1,6 +1,7 @@
 """ListTransactions: list transactional ids, with the state of their current or last transaction.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each transactional id.
 Behavior: the response contains the transactional ids that pass all filters of the request. If the client filters by a
     state that does not exist, the response contains this state in a list of unknown states.
 Version notes: the filter of version 1 selects the transactions that have been open longer than a given time (in ms).

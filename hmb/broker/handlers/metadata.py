@@ -1,6 +1,7 @@
 """Metadata: return the brokers of the cluster, and topics with their partitions and leaders.
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each topic; for a new topic, CREATE on the topic or on the cluster.
 Behavior: this broker is the leader of all partitions. The response contains the broker's address: the advertised
     address of the listener that the client has connected to. If a requested topic does not exist, the broker creates
     it. Both the client and the setting `auto.create.topics.enable` can forbid this. The response already contains the

@@ -1,6 +1,7 @@
 """OffsetCommit: store the offsets up to which a group has processed its partitions.
 
 Versions: 0-10; versions 8 and later use the flexible encoding (KIP-482).
+Permissions: READ on the group; READ on each topic.
 Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. The
     broker sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and
     its generation. Without a generation, offsets can be committed only while the group has no members. A client can add

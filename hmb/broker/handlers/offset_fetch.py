@@ -1,6 +1,7 @@
 """OffsetFetch: return the committed offsets of groups.
 
 Versions: 0-10; versions 6 and later use the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the group, and on each topic.
 Behavior: if a partition has no committed offset, the response contains the offset -1 and no error. If the group is
     unknown, all partitions have the offset -1. If the request contains null instead of a list of topics, the response
     contains all topics with committed offsets. If a topic was deleted and created again, offsets that were committed

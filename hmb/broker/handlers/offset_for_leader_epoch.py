@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch: return the last offset of a leader epoch, so that a consumer detects lost records (KIP-320).
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each topic.
 Behavior: the request contains a leader epoch. The broker looks for this epoch in the log. If the log does not contain
     this epoch, the broker uses the next smaller epoch: for epoch 5 in a log with the epochs 2, 3 and 7, it uses epoch
     3. The response contains the epoch that was found, and the offset after the last record of this epoch. For the

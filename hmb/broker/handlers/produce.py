@@ -1,6 +1,7 @@
 """Produce: append record batches to partitions.
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id, if the request has one; WRITE on each topic.
 Behavior: the log of each partition checks the records and assigns their offsets. Each partition has its own error code.
     If one record of a batch is invalid, the broker refuses the whole batch. A record is invalid if, for example, it has
     no key and the topic is compacted, or if its timestamp is out of range. `record_errors` contains the first ten

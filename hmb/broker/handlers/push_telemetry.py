@@ -1,6 +1,7 @@
 """PushTelemetry: write the metrics of a client to the broker's log (KIP-714).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: none; every client may send this request.
 Behavior: the broker writes a line with the client's name to its log, and then one line for each metric. The lines have
     the level INFO. A push before the end of the interval gets THROTTLING_QUOTA_EXCEEDED, unless it is the first push
     after a GetTelemetrySubscriptions request, or the client's last push. A push with an old subscription id gets

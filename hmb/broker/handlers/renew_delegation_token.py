@@ -1,6 +1,7 @@
 """RenewDelegationToken: renew a delegation token, so that it expires later.
 
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: none; every client may send this request.
 Behavior: the token expires after the period in the request, or after the setting `delegation.token.expiry.time.ms` if
     this is shorter. It never lives longer than its max time. An unknown HMAC gets DELEGATION_TOKEN_NOT_FOUND (62). An
     expired token gets DELEGATION_TOKEN_EXPIRED (66). A principal that is neither the owner nor a renewer gets

@@ -1,6 +1,7 @@
 """SaslAuthenticate: exchange one message of the mechanism that the client has chosen with SaslHandshake.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
+Permissions: none; every client may send this request.
 Behavior: a wrong name and a wrong password get the same answer, SASL_AUTHENTICATION_FAILED (58), and the broker closes
     the connection. The broker's log contains the reason. Before a SaslHandshake of version 1, the request gets
     ILLEGAL_SASL_STATE (34).

@@ -1,6 +1,7 @@
 """SaslHandshake: choose the SASL mechanism of a connection.
 
 Versions: 0-1; not in the flexible encoding.
+Permissions: none; every client may send this request.
 Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
     the connection. On a listener without SASL, and after the login, the request gets ILLEGAL_SASL_STATE (34). If
     the session has a limited lifetime, an authenticated client can send the request to authenticate again (KIP-368).

@@ -1,6 +1,7 @@
 """ShareAcknowledge: acknowledge records that a member of a share group has acquired (KIP-932).
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
+Permissions: READ on the group; READ on each topic.
 Behavior: each acknowledgement changes the delivery states of a range of records (coordinator/share/states.py). The
     broker sends the response after the changes are on disk. If a member acknowledges a record that the member does not
     hold, for example because the record's lock has timed out, the record's partition gets INVALID_RECORD_STATE. No

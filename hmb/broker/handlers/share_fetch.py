@@ -1,6 +1,7 @@
 """ShareFetch: acquire records for a member of a share group, and acknowledge records (KIP-932).
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
+Permissions: READ on the group; READ on each topic.
 Behavior: the broker first handles the acknowledgements in the request, and stores their changes. Then it acquires up to
     `max_records` records for the member (broker/share/). If no record is Available, the broker waits at most
     `max_wait_ms`. The response contains whole record batches from the log, and `acquired_records` lists the offsets

@@ -1,6 +1,7 @@
 """ShareGroupDescribe: describe share groups (KIP-932).
 
 Versions: 1; in the flexible encoding (KIP-482).
+Permissions: DESCRIBE on each group.
 Behavior: the response contains the state and the epochs of each group, and the assignment of each member. A group that
     is not a share group gets GROUP_ID_NOT_FOUND.
 Version notes: none. Kafka had version 0 only in an early access release.

@@ -1,6 +1,7 @@
 """ShareGroupHeartbeat: join, leave or stay in a share group (KIP-932).
 
 Versions: 1; in the flexible encoding (KIP-482).
+Permissions: READ on the group, and DESCRIBE on each topic that the member names.
 Behavior: the broker assigns partitions to the members (coordinator/share/). Several members can get the same partition.
     If the assignment of the member has changed, the response contains the new assignment. The broker sends the response
     after the change is on disk. When a group subscribes to a topic for the first time, the broker also creates the

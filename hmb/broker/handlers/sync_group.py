@@ -1,6 +1,7 @@
 """SyncGroup: the leader sends the assignment of all members, and each member gets its own part of the assignment.
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
+Permissions: READ on the group.
 Behavior: the leader's request contains the assignment of all members. Until this request arrives, the requests of the
     other members wait in the threads of their connections. The broker stores the assignment, and then answers the
     requests of all members. Each response contains the partitions of one member. If the group is already in the state

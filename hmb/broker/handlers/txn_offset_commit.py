@@ -1,6 +1,7 @@
 """TxnOffsetCommit: commit offsets of a group as part of a transaction.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
+Permissions: WRITE on the transactional id; READ on the group; READ on each topic.
 Behavior: the broker stores the offsets at once. The offsets become the group's committed offsets when the transaction
     is committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request
     contains the id of the member that has read the records, and the generation of the group. The broker checks the

@@ -1,6 +1,7 @@
 """UpdateFeatures: change the versions of features that the brokers of a cluster use.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
+Permissions: ALTER on the cluster.
 Behavior: a feature of a cluster gets a higher version after all brokers were upgraded to a newer Kafka. HMB is a single
     broker whose features never change. Therefore a request succeeds only if it contains the present version of each
     feature that it names, and then it changes nothing. All other requests get INVALID_UPDATE_VERSION.

@@ -1,6 +1,7 @@
 """WriteTxnMarkers: end transactions in the given partitions, by writing markers to these partitions.
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
+Permissions: CLUSTER_ACTION on the cluster.
 Behavior: each partition has its own error code. The broker sends the response after all markers are on disk
     (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends

@@ -126,6 +126,27 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.CREATE_DELEGATION_TOKEN: "none for an own token; otherwise CREATE_TOKENS on the owner",
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; otherwise DESCRIBE on it, or DESCRIBE_TOKENS on its owner",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner",
 }
 """The APIs that no rule describes, each with its operations in words (see special_guards.py)."""
+
+
+def permissions(api: ApiKey) -> str:
+    """Return in words which permissions a client needs for an API. The documentation and the handlers contain them."""
+    if api in OPEN:
+        return "none; every client may send this request"
+    return _rule_in_words(api, RULES[api]) if api in RULES else SPECIAL[api]
+
+
+def _rule_in_words(api: ApiKey, rule: ApiRule) -> str:
+    condition = ", if the request has one" if api == ApiKey.PRODUCE else ""
+    parts = [
+        (rule.cluster, "the cluster"),
+        (rule.transactional_id, f"the transactional id{condition}"),
+        (rule.group, "the group"),
+        (rule.topics, "each topic"),
+    ]
+    words = [f"{operation.name} on {resource}" for operation, resource in parts if operation is not None]
+    if rule.items is not None:
+        words.append(f"{rule.items.operation.name} on each {rule.items.resource_type.name.lower().replace('_', ' ')}")
+    return "; ".join(words)
