@@ -16,7 +16,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.broker.security.tokens.delegation import token_owner
-from hmb.broker.security.tokens.requesters import check_requester
+from hmb.broker.security.tokens.requesters import check_requester, put_principals
 from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 
 
@@ -24,10 +24,7 @@ def handle(request: CreateDelegationTokenRequest, context: RequestContext) -> Cr
     requester = context.client.principal
     owner = token_owner(request.owner_principal_type, request.owner_principal_name, requester)
     response = CreateDelegationTokenResponse(issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1)
-    response.principal_type, _, response.principal_name = owner.partition(":")
-    if context.version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
-        type_and_name = requester.partition(":")
-        response.token_requester_principal_type, _, response.token_requester_principal_name = type_and_name
+    put_principals(response, owner, requester, context.version)
     with error_code_in(response):
         check_requester(context)
         renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]

@@ -1,7 +1,7 @@
 """CreateTopics: create topics.
 
 Versions: 0-7; versions 5 and later use the flexible encoding (KIP-482).
-Permissions: CREATE on the cluster, or on each topic.
+Permissions: CREATE on the cluster, or on each topic; for the settings in the response, DESCRIBE_CONFIGS.
 Behavior: each topic has its own error code and error message. If the number of partitions is -1, the topic gets
     `num.partitions` partitions. The replication factor must be 1, or -1 for the default. A larger factor gets
     INVALID_REPLICATION_FACTOR, because there is only one broker. Instead of the number of partitions and the

@@ -26,4 +26,6 @@ def handle(request: SaslHandshakeRequest, context: RequestContext) -> SaslHandsh
         login.choose(request.mechanism, context.version)
     except KafkaError as error:
         response.error_code = error.code
+        if error.code is ErrorCode.ILLEGAL_SASL_STATE:
+            response.mechanisms = []
     return response

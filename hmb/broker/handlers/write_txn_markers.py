@@ -1,13 +1,12 @@
 """WriteTxnMarkers: end transactions in the given partitions, by writing markers to these partitions.
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
-Permissions: CLUSTER_ACTION on the cluster.
+Permissions: CLUSTER_ACTION or ALTER on the cluster.
 Behavior: each partition has its own error code. The broker sends the response after all markers are on disk
     (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
-    this request to other brokers. HMB's coordinator writes its markers without such a request.) With an authorizer,
-    this request needs the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can end the
-    transaction of another producer if it knows the producer's id and epoch.
+    this request to other brokers. HMB's coordinator writes its markers without such a request.) Without an authorizer,
+    any client can end the transaction of another producer if it knows the producer's id and epoch.
 Version notes: with transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's
     records. In version 1 of the request, the transaction version is 0 (KIP-1228).
 Left out: nothing. HMB supports the whole API.

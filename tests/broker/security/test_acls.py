@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from hmb.protocol.enums import AclResourceType as Kind
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.fields import version_range
 from hmb.protocol.messages import api_name, request_class
+from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
@@ -224,6 +228,55 @@ def test_find_coordinator_refuses_only_the_forbidden_groups(broker: hmb.Broker) 
         store.change(lambda state: SecurityState(state.credentials))
     assert before == [ErrorCode.NONE, ErrorCode.GROUP_AUTHORIZATION_FAILED]
     assert {each.key: each.error_code for each in found} == {"g": before[0], "other": before[1]}
+
+
+@contextmanager
+def acls(broker: hmb.Broker, *wanted: AccessControlEntryRecord) -> Iterator[None]:
+    """Create ACLs, and delete all ACLs at the end."""
+    store = broker._server.context.security
+    create_acls(store, wanted)
+    try:
+        yield
+    finally:
+        store.change(lambda state: SecurityState(state.credentials))
+
+
+def join(group: str, **subscription: Any) -> ConsumerGroupHeartbeatRequest:
+    """Return the first heartbeat of a member (KIP-848)."""
+    options = {"rebalance_timeout_ms": 10_000, "topic_partitions": [], **subscription}
+    return ConsumerGroupHeartbeatRequest(group_id=group, member_id=str(uuid.uuid4()), **options)
+
+
+@pytest.fixture
+def secret(broker: hmb.Broker) -> Iterator[str]:
+    broker.create_topic("secret")
+    yield "secret"
+    broker.delete_topic("secret")
+
+
+def test_a_description_hides_a_group_that_reads_a_hidden_topic(broker: hmb.Broker, secret: str) -> None:
+    with connect(broker, "admin") as connection:
+        connection.send(join("described", subscribed_topic_names=[secret]), 1)
+    request = ConsumerGroupDescribeRequest(group_ids=["described"], include_authorized_operations=True)
+    described = acl("described", Op.DESCRIBE, Kind.GROUP)
+    with acls(broker, described), connect(broker, "alice") as connection:
+        (hidden,) = connection.send(request, 1).groups
+    with acls(broker, described, acl(secret, Op.DESCRIBE)), connect(broker, "alice") as connection:
+        (visible,) = connection.send(request, 1).groups
+    assert (hidden.error_code, hidden.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, [])
+    assert (visible.error_code, len(visible.members)) == (ErrorCode.NONE, 1)
+    assert visible.authorized_operations == 1 << Op.DESCRIBE
+
+
+def test_the_settings_of_a_new_topic_need_a_permission_of_their_own(broker: hmb.Broker) -> None:
+    request = CreateTopicsRequest(validate_only=True)
+    request.topics = [CreateTopicsRequest.CreatableTopic(name="new", num_partitions=3, replication_factor=1)]
+    found = []
+    for rights in ([Op.CREATE], [Op.CREATE, Op.DESCRIBE_CONFIGS]):
+        with acls(broker, *(acl("new", each) for each in rights)), connect(broker, "alice") as connection:
+            (topic,) = connection.send(request, 7).topics
+        found.append((topic.error_code, topic.topic_config_error_code, topic.num_partitions, bool(topic.configs)))
+    assert found == [(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED, -1, False), (0, 0, 3, True)]
 
 
 def test_metadata_of_all_topics_contains_only_permitted_topics(broker: hmb.Broker) -> None:

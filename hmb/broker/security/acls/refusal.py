@@ -57,7 +57,8 @@ An empty text says that the field's name is also its meaning, because Kafka alwa
 ERROR_FIELDS = frozenset({"error_code", "partition_error_code"})
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 MESSAGE = "a fault of the test"
-FAILED_VALUES = dict.fromkeys(("base_offset", "committed_offset", "high_watermark", "node_id", "port"), -1)
+FAILED = ("base_offset", "committed_offset", "high_watermark", "low_watermark", "node_id", "port")
+FAILED_VALUES = dict.fromkeys(FAILED, -1)
 """The values of fields in a response with an error, as in Kafka. All other fields have their default values."""
 SESSION_ERRORS = frozenset(
     {

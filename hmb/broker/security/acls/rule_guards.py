@@ -9,7 +9,7 @@ list of all topics must not contain topics that the client may not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -18,26 +18,48 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.authorizer import Access
+from hmb.broker.security.acls.list_refusals import REFUSALS
 from hmb.broker.security.acls.refusal import merge, refuse, split, topic_name
 from hmb.broker.security.acls.rules import ERRORS, ApiRule, ItemRule
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.enums import AclResourceType
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.schema import Response, Struct
+from hmb.protocol.schema import Response
 
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
 TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
+# If the whole request or a whole group is refused, the responses of these APIs do not list topics and members.
+WITHOUT_ITEMS = {
+    *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
+    *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
+    *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
+}
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
 
 def refuse_all(request: Any, context: RequestContext, resource_type: AclResourceType) -> Response:
     """Answer a whole request with the error code of a kind of resource, for example TOPIC_AUTHORIZATION_FAILED."""
     code = ERRORS[resource_type]
-    return refuse(request, context.version, code, code.message)
+    if request.api_key in REFUSALS:
+        return REFUSALS[request.api_key](request, code)
+    response = refuse(request, context.version, code, code.message)
+    if request.api_key in WITHOUT_ITEMS:
+        _clear_below_errors(response)
+    return response
+
+
+def _clear_below_errors(struct: Any) -> None:
+    """Empty the lists of each struct that has an error code of its own."""
+    for name, field in struct.fields.items():
+        if field.item is not None and field.item.struct is not None:
+            if getattr(struct, "error_code", ErrorCode.NONE):
+                setattr(struct, name, [])
+            for each in getattr(struct, name) or ():
+                _clear_below_errors(each)
 
 
 def when_ready(answer: Answer, change: Callable[[Any], Any]) -> Answer:
@@ -141,32 +163,47 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """Remove topics that the client may not see from descriptions of transactions, groups and share groups' offsets.
-
-    As in Kafka, the description of a group with such a topic contains an error instead of the members.
-    """
+    """Remove what the client may not see from descriptions of transactions and of groups."""
 
     def change(response: Any) -> Any:
-        for each in (*getattr(response, "transaction_states", ()), *getattr(response, "groups", ())):
-            if "topics" in each.fields:
-                each.topics = [it for it in each.topics if may_see(it, context, access)]
-            elif not all(access.may(Op.DESCRIBE, TOPIC, name) for name in _assigned_topics(each)):
-                each.members = []
-                each.error_code, each.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPIC
+        for each in getattr(response, "transaction_states", ()):
+            each.topics = [topic for topic in each.topics if may_see(topic, context, access)]
+        if "groups" in response.fields:
+            response.groups = [_visible_group(group, context, access) for group in response.groups]
+        if response.api_key == ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
+            for group in response.groups:
+                group.topics = [topic for topic in group.topics if may_see(topic, context, access)]
         return response
 
     return when_ready(answer, change)
 
 
-def _assigned_topics(group: Any) -> set[str]:
-    """Return the topics in the assignments of a described group's members. A classic group has none of these fields."""
-    assignments = (
-        getattr(member, name)
-        for member in group.members
-        for name in ("assignment", "target_assignment")
-        if isinstance(getattr(member, name, None), Struct)
-    )
-    return {topic.topic_name for assignment in assignments for topic in assignment.topic_partitions}
+def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
+    """Return the part of a group's description that the client may see.
+
+    If a topic that the client may not describe is assigned to a member, return an error in place of the description.
+    """
+    if getattr(group, "authorized_operations", 0) > 0:
+        group.authorized_operations = permitted_operations(group.authorized_operations, access, GROUP, group.group_id)
+    if "members" in group.fields and not all(may_see(topic, context, access) for topic in _assigned_topics(group)):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return type(group)(group_id=group.group_id, error_code=code, error_message=HIDDEN_TOPIC)
+    return group
+
+
+def _assigned_topics(group: Any) -> Iterator[Any]:
+    """Yield the topics that are assigned to the members of a group, according to its description (KIP-848, KIP-932).
+
+    In descriptions of classic groups, the assignments are bytes that only clients interpret.
+    """
+    for member in group.members:
+        for name in {"assignment", "target_assignment"} & member.fields.keys():
+            yield from getattr(member, name).topic_partitions
+
+
+def permitted_operations(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
+    """Remove the operations that the client may not perform from a number of authorized operations (KIP-430)."""
+    return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
 
 
 def may_see(topic: Any, context: RequestContext, access: Access) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.broker.security.acls.authorizer import Access
-from hmb.broker.security.acls.refusal import merge, refuse, split
+from hmb.broker.security.acls.refusal import merge, refuse, split, topic_name
 from hmb.broker.security.acls.rule_guards import (
     CLUSTER,
     GROUP,
@@ -26,13 +26,14 @@ from hmb.broker.security.acls.rule_guards import (
     guard_items,
     guard_topics,
     may_see,
+    permitted_operations,
     refuse_all,
     refuse_part,
     when_ready,
 )
 from hmb.broker.security.acls.rules import ItemRule
 from hmb.broker.security.tokens.delegation import token_owner
-from hmb.broker.security.tokens.requesters import check_requester
+from hmb.broker.security.tokens.requesters import check_requester, put_principals
 from hmb.coordinator.streams.description import DescribedStreamsGroup
 from hmb.coordinator.streams.heartbeat import topics_of
 from hmb.protocol.api_keys import ApiKey
@@ -41,6 +42,8 @@ from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.add_partitions_to_txn import FIRST_VERSION_OF_BROKERS
 from hmb.protocol.messages.find_coordinator import FIRST_VERSION_OF_LISTS
+
+NO_OPERATIONS = -(2**31)  # the number in a response that contains no authorized operations
 
 
 def _metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -79,22 +82,21 @@ def _metadata(request: Any, context: RequestContext, access: Access, handle: Han
 def _with_operations(response: Any, access: Access) -> Any:
     """Remove the operations that this client may not perform from the authorized operations (KIP-430)."""
     for topic in response.topics:
-        if topic.topic_authorized_operations > 0:
-            topic.topic_authorized_operations = _bits(topic.topic_authorized_operations, access, TOPIC, topic.name)
+        if topic.name is None:  # No topic has the requested id, or the client may not describe this topic.
+            topic.topic_authorized_operations = NO_OPERATIONS
+        elif topic.topic_authorized_operations > 0:
+            number = topic.topic_authorized_operations
+            topic.topic_authorized_operations = permitted_operations(number, access, TOPIC, topic.name)
     return _with_cluster_operations(response, access)
 
 
 def _with_cluster_operations(response: Any, access: Access) -> Any:
-    if getattr(response, "cluster_authorized_operations", 0) > 0:
-        number = response.cluster_authorized_operations
-        response.cluster_authorized_operations = sum(
-            1 << each for each in Op if number >> each & 1 and access.may_with_cluster(each)
-        )
+    number = getattr(response, "cluster_authorized_operations", 0)
+    if number > 0:  # As in Kafka, a client that may not describe the cluster sees no operations.
+        may_see_operations = access.may_with_cluster(Op.DESCRIBE)
+        visible = permitted_operations(number, access, CLUSTER, CLUSTER_NAME) if may_see_operations else 0
+        response.cluster_authorized_operations = visible
     return response
-
-
-def _bits(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
-    return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
 
 
 def _describe_topic_partitions(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -115,10 +117,39 @@ def _describe_cluster(request: Any, context: RequestContext, access: Access, han
 
 
 def _create_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not create. The operation CREATE on the cluster permits all topics."""
+    """Refuse topics that the client may not create. The operation CREATE on the cluster permits all topics.
+
+    A response contains the settings of a new topic (KIP-525) only if the client has DESCRIBE_CONFIGS on the topic.
+    """
     if access.may_with_cluster(Op.CREATE):
-        return handle(request, context)
-    return guard_topics(Op.CREATE, request, context, access, handle)
+        response: Any = handle(request, context)
+    else:
+        response = guard_topics(Op.CREATE, request, context, access, handle)
+    for topic in response.topics:
+        if not topic.error_code and not access.may(Op.DESCRIBE_CONFIGS, TOPIC, topic.name):
+            topic.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            topic.num_partitions, topic.replication_factor, topic.configs = -1, -1, []
+    return response
+
+
+def _delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse topics that the client may not delete. Hide the name of a topic that the request selects by its id.
+
+    A client that may describe a missing topic learns that the topic does not exist.
+    """
+
+    def forbids(name: str, partition: int | None) -> bool:
+        is_known_missing = name not in context.broker.topics and access.may(Op.DESCRIBE, TOPIC, name)
+        return bool(name) and not is_known_missing and not access.may(Op.DELETE, TOPIC, name)
+
+    def hide(response: Any) -> Any:
+        for topic in response.responses:
+            if not topic.name and topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                topic.name = topic_name(topic, context) if may_see(topic, context, access) else None
+        return response
+
+    refused, rest = split(request, context, forbids)
+    return when_ready(refuse_part(refused, rest, context, handle), hide)
 
 
 def _find_coordinator(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -205,9 +236,24 @@ def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return refuse_all(request, context, CLUSTER)
         return handle(request, context)
+    # The transaction gets either all partitions of the request or none.
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return refuse_all(request, context, TRANSACTIONAL_ID)
-    return guard_topics(Op.WRITE, request, context, access, handle)
+    refused, rest = split(request, context, lambda name, partition: not access.may(Op.WRITE, TOPIC, name))
+    if refused is None:
+        return handle(request, context)
+    errors = refuse_all(refused, context, TOPIC)
+    if rest is None:  # All topics are forbidden.
+        return errors
+    not_attempted = refuse(rest, context.version, ErrorCode.OPERATION_NOT_ATTEMPTED, "")
+    return merge(not_attempted, errors, context.version)
+
+
+def _write_txn_markers(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Require CLUSTER_ACTION, as other brokers have it, or ALTER, so that an administrator can end a transaction."""
+    if access.may_with_cluster(Op.CLUSTER_ACTION) or access.may_with_cluster(Op.ALTER):
+        return handle(request, context)
+    return refuse_all(request, context, CLUSTER)
 
 
 def _group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
@@ -233,10 +279,11 @@ def _streams_group_heartbeat(request: Any, context: RequestContext, access: Acce
 def _heartbeat(
     topics: Iterable[str], request: Any, context: RequestContext, access: Access, handle: Handle
 ) -> Answer:
+    response: Any = refuse_all(request, context, GROUP)
+    response.member_id = type(response).fields["member_id"].default_value()
     if not access.may(Op.READ, GROUP, request.group_id):
-        return refuse_all(request, context, GROUP)
+        return response
     if any(not access.may(Op.DESCRIBE, TOPIC, name) for name in topics):
-        response: Any = refuse_all(request, context, GROUP)
         response.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         response.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED.message
         return response
@@ -291,6 +338,7 @@ def _create_delegation_token(request: Any, context: RequestContext, access: Acce
     if owner == access.principal or access.may(Op.CREATE_TOKENS, AclResourceType.USER, owner):
         return handle(request, context)
     response: Any = refuse(request, context.version, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "")
+    put_principals(response, owner, access.principal, context.version)
     with error_code_in(response):
         check_requester(context)
     return response
@@ -324,6 +372,8 @@ GUARDS: Mapping[ApiKey, Guard] = {
     ApiKey.LIST_TRANSACTIONS: _list_transactions,
     ApiKey.INIT_PRODUCER_ID: _init_producer_id,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    ApiKey.WRITE_TXN_MARKERS: _write_txn_markers,
+    ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.CREATE_DELEGATION_TOKEN: _create_delegation_token,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: _describe_delegation_token,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _group_heartbeat,

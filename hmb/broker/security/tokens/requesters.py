@@ -9,6 +9,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.security.principals import ANONYMOUS
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 
 
 def check_requester(context: RequestContext) -> None:
@@ -16,3 +17,11 @@ def check_requester(context: RequestContext) -> None:
     login = context.client.login
     if context.client.principal == ANONYMOUS or (login is not None and login.is_delegated):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+
+
+def put_principals(response: CreateDelegationTokenResponse, owner: str, requester: str, version: int) -> None:
+    """Write the owner and the requester of a new token into the response. A response with an error has them, too."""
+    response.principal_type, _, response.principal_name = owner.partition(":")
+    if version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
+        type_and_name = requester.partition(":")
+        response.token_requester_principal_type, _, response.token_requester_principal_name = type_and_name
