@@ -90,5 +90,6 @@ class Hmb(Peer):
     def command(self) -> list[str]:
         config = {**COMPARABLE_SETTINGS, **self.config}
         overrides = [part for name, value in config.items() for part in ("-X", f"{name}={value}")]
-        address = ["--host", HOST, "--port", str(self.port), "--data-dir", str(self.data_dir)]
-        return [str(self.installation.command), "broker", *address, *overrides, *self.options]
+        address = [] if "listeners" in config else ["--host", HOST, "--port", str(self.port)]
+        directory = ["--data-dir", str(self.data_dir)]
+        return [str(self.installation.command), "broker", *address, *directory, *overrides, *self.options]

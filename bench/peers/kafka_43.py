@@ -38,12 +38,12 @@ class Kafka43(Peer):
             raise PeerFailed(f"{self.name} did not format its data directory: {done.stdout}{done.stderr}")
 
     def _properties(self, controller_port: int) -> dict[str, object]:
+        listeners = self.config.get("listeners", f"PLAINTEXT://{HOST}:{self.port}")
         return {
             "process.roles": "broker,controller",
             "node.id": 0,
             "controller.quorum.voters": f"0@{HOST}:{controller_port}",
-            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "advertised.listeners": listeners,
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": self.data_dir,
@@ -55,6 +55,7 @@ class Kafka43(Peer):
             "share.coordinator.state.topic.min.isr": 1,
             **COMPARABLE_SETTINGS,
             **self.config,
+            "listeners": f"{listeners},CONTROLLER://{HOST}:{controller_port}",
         }
 
     def command(self) -> list[str]:

@@ -6,7 +6,6 @@ The command `python -m tests.conformance.same_bytes` runs all comparisons.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -17,8 +16,7 @@ from hmb.protocol.messages.metadata import MetadataResponse
 from tests.conformance.same_bytes.comparing import Difference, Normalizer, differences
 from tests.conformance.same_bytes.comparisons import COMPARISONS, sample
 from tests.conformance.same_bytes.explained import NOT_SERVED
-from tests.conformance.same_bytes.fixtures import both_brokers
-from tests.conformance.same_bytes.running import Result, Verdict, no_longer_needed, run
+from tests.conformance.same_bytes.running import Result, Verdict, no_longer_needed, run_all
 
 APIS = sorted({api_name(comparison.case.key()) for comparison in COMPARISONS})
 SECONDS = 300  # the time limit for the start of Kafka and all comparisons on a busy machine
@@ -32,24 +30,38 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def outcome() -> Iterator[Run]:
-    comparisons = sample()
-    with both_brokers(comparisons) as (ours, kafka, hmb):
-        yield Run(run(ours, kafka, comparisons), hmb.log_path.read_text())
+def outcome() -> Run:
+    return Run(*run_all([each for each in sample() if each.case.user is None]))
+
+
+@pytest.fixture(scope="module")
+def outcome_with_acls() -> Run:
+    return Run(*run_all([each for each in sample() if each.case.user is not None]))
+
+
+def unexplained(outcome: Run, api: str) -> list[str]:
+    of_api = [result for result in outcome.results if result.comparison.name.startswith(f"{api}/")]
+    return [f"{each.comparison.name}: {difference}" for each in of_api for difference in each.unexplained]
 
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 @pytest.mark.parametrize("api", APIS)
 def test_every_difference_has_a_listed_reason(outcome: Run, api: str) -> None:
-    of_api = [result for result in outcome.results if result.comparison.name.startswith(f"{api}/")]
-    assert [f"{each.comparison.name}: {difference}" for each in of_api for difference in each.unexplained] == []
+    assert unexplained(outcome, api) == []
 
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
-def test_every_listed_reason_explains_a_difference(outcome: Run) -> None:
-    assert no_longer_needed(outcome.results) == []
+@pytest.mark.parametrize("api", APIS)
+def test_every_difference_of_brokers_with_acls_has_a_listed_reason(outcome_with_acls: Run, api: str) -> None:
+    assert unexplained(outcome_with_acls, api) == []
+
+
+@pytest.mark.external
+@pytest.mark.timeout(SECONDS)
+def test_every_listed_reason_explains_a_difference(outcome: Run, outcome_with_acls: Run) -> None:
+    assert no_longer_needed(outcome.results + outcome_with_acls.results) == []
 
 
 @pytest.mark.external
@@ -62,13 +74,13 @@ def test_no_further_api_is_left_out(outcome: Run) -> None:
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
-def test_no_request_makes_hmb_fail(outcome: Run) -> None:
+def test_no_request_makes_hmb_fail(outcome: Run, outcome_with_acls: Run) -> None:
     """No compared request makes a handler of HMB fail.
 
     If a handler fails, HMB closes the connection, as it does for a refused request. Only HMB's log shows the
     difference.
     """
-    assert "Traceback" not in outcome.log
+    assert "Traceback" not in outcome.log + outcome_with_acls.log
 
 
 def test_names_of_comparisons_are_unique() -> None:

@@ -14,11 +14,9 @@ from typing import Any
 from hmb.bench import peers
 from hmb.protocol.messages import api_name
 
-from .case import Comparison
 from .comparing import Difference, differences
 from .comparisons import COMPARISONS
-from .fixtures import both_brokers
-from .running import Result, Verdict, no_longer_needed, run
+from .running import Result, Verdict, no_longer_needed, run_all
 
 COLUMN = 58
 
@@ -33,7 +31,7 @@ def main() -> int:
         first, last = COMPARISONS[0].name, COMPARISONS[-1].name
         parser.error(f"no comparison has the name {options.only}; two of the names are {first} and {last}")
     try:
-        results = ask_both(comparisons)
+        results, _ = run_all(comparisons)
     except peers.PeerUnavailable as missing:
         parser.exit(2, f"{missing}\n")
     if options.only is not None:
@@ -43,11 +41,6 @@ def main() -> int:
     print_counts(results)
     print_reasons(results)
     return print_failures(results)
-
-
-def ask_both(comparisons: Sequence[Comparison]) -> list[Result]:
-    with both_brokers(comparisons) as (ours, kafka, _):
-        return run(ours, kafka, comparisons)
 
 
 def print_counts(results: Sequence[Result]) -> None:

@@ -17,9 +17,23 @@ from hmb.protocol.messages import response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from hmb.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from hmb.protocol.schema import Request, Struct
 
-from .case import NOBODYS_ID, Captured, Comparison, Made, Message, Raw, Step, Topic, TopicId, shared_versions
+from .case import (
+    NOBODYS_ID,
+    SUPER_USER,
+    Captured,
+    Comparison,
+    Made,
+    Message,
+    Raw,
+    Step,
+    Topic,
+    TopicId,
+    shared_versions,
+)
 
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"
@@ -66,9 +80,10 @@ def decode(frame: memoryview, api_key: int, version: int) -> object:
 class Side:
     """One of the two compared brokers: HMB or Kafka."""
 
-    def __init__(self, name: str, port: int) -> None:
+    def __init__(self, name: str, port: int, login_port: int | None = None) -> None:
         self.name = name
         self.port = port
+        self.login_port = port if login_port is None else login_port  # the port of the listener for users
         self.topic_ids: dict[str, UUID] = {}
         self.known: dict[object, str] = {}  # topic id -> its placeholder in comparisons
 
@@ -139,6 +154,17 @@ class Wire:
             return CLOSED
         return CLOSED if frame is None else decode(frame, api_key, version)
 
+    def log_in(self, user: str) -> None:
+        """Log in with the mechanism PLAIN. The password of each user is its name."""
+        for request, version in (
+            (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+            (SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{user}".encode()), 2),
+        ):
+            self.send(encode(request, version))
+            answer: Any = self.receive(request.api_key, version, PREPARATION_SECONDS)
+            if getattr(answer, "error_code", ErrorCode.NETWORK_EXCEPTION):
+                raise NotReady(f"{user} cannot log in: {answer}")
+
     def hang_up(self) -> None:
         """Close the connection. Afterwards `receive` reports a closed connection."""
         with contextlib.suppress(OSError):
@@ -161,12 +187,20 @@ class Conversation:
     def send(self, step: Step) -> None:
         message, version = self._comparison.message(step)
         if step.connection not in self._wires:
-            self._wires[step.connection] = Wire(self._side.port)
+            self._wires[step.connection] = self._connect(step.connection)
         wire = self._wires[step.connection]
         try:
             wire.send(encode(self._filled(message), version))
         except NothingCaptured:  # An earlier response was unexpected. The comparison of that step shows it.
             wire.hang_up()
+
+    def _connect(self, connection: str) -> Wire:
+        user = self._comparison.case.user
+        if user is None or connection == SUPER_USER:
+            return Wire(self._side.port)
+        wire = Wire(self._side.login_port)
+        wire.log_in(user)
+        return wire
 
     def receive(self, step: Step) -> object:
         """Return the response of a step.

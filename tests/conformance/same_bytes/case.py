@@ -32,12 +32,16 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
     ApiKey.CREATE_TOPICS: 2,
     ApiKey.DELETE_TOPICS: 1,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: 2,
+    ApiKey.DESCRIBE_ACLS: 1,
+    ApiKey.CREATE_ACLS: 1,
+    ApiKey.DELETE_ACLS: 1,
     ApiKey.DESCRIBE_CONFIGS: 1,
     ApiKey.ALTER_REPLICA_LOG_DIRS: 1,
     ApiKey.DESCRIBE_LOG_DIRS: 1,
 }
 
 
+SUPER_USER = "super user"  # the connection of requests that ignore the user of the case
 ENOUGH, FOREVER = 5.0, 2.0  # seconds of waiting for a usual response, and for one that Kafka never sends
 NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 
@@ -134,6 +138,7 @@ class Case:
     may_differ: Sequence[str] = ()  # fields that must have a value in both responses, but may have different values
     ignored: Sequence[str] = ()  # fields that are not compared
     api_key: ApiKey | None = None
+    user: str | None = None  # the user who sends the requests, if the brokers check ACLs
 
     def key(self) -> int:
         return key_of(self.steps[-1].message) if self.api_key is None else self.api_key

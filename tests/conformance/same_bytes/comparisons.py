@@ -21,6 +21,7 @@ from .cases import (
     metadata,
     offsets,
     partitions,
+    permissions,
     produce,
     quotas,
     share_groups,
@@ -62,14 +63,20 @@ CASES: list[Case] = [
     *partitions.ALL_CASES,
     *controllers.ALL_CASES,
     *(case for module in MODULES for case in module.CASES),
+    *permissions.CASES,
 ]
 COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_of(case)]
 
 
 def sample() -> list[Comparison]:
-    """Return each case in its first version, in its last version, and in one version between them."""
+    """Return each case in its first version, in its last version, and in one version between them.
+
+    Return each case of authorization only in its first or in its last version, because each API has several users.
+    """
     chosen: list[Comparison] = []
     for number, case in enumerate(CASES):
         of_case = list(comparisons_of(case))
-        chosen += [of_case[index] for index in sorted({0, number % len(of_case), len(of_case) - 1})]
+        last = len(of_case) - 1
+        indexes = {0, number % len(of_case), last} if case.user is None else {last if number % 2 else 0}
+        chosen += [of_case[index] for index in sorted(indexes)]
     return chosen

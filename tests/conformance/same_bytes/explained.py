@@ -47,18 +47,18 @@ def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Expla
 OFFERS = [
     *because(
         "HMB supports versions that Kafka 4 has dropped, for clients from Kafka 0.8.2 on",
-        ("ApiVersions/what is offered/*", "api_keys.*.min_version", "0", "[1-4]"),
+        ("ApiVersions/*", "api_keys.*.min_version", "0", "[1-4]"),
         ("*/*, which Kafka has dropped/*", "", ANY, CLOSED),
     ),
     *because(
-        "HMB does not have delegation tokens, streams groups, changes of a quorum and telemetry",
-        ("ApiVersions/what is offered/*", "api_keys.*", ABSENT, ANY),
+        "HMB does not have streams groups and changes of a quorum, and offers telemetry only if a setting enables it",
+        ("ApiVersions/*", "api_keys.*", ABSENT, ANY),
     ),
     *because(
         "a single broker has only the feature that clients check, because it has no other broker to agree with",
-        ("ApiVersions/what is offered/*", "supported_features*", ANY, ANY),
-        ("ApiVersions/what is offered/*", "finalized_features.*", ABSENT, ANY),
-        ("ApiVersions/what is offered/*", "finalized_features_epoch", "0", ANY),
+        ("ApiVersions/*", "supported_features*", ANY, ANY),
+        ("ApiVersions/*", "finalized_features.*", ABSENT, ANY),
+        ("ApiVersions/*", "finalized_features_epoch", "0", ANY),
     ),
 ]
 PROTOCOL = [
@@ -108,6 +108,7 @@ AT_ONCE = [
     *because(
         "HMB creates a topic immediately and names its leader in the same response; Kafka's clients have to ask again",
         ("Metadata/unknown, may be created/*", "*", ANY, ANY),
+        ("Metadata/ACLs: *, new topic/*", "*", ANY, ANY),
     ),
     *because(
         "HMB completes these requests immediately, so no timeout is too short",
@@ -138,6 +139,7 @@ TOPICS = [
     *because(
         "Kafka sets min.insync.replicas for the whole cluster when its storage is formatted (KIP-966)",
         ("*Topics/settings in the answer/*", "*.min.insync.replicas.config_source", "5", "3"),
+        ("CreateTopics/ACLs: */*", "*.min.insync.replicas.config_source", "5", "3"),
         ("DescribeConfigs/*", "*.min.insync.replicas.config_source", "5", "3"),
         ("DescribeConfigs/*", "*.min.insync.replicas.synonyms.*", ANY, ANY),
     ),
@@ -204,6 +206,7 @@ GROUPS = [
         "HMB finds the topics of a regular expression immediately; Kafka finds them one heartbeat later",
         ("ConsumerGroupHeartbeat/regular expression*", "member_epoch", "2", "1"),
         ("ConsumerGroupHeartbeat/regular expression*", "assignment.topic_partitions*", ANY, ANY),
+        ("ConsumerGroupHeartbeat/ACLs: *, regular expression/*", "1.assignment.topic_partitions*", ANY, ANY),
     ),
     *because(
         "HMB does not convert a classic group that has members to the consumer protocol",
@@ -219,6 +222,8 @@ WORDS = [
     *because(
         "HMB's error message for a success is null; Kafka's is an empty text",
         ("AlterPartitionReassignments/none/*", "error_message", "None", ""),
+        ("*Acls/ACLs: allowed/*", "*error_message", "None", ""),
+        ("DescribeUserScramCredentials/ACLs: allowed/*", "error_message", "None", ""),
     ),
 ]
 BROKER = [
@@ -278,11 +283,14 @@ SHARE_GROUPS = [
             (f"AlterShareGroupOffsets/{what}/*", "*", ANY, ANY)
             for what in ("unknown group", "unknown topic", "no topics", "partition 9")
         ),
+        ("AlterShareGroupOffsets/ACLs: */*", "error_code", "GROUP_ID_NOT_FOUND", "NONE"),
+        ("AlterShareGroupOffsets/ACLs: */*", "responses*", ANY, "*topic_name*"),
     ),
     *because(
         "HMB reports that the share group or the topic does not exist; Kafka reports that it has no offsets",
         ("DescribeShareGroupOffsets/unknown group*/*", "*", ANY, ANY),
         ("DescribeShareGroupOffsets/classic group/*", "*", ANY, ANY),
+        ("DescribeShareGroupOffsets/ACLs: */*", "groups.*", ANY, ANY),
         ("DescribeShareGroupOffsets/unknown topic/*", "*", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
     ),
     *because(
@@ -299,7 +307,50 @@ SHARE_GROUPS = [
         ("ShareFetch/member id of a few letters/*", "responses*", ANY, ANY),
     ),
 ]
+PERMISSIONS = [
+    *because(
+        "Kafka offers telemetry only if it has a plugin, and HMB only if a setting enables it",
+        ("ApiVersions/ACLs: */*", "api_keys.7[12]", ANY, ABSENT),
+    ),
+    *because(
+        "HMB refuses a request in which any topic or group is forbidden, before it looks for the group or the session",
+        ("OffsetDelete/ACLs: */*", "*", ANY, ANY),
+        ("DeleteShareGroupOffsets/ACLs: */*", "*", ANY, ANY),
+        ("ShareAcknowledge/ACLs: */*", "*", ANY, ANY),
+        ("ShareFetch/ACLs: */*", "acquisition_lock_timeout_ms", "0", "30000"),
+    ),
+    *because(
+        "HMB checks the transactional id of each Produce request; Kafka only if the records are transactional",
+        ("Produce/ACLs: *, transactional id/*", "responses*", ANY, ANY),
+    ),
+    *because(
+        "Kafka checks the transactional id before the topics; HMB checks the topics first if the request has no id",
+        (
+            "Produce/ACLs: *, transactional records without id/*",
+            "*.error_code",
+            ANY,
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        ),
+    ),
+    *because(
+        "HMB does not reveal whether a forbidden topic id exists; Kafka does",
+        ("Metadata/ACLs: *, ids/*", "*.error_code", "UNKNOWN_TOPIC_ID", "TOPIC_AUTHORIZATION_FAILED"),
+    ),
+    *because(
+        "Kafka's response to a refused AlterShareGroupOffsets request contains the ids of topics; HMB's does not",
+        ("AlterShareGroupOffsets/ACLs: */*", "*.topic_id", "00000000-*", ANY),
+    ),
+    *because(
+        "in a refusal without details, the brokers fill other fields with empty lists and nulls",
+        ("JoinGroup/ACLs: */*", "protocol_name", "", "None"),
+        ("DescribeLogDirs/ACLs: */*", "results", ANY, "[[]]"),
+        ("ListPartitionReassignments/ACLs: */*", "topics", "[[]]", ANY),
+        ("DescribeClientQuotas/ACLs: */*", "entries", "[[]]", "None"),
+        ("DescribeUserScramCredentials/ACLs: */*", "results", "[[]]", ANY),
+    ),
+]
 EXPLAINED: list[Explanation] = [
+    *PERMISSIONS,
     *SHARE_GROUPS,
     *OFFERS,
     *PROTOCOL,

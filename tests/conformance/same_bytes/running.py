@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from .brokers import PAUSE_SECONDS, Conversation, Side, both
 from .case import Case, Comparison, Step
 from .comparing import Difference, Normalizer, differences
 from .explained import EXPLAINED, Explanation
+from .fixtures import both_brokers, both_secured_brokers
 
 SETTLING_SECONDS = 2.0
 SERVED = frozenset(map(int, HANDLERS))
@@ -48,6 +49,22 @@ class Result:
         if self.reasons:
             return Verdict.EXPLAINED
         return Verdict.TEXT if self.differences else Verdict.EQUAL
+
+
+def run_all(comparisons: Sequence[Comparison]) -> tuple[list[Result], str]:
+    """Start the brokers, and run all comparisons. Return the results and the log of HMB's processes.
+
+    The comparisons with a user run on two other brokers, which check ACLs.
+    """
+    results, log = list[Result](), ""
+    without_acls = [each for each in comparisons if each.case.user is None]
+    with_acls = [each for each in comparisons if each.case.user is not None]
+    for start, part in ((both_brokers, without_acls), (both_secured_brokers, with_acls)):
+        if part:
+            with start(part) as (ours, kafka, hmb):
+                results += run(ours, kafka, part)
+                log += hmb.log_path.read_text()
+    return results, log
 
 
 def run(
