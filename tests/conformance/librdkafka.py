@@ -38,7 +38,11 @@ CONFIG = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    # Every client may do everything, until a test creates an ACL for a topic or a group.
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
 }
+SCRIPTS = ("kafka-topics", "kafka-acls")  # the tools of Kafka that the tests call
 
 
 class Expectation(NamedTuple):
@@ -68,10 +72,11 @@ def known_tests(folder: Path) -> list[str]:
 def make_scripts(folder: Path) -> None:
     """Create shell scripts like those in Kafka's `bin/`, because the tests call them."""
     (folder / "bin").mkdir()
-    script = folder / "bin" / "kafka-topics.sh"
-    tool = peers.java(peers.kafka_43_jars(), TOOLS["kafka-topics"], options=QUICK_START)
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(tool)} "$@"\n')
-    script.chmod(0o755)
+    for name in SCRIPTS:
+        script = folder / "bin" / f"{name}.sh"
+        tool = peers.java(peers.kafka_43_jars(), TOOLS[name], options=QUICK_START)
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(tool)} "$@"\n')
+        script.chmod(0o755)
 
 
 def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
