@@ -18,6 +18,7 @@ Read in this order:
 5. `special_guards.py` the guards of APIs that no rule describes
 6. `bindings.py`       the creation, the search and the deletion of ACLs
 7. `refusal.py`        responses with error codes for any API
+8. `list_refusals.py`  such responses for APIs that change lists of ACLs, quotas, users or log directories
 
 Source: KIP-11, KIP-290, KIP-801; `StandardAuthorizer` of Kafka.
 """
