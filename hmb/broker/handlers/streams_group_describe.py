@@ -1,6 +1,7 @@
 """StreamsGroupDescribe: describe streams groups (KIP-1071).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: DESCRIBE on the group, and on each topic of its topology.
 Behavior: the response contains the state, the epochs and the topology of each group, and the current and the target
     tasks of each member. A group that is not a streams group gets GROUP_ID_NOT_FOUND. With ACLs, a group with a topic
     that the client may not describe gets TOPIC_AUTHORIZATION_FAILED.

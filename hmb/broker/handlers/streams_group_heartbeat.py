@@ -1,6 +1,7 @@
 """StreamsGroupHeartbeat: join, leave or stay in a streams group (KIP-1071).
 
 Versions: 0; in the flexible encoding (KIP-482).
+Permissions: READ on the group, DESCRIBE on each topic; CREATE for new internal topics.
 Behavior: the broker assigns the tasks of a Kafka Streams application to its members (coordinator/streams/). If the
     tasks of the member have changed, the response contains the new tasks. The response also contains a status for each
     problem, for example MISSING_SOURCE_TOPICS. If internal topics are missing, the broker creates them, and the next

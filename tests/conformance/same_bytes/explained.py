@@ -51,7 +51,7 @@ OFFERS = [
         ("*/*, which Kafka has dropped/*", "", ANY, CLOSED),
     ),
     *because(
-        "HMB does not have streams groups and changes of a quorum, and offers telemetry only if a setting enables it",
+        "HMB has no changes of a quorum, and offers telemetry only if a setting enables it",
         ("ApiVersions/*", "api_keys.*", ABSENT, ANY),
     ),
     *because(

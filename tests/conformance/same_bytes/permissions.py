@@ -10,7 +10,7 @@ the group and READ on each topic. Its users are:
 - a user with both permissions, but only on the resources whose names begin with `open`
 
 The rules of the table become such users without further code. For the other APIs (`SPECIAL`), the table has only words,
-so `OF_SPECIAL` repeats them as values. An API that is in neither fails a test.
+so `OF_SPECIAL` repeats them as values. An API without an entry stops the tests with a KeyError.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ OF_SPECIAL: Mapping[ApiKey, list[Need]] = {
     ApiKey.WRITE_TXN_MARKERS: [Need(Op.CLUSTER_ACTION, CLUSTER), Need(Op.ALTER, CLUSTER)],
     ApiKey.DELETE_TOPICS: [Need(Op.DELETE, TOPIC)],
     ApiKey.CONSUMER_GROUP_HEARTBEAT: [Need(Op.READ, GROUP), Need(Op.DESCRIBE, TOPIC)],
+    ApiKey.STREAMS_GROUP_HEARTBEAT: [Need(Op.READ, GROUP), Need(Op.DESCRIBE, TOPIC), Need(Op.CREATE, TOPIC)],
+    ApiKey.STREAMS_GROUP_DESCRIBE: [Need(Op.DESCRIBE, GROUP), Need(Op.DESCRIBE, TOPIC)],
     ApiKey.SHARE_GROUP_HEARTBEAT: [Need(Op.READ, GROUP), Need(Op.DESCRIBE, TOPIC)],
     ApiKey.DESCRIBE_CONFIGS: [Need(Op.DESCRIBE_CONFIGS, kind) for kind in (TOPIC, GROUP, CLUSTER)],
     ApiKey.ALTER_CONFIGS: [Need(Op.ALTER_CONFIGS, kind) for kind in (TOPIC, GROUP, CLUSTER)],

@@ -194,11 +194,12 @@ def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
 def _assigned_topics(group: Any) -> Iterator[Any]:
     """Yield the topics that are assigned to the members of a group, according to its description (KIP-848, KIP-932).
 
-    In descriptions of classic groups, the assignments are bytes that only clients interpret.
+    In descriptions of classic groups, the assignments are bytes that only clients interpret. In descriptions of streams
+    groups, they contain tasks.
     """
     for member in group.members:
         for name in {"assignment", "target_assignment"} & member.fields.keys():
-            yield from getattr(member, name).topic_partitions
+            yield from getattr(getattr(member, name), "topic_partitions", ())
 
 
 def permitted_operations(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
