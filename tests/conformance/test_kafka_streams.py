@@ -20,7 +20,7 @@ import hmb
 from hmb.bench import peers
 from hmb.bench.peers.jars import kafka_streams_jars
 from hmb.client.admin import GroupDescription
-from tests.conformance.java_clients import QUICK_START
+from tests.conformance.java_clients import QUICK_START, run
 from tests.waiting import until
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]
@@ -100,3 +100,7 @@ def test_word_count_is_right_after_a_kill(tmp_path: Path, protocol: str) -> None
                 (found,) = admin.describe_groups(["words"]).values()
                 assert isinstance(found, GroupDescription)
                 assert (found.type, found.state) == (protocol, "Stable")
+                if protocol == "streams":
+                    where = ["--bootstrap-server", broker.bootstrap, "--describe", "--group", "words", "--members"]
+                    shown = run(peers.kafka_43_jars(), "org.apache.kafka.tools.streams.StreamsGroupCommand", *where)
+                    assert b"ACTIVE: 0:[0,1]; 1:[0,1];" in shown

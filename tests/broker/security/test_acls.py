@@ -33,7 +33,10 @@ from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
+from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
 from hmb.protocol.schema import Struct
+from tests.coordinator.streams.driver import word_count
 from tests.waiting import until
 
 DENIED = {
@@ -332,3 +335,34 @@ def test_a_right_that_is_taken_away_ends_a_fetch_session(broker: hmb.Broker) -> 
         with pytest.raises(hmb.KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
             for _ in range(20):
                 assert b"secret" not in [record.value for record in consumer.poll(timeout=0.5)]
+
+
+def test_a_streams_group_needs_rights_on_the_topics_of_its_topology() -> None:
+    topology = word_count()
+    topology.subtopologies[0].source_topics = ["t"]
+    owned: dict[str, list[TaskIds]] = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+    joining = StreamsGroupHeartbeatRequest(
+        group_id="g", member_id="thread", rebalance_timeout_ms=1000, topology=topology, **owned
+    )
+    internal = {"name": "count-", "pattern": Pattern.PREFIXED}
+    rights = [acl("g", kind=Kind.GROUP), acl(operation=Op.DESCRIBE), acl(operation=Op.DESCRIBE, **internal)]  # type: ignore[arg-type]
+    with hmb.Broker(users={"admin": "x", "alice": "x"}, config=AUTHORIZER) as broker:
+        broker.create_topic("t")
+        store, connection = broker._server.context.security, connect(broker, "alice")
+        create_acls(store, rights[:2])
+        connection.send(FindCoordinatorRequest(coordinator_keys=["g"]))
+        assert connection.send(joining).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        create_acls(store, rights[2:])
+        until(lambda: not connection.send(joining).error_code)
+        problem = connection.send(joining).status[-1].status_detail
+        assert problem.endswith("; Unauthorized to CREATE on topics count-changelog, count-repartition.")
+        create_acls(store, [acl(operation=Op.CREATE, **internal)])  # type: ignore[arg-type]
+        connection.send(joining)
+        assert {"count-changelog", "count-repartition"} <= set(broker.topics())
+        describing = StreamsGroupDescribeRequest(group_ids=["g"])
+        assert connection.send(describing).groups[0].topology is not None
+        store.change(lambda state: SecurityState(state.credentials))
+        create_acls(store, rights[:2])
+        (hidden,) = connection.send(describing).groups
+        assert (hidden.error_code, hidden.topology) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
+        connection.close()
