@@ -41,7 +41,7 @@ export function eventList(caption, absence) {
     { name: "time", cell: (row) => moment(row.time) },
     { name: "kind", cell: (row) => row.kind },
     { name: "what happened", cell: (row) => row.text, isLong: true },
-  ], (row) => row.number, { empty: absence === null ? "Nothing has happened since the start of the broker." : `No events are shown: ${absence}.` });
+  ], (row) => row.number, { empty: absence === null ? "No event has happened since the start of the broker." : `No events are shown: ${absence}.` });
   return { node: list.node, show: (rows) => list.show(rows.toSorted((a, b) => b.number - a.number).slice(0, MOST_ROWS)) };
 }
 
