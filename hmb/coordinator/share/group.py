@@ -43,7 +43,6 @@ from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatReque
 from hmb.protocol.topics import PartitionId
 
 Assignment = ShareGroupHeartbeatResponse.Assignment
-PROTOCOL_TYPE = "share"
 
 
 class ShareGroup:
@@ -64,7 +63,7 @@ class ShareGroup:
     ) -> None:
         """Create an empty group. `clock` returns the time in ms since 1970."""
         self.group_id = group_id
-        self.protocol_type: str | None = PROTOCOL_TYPE
+        self.protocol_type: str | None = GroupType.SHARE
         self.state = ShareGroupState(group_id, self.resume)
         self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
         self.writes, self.events = self.state.writes, self.state.events

@@ -50,7 +50,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 Status = StreamsGroupHeartbeatResponse.Status
-PROTOCOL_TYPE = "streams"
 REFRESHED = -1  # a version that `ClusterTopics` never has
 
 
@@ -80,7 +79,7 @@ class StreamsGroup:
     ) -> None:
         """Create an empty group. `clock` returns the time in ms since 1970."""
         self.group_id = group_id
-        self.protocol_type: str | None = PROTOCOL_TYPE
+        self.protocol_type: str | None = GroupType.STREAMS
         self.state = StreamsState(group_id, self.resume)
         self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
         self.writes, self.events = self.state.writes, self.state.events

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.member import fenced
-from hmb.coordinator.streams.states import TASK_STATES, TaskEvent, TaskState
+from hmb.coordinator.streams.states import STREAMS_MEMBER_STATES, StreamsMemberEvent, StreamsMemberState
 from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks
 from hmb.coordinator.streams.topology import Topology, reader_of
 from hmb.protocol.enums import GroupType
@@ -98,7 +98,7 @@ class StreamsMember:
     tags: tuple[tuple[str, str], ...] = ()
     epoch: int = 0
     previous_epoch: int = 0
-    state: TaskState = TaskState.STABLE
+    state: StreamsMemberState = StreamsMemberState.STABLE
     assigned: OwnedTasks = field(default_factory=OwnedTasks)
     revoking: OwnedTasks = field(default_factory=OwnedTasks)
 
@@ -155,10 +155,10 @@ class StreamsMember:
     @property
     def must_revoke(self) -> bool:
         """Whether the member owns tasks that it must give up."""
-        return self.state is TaskState.UNREVOKED_TASKS
+        return self.state is StreamsMemberState.UNREVOKED_TASKS
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is TaskState.STABLE and self.epoch == epoch
+        return self.state is StreamsMemberState.STABLE and self.epoch == epoch
 
     def reconciled(self, goal: TaskGoal, owned: Tasks | None) -> StreamsMember:
         """Return the member after one step towards its target.
@@ -166,11 +166,11 @@ class StreamsMember:
         `owned` contains the tasks in the heartbeat. None means that the member's tasks have not changed.
         """
         match self.state:
-            case TaskState.STABLE if self.epoch == goal.epoch:
+            case StreamsMemberState.STABLE if self.epoch == goal.epoch:
                 return self
-            case TaskState.UNREVOKED_TASKS if owned is None or self.revoking.overlap(owned):
+            case StreamsMemberState.UNREVOKED_TASKS if owned is None or self.revoking.overlap(owned):
                 return self
-            case TaskState.UNREVOKED_TASKS:
+            case StreamsMemberState.UNREVOKED_TASKS:
                 return self._next(goal, owned, self.epoch + 1)
         return self._next(goal, owned, self.epoch)
 
@@ -183,17 +183,19 @@ class StreamsMember:
             {task: epoch for task, epoch in active.items() if task not in kept}, self.assigned.standby - kept_standby
         )
         if revoking and (owned is None or revoking.overlap(owned)):
-            return self._moved(TaskEvent.MUST_REVOKE, waiting_epoch, OwnedTasks(kept, kept_standby), revoking)
+            return self._moved(StreamsMemberEvent.MUST_REVOKE, waiting_epoch, OwnedTasks(kept, kept_standby), revoking)
         missing, missing_standby = target.active - kept.keys(), target.standby - kept_standby
         free = {task for task in missing if goal.holders.allow_active(task, self.process_id)}
         free_standby = {task for task in missing_standby if goal.holders.allow_standby(task, self.process_id)}
         is_complete = free == missing and free_standby == missing_standby
         assigned = OwnedTasks({**kept, **dict.fromkeys(free, goal.epoch)}, kept_standby | free_standby)
-        event = TaskEvent.REACHES_TARGET if is_complete else TaskEvent.MUST_WAIT
+        event = StreamsMemberEvent.REACHES_TARGET if is_complete else StreamsMemberEvent.MUST_WAIT
         return self._moved(event, goal.epoch, assigned, OwnedTasks())
 
-    def _moved(self, event: TaskEvent, epoch: int, assigned: OwnedTasks, revoking: OwnedTasks) -> StreamsMember:
-        state = TASK_STATES.next(self.state, event)
+    def _moved(
+        self, event: StreamsMemberEvent, epoch: int, assigned: OwnedTasks, revoking: OwnedTasks
+    ) -> StreamsMember:
+        state = STREAMS_MEMBER_STATES.next(self.state, event)
         return replace(
             self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking
         )

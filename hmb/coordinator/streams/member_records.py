@@ -23,7 +23,7 @@ from hmb.coordinator.streams.records import (
     StreamsGroupTargetAssignmentMemberKey,
     StreamsGroupTargetAssignmentMemberValue,
 )
-from hmb.coordinator.streams.states import TaskState
+from hmb.coordinator.streams.states import StreamsMemberState
 from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks, numbers_by_subtopology, task_ids, tasks_in
 from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue
 
@@ -101,7 +101,7 @@ def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignme
         member,
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
-        state=TaskState(value.state),
+        state=StreamsMemberState(value.state),
         assigned=_owned(value.active_tasks, value.standby_tasks, value.member_epoch),
         revoking=_owned(*revoking, value.member_epoch),
     )

@@ -23,7 +23,7 @@ from hmb.protocol.enums import GroupState, LabeledEnum
 from hmb.state_table import StateTable
 
 
-class TaskState(LabeledEnum):
+class StreamsMemberState(LabeledEnum):
     """A state of a member. The value is the number that represents the state in the member's record."""
 
     STABLE = 1
@@ -31,7 +31,7 @@ class TaskState(LabeledEnum):
     UNRELEASED_TASKS = 3
 
 
-class TaskEvent(Enum):
+class StreamsMemberEvent(Enum):
     """An event that changes the state of a member: the result of one step towards its target."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
@@ -39,10 +39,10 @@ class TaskEvent(Enum):
     REACHES_TARGET = "the member owns all tasks of the target"
 
 
-TASK_STATES = StateTable(
-    *((before, TaskEvent.MUST_REVOKE, TaskState.UNREVOKED_TASKS) for before in TaskState),
-    *((before, TaskEvent.MUST_WAIT, TaskState.UNRELEASED_TASKS) for before in TaskState),
-    *((before, TaskEvent.REACHES_TARGET, TaskState.STABLE) for before in TaskState),
+STREAMS_MEMBER_STATES = StateTable(
+    *((before, StreamsMemberEvent.MUST_REVOKE, StreamsMemberState.UNREVOKED_TASKS) for before in StreamsMemberState),
+    *((before, StreamsMemberEvent.MUST_WAIT, StreamsMemberState.UNRELEASED_TASKS) for before in StreamsMemberState),
+    *((before, StreamsMemberEvent.REACHES_TARGET, StreamsMemberState.STABLE) for before in StreamsMemberState),
 )
 
 _DEAD, _EMPTY, *_OTHERS = GROUP_STATES

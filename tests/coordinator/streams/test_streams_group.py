@@ -14,7 +14,7 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.streams.description import describe_streams_group
 from hmb.coordinator.streams.heartbeat import check_heartbeat
-from hmb.coordinator.streams.states import TASK_STATES, TaskEvent, TaskState
+from hmb.coordinator.streams.states import STREAMS_MEMBER_STATES, StreamsMemberEvent, StreamsMemberState
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import (
@@ -317,7 +317,8 @@ def test_a_description_contains_the_topology_and_the_tasks(driver: StreamsDriver
 
 
 def test_every_event_can_happen_to_a_member_in_every_state() -> None:
-    assert all(TASK_STATES.allows(state, event) for state, event in product(TaskState, TaskEvent))
+    pairs = product(StreamsMemberState, StreamsMemberEvent)
+    assert all(STREAMS_MEMBER_STATES.allows(state, event) for state, event in pairs)
 
 
 JOIN: dict[str, Any] = {
