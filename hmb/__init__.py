@@ -106,7 +106,7 @@ this case, the module `broker/network/gathering.py` sends several responses toge
 Fetch, a tour of at most 9 files:
 
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
-2. `broker/fetch_sessions.py` `FetchSessions.begin` returns the partitions that the consumer reads
+2. `broker/fetch_sessions.py` `FetchSessions.begin` returns a `FetchContext` with the partitions to read
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
@@ -123,7 +123,9 @@ These functions and modules are between the steps of the tour:
   `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
   (`broker/fetch_sessions.py`), which calls `Topics.find` and `Topic.log` (step 5 of the Produce tour). The method then
   calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`.
-- Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
+- Before step 3, `_partition_response` checks leader epochs (`broker/leader_epochs.py`). A first reading can skip this.
+- Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`). `Log._read` also counts reads that
+  begin at the same offset (`storage/recovery/read_checks.py`). A first reading can skip this.
 - Step 5: `Segment.read` calls `Segment.find`, which takes the first batch from step 6.
 - Step 7: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes each of them
   (`records/reading.py`, `records/batch.py`). Step 6 takes the headers one by one.
@@ -210,7 +212,8 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 4: `LeaderRouter.run` waits for the batch, and then calls `_route`. `Cluster.leader` returns the leader
   (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
-  queue (`client/producing/batch.py`). `Sender._send` then calls steps 6 and 7.
+  queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
+  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7).
 - Step 6: `number` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).

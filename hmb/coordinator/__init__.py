@@ -16,8 +16,9 @@ A request for a group passes through these modules:
       |
     group_runner.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
-    classic/ or modern/       the state machine    journal/      the queue of the partition; many commits share one sync
-      (uses no threads or disks)                          |
+    classic/, modern/,        the state machine    journal/      the queue of the partition; many commits share one sync
+    share/ or streams/        (uses no threads            |
+                              or disks)                   |
                                                    hmb/storage   the log of __consumer_offsets
 
 For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the

@@ -190,6 +190,7 @@ class RecordBatch(NamedTuple):
         start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
         return [start, self.view[_BEFORE_CRC.size :]]
 
+
 def encode_batch(
     records: Sequence[Record],
     *,

@@ -7,8 +7,10 @@ Behavior: the broker assigns the tasks of a Kafka Streams application to its mem
     problem, for example MISSING_SOURCE_TOPICS. If internal topics are missing, the broker creates them, and the next
     heartbeat finds them. The broker sends the response after the changes of the group are on disk.
 Version notes: none.
-Left out: what Kafka 4.3 also refuses with INVALID_REQUEST: static members, warm-up tasks, offsets of tasks, and regular
-    expressions for source topics. HMB limits a topology to 100,000 tasks.
+Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. A client that
+    sends one of them gets INVALID_REQUEST, from Kafka 4.3 as well. Such an application must use the classic protocol. A
+    topology with more than 100,000 tasks gets STREAMS_INVALID_TOPOLOGY, and the application cannot run. Kafka has no
+    such limit.
 """
 
 from __future__ import annotations
