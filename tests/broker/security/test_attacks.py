@@ -49,6 +49,7 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
 from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.security import scram
 from hmb.security.ip_addresses import normal_address
@@ -59,6 +60,7 @@ from tests.broker.security.test_acls import AUTHORIZER, acl
 from tests.broker.security.test_acls import connect as connect_as
 from tests.waiting import until
 
+GroupOffsets = OffsetFetchRequest.OffsetFetchRequestGroup
 SHA_256 = ScramMechanism.SCRAM_SHA_256
 SECRET = "secret-plans"  # a topic that alice may not see
 
@@ -189,6 +191,17 @@ def test_the_description_of_a_group_names_no_forbidden_topic(broker: hmb.Broker)
         with connect_as(broker, user) as connection:
             (group,) = connection.send(ConsumerGroupDescribeRequest(group_ids=["g3"]), 1).groups
         assert (group.error_code, len(group.members)) == (code, members)
+
+
+def test_a_forbidden_topic_in_an_offset_fetch_has_an_error_and_no_offset(broker: hmb.Broker) -> None:
+    """Without the error, a consumer would believe that no offset exists, and could begin to read at the wrong place."""
+    permit(broker, acl("g", kind=Kind.GROUP), acl(operation=Op.DESCRIBE))
+    topics = [GroupOffsets.OffsetFetchRequestTopics(name=name, partition_indexes=[0]) for name in ("t", SECRET)]
+    with connect_as(broker, "alice") as connection:
+        groups = [GroupOffsets(group_id="g", topics=topics)]
+        (found,) = connection.send(OffsetFetchRequest(groups=groups), 8).groups
+    codes = {topic.name: topic.partitions[0].error_code for topic in found.topics}
+    assert codes == {"t": 0, SECRET: ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
 def test_a_fetch_session_shows_no_offset_after_the_right_is_taken_away(broker: hmb.Broker) -> None:
