@@ -22,11 +22,9 @@ LONGEST_NAME = 255  # characters
 
 def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
     """Return the credential of a user, or a decoy if the user has none. Both cases take the same time."""
-    stored = store.state.credentials.get((mechanism, name))
     unknown = decoy(store.decoy_key, mechanism, name, store.state.credential_shapes.get(mechanism, [OWN_SHAPE]))
-    if stored is None:
-        return unknown
-    return ScramCredential(bytes(stored.salt), stored.iterations, bytes(stored.stored_key), bytes(stored.server_key))
+    found = store.state.credentials.get((mechanism, name)) or unknown
+    return ScramCredential(bytes(found.salt), found.iterations, bytes(found.stored_key), bytes(found.server_key))
 
 
 def upserted(
