@@ -1,4 +1,4 @@
-"""Declares the interface that all kinds of groups share.
+"""Declares the interface and the errors that all kinds of groups share.
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), share
 groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.offsets import CommittedOffset
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 
@@ -57,6 +57,19 @@ class Commit(NamedTuple):
         """
         no_member = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and no_member
+
+
+def unloaded(group_id: str, code: ErrorCode) -> KafkaError:
+    """Return the error for a request to a group that is already unloaded."""
+    return KafkaError(code, f"group {group_id!r} was deleted, or the broker stops")
+
+
+def check_deletable(group: Group) -> None:
+    """Raise GROUP_ID_NOT_FOUND if the group is already unloaded, and NON_EMPTY_GROUP if it has members."""
+    if group.is_unloaded:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group.group_id!r} does not exist any more")
+    if not group.is_empty:
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group.group_id!r} has members; stop them first")
 
 
 class Group(Protocol):

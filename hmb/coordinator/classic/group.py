@@ -66,7 +66,7 @@ from hmb.coordinator.classic.rebalance import JOIN_AGAIN, Rebalance
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.state import ClassicState
 from hmb.coordinator.classic.static_members import replace_member
-from hmb.coordinator.group import Commit
+from hmb.coordinator.group import Commit, check_deletable
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -324,11 +324,7 @@ class ClassicGroup:
 
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
-        if self.state.current is GroupState.DEAD:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.state.current is not GroupState.EMPTY:
-            why = f"group {self.group_id!r} has members; stop them first"
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, why)
+        check_deletable(self)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
     # -- admin requests

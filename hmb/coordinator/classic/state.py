@@ -17,14 +17,13 @@ from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import decode_members, encode_group
 from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
-from hmb.coordinator.group import Write
+from hmb.coordinator.group import Write, unloaded
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, encode_key
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse
 
-UNLOADED = "the group was deleted, or the broker stops"
 ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
 
 
@@ -69,7 +68,7 @@ class ClassicState:
     def check_loaded(self) -> None:
         """Raise COORDINATOR_NOT_AVAILABLE if the group is unloaded. The client then sends the request again."""
         if self.current is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
+            raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
         """Return the member that a request names. Raises KafkaError for a wrong id or a wrong generation."""

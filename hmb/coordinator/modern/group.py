@@ -38,7 +38,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Commit
+from hmb.coordinator.group import Commit, check_deletable, unloaded
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.deadlines import MemberDeadlines
@@ -109,15 +109,12 @@ class ConsumerGroup:
         KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
+            raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
             return self._leave(request)
         settings = self._settings(self.group_id)
-        if len(self.state.members) >= settings.max_size and request.member_id not in self.state.members:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The consumer group has reached its maximum capacity of {settings.max_size} members.",
-            )
+        if request.member_id not in self.state.members:
+            self.state.check_room(self.kind, settings.max_size)
         owned = owned_by(request)
         before = self._before(request, owned)
         member = before.updated(request, client_id, client_host)
@@ -143,11 +140,9 @@ class ConsumerGroup:
             check_instance(old_id, request)
         elif request.instance_id is not None and not joins:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
-        member = self.state.members.get(member_id)
-        if member is None:
-            if not joins:
-                raise self._unknown(member_id)
+        if joins and member_id not in self.state.members:
             return ConsumerMember(member_id)
+        member = self.state.known(member_id)
         member.check_epoch(request.member_epoch, owned)
         return member
 
@@ -158,9 +153,6 @@ class ConsumerGroup:
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
                 f"because the instance id is owned by {old.member_id} member.",
             )
-
-    def _unknown(self, member_id: str) -> KafkaError:
-        return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def _step(
         self,
@@ -256,8 +248,8 @@ class ConsumerGroup:
             if known is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
             check_instance(known, request)
-        elif request.member_id not in self.state.members:
-            raise self._unknown(request.member_id)
+        else:
+            self.state.known(request.member_id)
         if request.member_epoch == LEAVE_EPOCH or request.instance_id is None:
             self._fence([request.member_id], "the member leaves")
         else:
@@ -282,24 +274,17 @@ class ConsumerGroup:
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if self.is_unloaded:  # The group was deleted, so a committed offset would be lost.
-            why = f"group {self.group_id!r} was deleted, or the broker stops"
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
+            raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if (epoch < 0 and not self.state.members) or commit.names_no_member:
             return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
-        self._known(commit.member_id).check_commit(commit)
+        self.state.known(commit.member_id).check_commit(commit)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
-        check_fetch_epoch(epoch, self._known(member_id or "").epoch)
-
-    def _known(self, member_id: str) -> ConsumerMember:
-        member = self.state.members.get(member_id)
-        if member is None:
-            raise self._unknown(member_id)
-        return member
+        check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
 
     # -- deadlines
 
@@ -359,10 +344,7 @@ class ConsumerGroup:
         return sum(subscription_size(member.topics, member.regex) for member in self.state.members.copy().values())
 
     def tombstones(self) -> list[KeyAndValue]:
-        if self.is_unloaded:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.state.members:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
+        check_deletable(self)
         return self.state.tombstones()
 
 

@@ -43,14 +43,16 @@ from hmb.coordinator.modern.records import (
     with_metadata,
 )
 from hmb.coordinator.modern.store import RecordedSteps
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import PartitionId
 
 FIRST_EPOCH = 1  # the group epoch of a new group
+MemberT = TypeVar("MemberT")
 TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or the tasks of Kafka Streams
 
 
-class ModernState(ABC, Generic[TargetT]):
-    """The epochs and the target of one group, and the records of its current step.
+class ModernState(ABC, Generic[MemberT, TargetT]):
+    """The members, the epochs and the target of one group, and the records of its current step.
 
     These parts are the same for a KIP-848 group, a share group and a streams group. Kafka calls these kinds of group
     *modern*.
@@ -68,7 +70,26 @@ class ModernState(ABC, Generic[TargetT]):
         self.metadata_hash = 0  # the hash of the topics to which the group subscribes
         self.assignment_epoch = 0
         self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        self.members: dict[str, MemberT] = {}
         self.targets: dict[str, TargetT] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def known(self, member_id: str) -> MemberT:
+        """Return the member with this id. Raises UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+        return member
+
+    def check_room(self, kind: str, max_size: int) -> None:
+        """Raise GROUP_MAX_SIZE_REACHED if the group has `max_size` members or more."""
+        if len(self.members) >= max_size:
+            why = f"The {kind} group has reached its maximum capacity of {max_size} members."
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, why)
 
     @abstractmethod
     def _target_record(self, member_id: str, target: TargetT) -> KeyAndValue: ...
@@ -83,7 +104,7 @@ class ModernState(ABC, Generic[TargetT]):
         self._steps.finish()
 
 
-class ConsumerState(ModernState[frozenset[PartitionId]]):
+class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
     """The members, epochs and target of one group.
 
     - All member ids in `instances` and `targets` are ids of `members`.
@@ -100,14 +121,9 @@ class ConsumerState(ModernState[frozenset[PartitionId]]):
 
     def _forget(self) -> None:
         super()._forget()
-        self.members: dict[str, ConsumerMember] = {}
         self.instances: dict[str, str] = {}  # group instance id -> member id
         self.regexes: dict[str, frozenset[str]] = {}  # expression -> the names of the matching topics
         self._owners: dict[PartitionId, str] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     def is_taken(self, partition: PartitionId) -> bool:
         return partition in self._owners

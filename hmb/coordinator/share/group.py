@@ -29,7 +29,7 @@ from hmb.coordinator.cluster_topics import (
     existing_topics,
     metadata_hash,
 )
-from hmb.coordinator.group import Commit
+from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.records import topics_of
@@ -86,7 +86,7 @@ class ShareGroup:
         Raises NOT_COORDINATOR if the group was deleted.
         """
         if self.is_unloaded:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
+            raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
             return []
         names = self._subscribed() | frozenset(request.subscribed_topic_names or ())
@@ -122,7 +122,7 @@ class ShareGroup:
         If this method raises KafkaError, the group is unchanged.
         """
         if request.member_epoch == LEAVE_EPOCH:
-            self._known(request.member_id)
+            self.state.known(request.member_id)
             self._remove([request.member_id], "the member leaves")
             return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
         settings = self._settings(self.group_id)
@@ -150,24 +150,13 @@ class ShareGroup:
     def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
         """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
         if request.member_epoch != JOIN_EPOCH:
-            member = self._known(request.member_id)
+            member = self.state.known(request.member_id)
             member.check_epoch(request.member_epoch)
             return member
         if request.member_id in self.state.members:
             return self.state.members[request.member_id]
-        if len(self.state.members) >= max_size:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The share group has reached its maximum capacity of {max_size} members.",
-            )
+        self.state.check_room(self.kind, max_size)
         return ShareMember(request.member_id)
-
-    def _known(self, member_id: str) -> ShareMember:
-        if member_id not in self.state.members:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return self.state.members[member_id]
 
     def _refresh(self, *, changed: bool) -> None:
         """Increase the group epoch if a subscription or a subscribed topic has changed."""
@@ -238,7 +227,7 @@ class ShareGroup:
 
     @property
     def is_empty(self) -> bool:
-        return not self.state.members
+        return self.state.is_empty
 
     @property
     def state_name(self) -> str:

@@ -42,7 +42,7 @@ from hmb.protocol.topics import PartitionId
 TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
 
-class ShareGroupState(ModernState[frozenset[PartitionId]]):
+class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
     """The members, epochs, target and share-partitions of one group.
 
     - All member ids in `targets` are ids of `members`.
@@ -56,7 +56,6 @@ class ShareGroupState(ModernState[frozenset[PartitionId]]):
 
     def _forget(self) -> None:
         super()._forget()
-        self.members: dict[str, ShareMember] = {}
         self.initialized: frozenset[PartitionId] = frozenset()
         self.names: dict[UUID, str] = {}
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
-from hmb.coordinator.group import Commit
+from hmb.coordinator.group import Commit, check_deletable, unloaded
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.member import check_fetch_epoch, subscription_size
@@ -104,7 +104,7 @@ class StreamsGroup:
         If this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
+            raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
             return HeartbeatResult(self._leave(request))
         settings, owned = self._settings(self.group_id), owned_by(request)
@@ -140,22 +140,13 @@ class StreamsGroup:
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
         """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
         joins = request.member_epoch == JOIN_EPOCH
-        if joins and len(self.state.members) >= max_size:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The streams group has reached its maximum capacity of {max_size} members.",
-            )
+        if joins:
+            self.state.check_room(self.kind, max_size)
         if joins and request.member_id not in self.state.members:
             return StreamsMember(request.member_id)
-        member = self._known(request.member_id)
+        member = self.state.known(request.member_id)
         member.check_epoch(request.member_epoch, owned)
         return member
-
-    def _known(self, member_id: str) -> StreamsMember:
-        if member_id not in self.state.members:
-            why = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
-        return self.state.members[member_id]
 
     def _topology_after(self, requested: StreamsGroupHeartbeatRequest.Topology | None) -> Topology:
         """Return the topology of the group after this heartbeat. Raises INVALID_REQUEST for another topology."""
@@ -262,7 +253,7 @@ class StreamsGroup:
     # -- removal of members
 
     def _leave(self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
-        self._known(request.member_id)
+        self.state.known(request.member_id)
         if request.shutdown_application:
             self._shutdown_by = self._shutdown_by or request.member_id
         self._remove([request.member_id], "the member leaves")
@@ -288,16 +279,15 @@ class StreamsGroup:
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if self.is_unloaded:
-            why = f"group {self.group_id!r} was deleted, or the broker stops"
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
+            raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if (commit.epoch < 0 and self.is_empty) or commit.names_no_member:
             return
-        self._known(commit.member_id).check_commit(commit, self.state.topology)
+        self.state.known(commit.member_id).check_commit(commit, self.state.topology)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is not None or epoch >= 0:
-            check_fetch_epoch(epoch, self._known(member_id or "").epoch)
+            check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
 
     def reads(self, topic: str) -> bool:
         """Return whether the members read the topic."""
@@ -348,7 +338,7 @@ class StreamsGroup:
 
     @property
     def is_empty(self) -> bool:
-        return not self.state.members
+        return self.state.is_empty
 
     @property
     def state_name(self) -> str:
@@ -369,10 +359,7 @@ class StreamsGroup:
         return size_of(self.state.topology) + subscription_size(tags, None)
 
     def tombstones(self) -> list[KeyAndValue]:
-        if self.is_unloaded:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.state.members:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
+        check_deletable(self)
         return self.state.tombstones()
 
 

@@ -40,7 +40,7 @@ from hmb.coordinator.streams.topology import Topology
 INCOMPLETE = -1  # the validated topology epoch while topics are missing
 
 
-class StreamsState(ModernState[Tasks]):
+class StreamsState(ModernState[StreamsMember, Tasks]):
     """The members, epochs, target and topology of one group.
 
     - All member ids in `targets` are ids of `members`.
@@ -56,7 +56,6 @@ class StreamsState(ModernState[Tasks]):
     def _forget(self) -> None:
         super()._forget()
         self.assignment_epoch = FIRST_EPOCH  # A member that waits for the first target needs an epoch above 0.
-        self.members: dict[str, StreamsMember] = {}
         self.topology: Topology | None = None
         self.validated_epoch = 0
         self.configs: dict[str, str] = {}
