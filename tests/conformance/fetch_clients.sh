@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fetch_clients.sh [FOLDER]: downloads group consumers that are not on PyPI into FOLDER: the Java clients of Kafka 0.9 to 2.8
-# through Maven, franz-go through Go, and kafkajs through npm. The default FOLDER is .peers/clients in the root of the project,
+# fetch_clients.sh [FOLDER]: downloads clients that are not on PyPI into FOLDER: the Java clients of Kafka 0.9 to 2.8 through
+# Maven, franz-go and kafka-go through Go, and kafkajs through npm. The default FOLDER is .peers/clients in the root of the project,
 # where the tests look for them. For another folder set HMB_CLIENTS. The script skips a language that is not installed, and
 # prints a line about it.
 set -euo pipefail
@@ -21,6 +21,9 @@ if has mvn; then
 fi
 if has go && [ ! -x "$folder/go/member" ]; then
   (cd "$here/groups/go" && go build -o "$folder/go/member" .)
+fi
+if has go && [ ! -x "$folder/go/login" ]; then
+  (cd "$here/logins" && go build -o "$folder/go/login" .)
 fi
 if has npm && [ ! -d "$folder/node" ]; then
   building=$(mktemp -d "$folder/building-XXXXXX")

@@ -30,7 +30,7 @@ def fetched(name: str) -> Path:
     return folder
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise peers.PeerUnavailable(f"no {name} on the PATH")
@@ -59,7 +59,7 @@ def _verifiable_consumer(
 
 
 def _java(version: str, folder: Path, *arguments: str) -> list[str]:
-    _program("java")
+    program("java")
     return _verifiable_consumer(fetched(f"java-{version}"), "--broker-list", folder, *arguments)
 
 
@@ -78,7 +78,7 @@ def _go(folder: Path, *arguments: str) -> list[str]:
 
 
 def _node(folder: Path, *arguments: str) -> list[str]:
-    return [_program("node"), str(fetched("node") / "member.js"), *arguments]
+    return [program("node"), str(fetched("node") / "member.js"), *arguments]
 
 
 KINDS: dict[str, Command] = {
