@@ -50,6 +50,15 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
             assert admin.describe_quotas() == alice
 
 
+def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
+    """The response to such a Produce is deferred, so the broker counts its bytes before the response exists."""
+    with hmb.Broker(config={"log.flush.acks.all": True}) as broker:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            admin.alter_quotas({ClientQuotaEntity(client_id=""): {"producer_byte_rate": 1e9}})
+        with hmb.Producer(broker.bootstrap_servers, acks="all") as producer:
+            assert producer.send("t", b"value").result(10).offset == 0
+
+
 def test_a_request_with_many_keys_is_refused_quickly(ask: Asker) -> None:
     """A check that compared each key with each other key would take minutes for 50,000 keys."""
     kind = AlterClientQuotasRequest.EntryData
