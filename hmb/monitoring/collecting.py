@@ -312,10 +312,8 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
     `Log.read` would count this as a read of a client that may have found damage (storage/recovery/read_checks.py).
     """
     offset = max(offset, log.log_start_offset)
-    with log.lock:
-        segments = log.log_segments.from_offset(offset)
     try:
-        for segment in segments:
+        for segment in log.segments_from(offset):
             if (found := segment.find(offset, segment.size)) is not None:
                 return found[1].max_timestamp
     except (KafkaError, OSError):  # The segment is damaged, or retention has just deleted it.

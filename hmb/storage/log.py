@@ -103,9 +103,9 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
-        # This lock guards segments, offsets and producers. A thread that appends holds this lock during the whole
-        # append. A thread that reads holds this lock only while it copies the offsets and the list of segments. A
-        # thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
+        # This lock guards segments, offsets and producers. An append holds the lock from its begin to its end. A read
+        # holds it while it copies the offsets and the list of segments, and a cleanup (cleanup/) while it changes this
+        # list. A thread that needs several locks takes `cleanup_lock` first, then the lock of `commit`, then this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -153,6 +153,11 @@ class Log:
     @property
     def segments(self) -> Sequence[Segment]:
         return tuple(self.log_segments)
+
+    def segments_from(self, offset: int) -> Sequence[Segment]:
+        """Return the segment that contains `offset`, and all later segments."""
+        with self.lock:
+            return self.log_segments.from_offset(offset)
 
     # -- append
 

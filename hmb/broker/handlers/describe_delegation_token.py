@@ -19,12 +19,12 @@ from hmb.broker.security.metadata_records import DelegationTokenRecord
 from hmb.broker.security.tokens.delegation import may_renew_or_describe
 from hmb.broker.security.tokens.requesters import check_requester
 from hmb.protocol.messages.describe_delegation_token import (
+    FIRST_VERSION_OF_REQUESTERS,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
-FIRST_VERSION_WITH_REQUESTER = DescribeDelegationTokenResponse.first_version("tokens.token_requester_principal_type")
 
 
 def handle(request: DescribeDelegationTokenRequest, context: RequestContext) -> DescribeDelegationTokenResponse:
@@ -48,7 +48,7 @@ def _described(token: DelegationTokenRecord, context: RequestContext) -> Describ
         hmac=context.broker.tokens.hmac_of(token),
     )
     described.principal_type, _, described.principal_name = token.owner.partition(":")
-    if context.version >= FIRST_VERSION_WITH_REQUESTER:
+    if context.version >= FIRST_VERSION_OF_REQUESTERS:
         type_and_name = token.requester.partition(":")
         described.token_requester_principal_type, _, described.token_requester_principal_name = type_and_name
     for renewer in token.renewers:

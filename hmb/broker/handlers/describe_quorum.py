@@ -17,14 +17,18 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
+from hmb.protocol.messages.describe_quorum import (
+    FIRST_VERSION_OF_NODES,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    ReplicaState,
+)
 from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 from hmb.units import now_ms
 
 TopicResponse = DescribeQuorumResponse.TopicData
 PartitionResponse = TopicResponse.PartitionData
 Node = DescribeQuorumResponse.Node
-FIRST_VERSION_OF_NODES = DescribeQuorumResponse.first_version("nodes")
 
 
 def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:

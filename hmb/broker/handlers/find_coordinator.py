@@ -26,7 +26,6 @@ from hmb.protocol.messages.find_coordinator import (
 
 Coordinator = FindCoordinatorResponse.Coordinator
 NO_NODE = -1
-FIRST_VERSION_OF_SHARE = FindCoordinatorRequest.FIRST_VERSION_OF_SHARE
 
 
 def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
@@ -46,7 +45,7 @@ def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
             context.broker.groups.make_topic()
         elif key_type == CoordinatorType.TRANSACTION:
             context.broker.transactions.make_topic()
-        elif key_type == CoordinatorType.SHARE and context.version >= FIRST_VERSION_OF_SHARE:
+        elif key_type == CoordinatorType.SHARE and context.version >= FindCoordinatorRequest.FIRST_VERSION_OF_SHARE:
             check_share_key(key)
             context.broker.share.coordinator.make_topic()
         else:

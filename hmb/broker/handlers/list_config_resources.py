@@ -17,7 +17,11 @@ from collections.abc import Iterable
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from hmb.protocol.messages.list_config_resources import (
+    FIRST_VERSION_OF_TYPES,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
 Listed = ListConfigResourcesResponse.ConfigResource
 # the order in which Kafka lists the resources
@@ -28,7 +32,6 @@ ORDER = (
     ResourceType.BROKER,
     ResourceType.TOPIC,
 )
-FIRST_VERSION_OF_TYPES = ListConfigResourcesRequest.first_version("resource_types")
 
 
 def handle(request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:

@@ -45,7 +45,8 @@ class JournalPartitions:
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
-        self._lock = threading.Lock()  # held while this object replaces its partitions
+        # A thread holds this lock while it replaces the partitions. It then takes no other lock.
+        self._lock = threading.Lock()
         self._take(topic.logs(), LoadingState.LOADING)
 
     def __iter__(self) -> Iterator[tuple[int, JournalPartition]]:

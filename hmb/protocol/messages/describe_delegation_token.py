@@ -44,3 +44,6 @@ class DescribeDelegationTokenResponse(
     error_code:       int                            = t.int16()
     tokens:           list[DescribedDelegationToken] = t.array(DescribedDelegationToken)
     throttle_time_ms: int                            = t.int32()
+
+
+FIRST_VERSION_OF_REQUESTERS = DescribeDelegationTokenResponse.first_version("tokens.token_requester_principal_type")

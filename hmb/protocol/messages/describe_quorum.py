@@ -67,3 +67,6 @@ class DescribeQuorumResponse(Response, api_key=ApiKey.DESCRIBE_QUORUM, versions=
     error_message: str | None      = t.string("2+", nullable="2+", ignorable=True)
     topics:        list[TopicData] = t.array(TopicData)
     nodes:         list[Node]      = t.array(Node, "2+")
+
+
+FIRST_VERSION_OF_NODES = DescribeQuorumResponse.first_version("nodes")

@@ -27,3 +27,6 @@ class ListConfigResourcesResponse(Response, api_key=ApiKey.LIST_CONFIG_RESOURCES
     throttle_time_ms: int                  = t.int32()
     error_code:       int                  = t.int16()
     config_resources: list[ConfigResource] = t.array(ConfigResource)
+
+
+FIRST_VERSION_OF_TYPES = ListConfigResourcesRequest.first_version("resource_types")

@@ -25,7 +25,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     and 13 change only the response.
     """
 
-    FIRST_VERSION_OF_IDS: ClassVar[int] = 12
+    FIRST_VERSION_OF_IDS_ALONE: ClassVar[int] = 12
 
     class MetadataRequestTopic(Struct):
         topic_id: UUID       = t.uuid("10+", ignorable=True)
@@ -42,7 +42,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
 
     def has_ids_too_early(self, version: int) -> bool:
         """Return whether this request contains ids, or topics without names, in a version that accepts only names."""
-        takes_ids = version >= self.FIRST_VERSION_OF_IDS
+        takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
 
 

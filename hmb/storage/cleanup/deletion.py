@@ -46,7 +46,7 @@ def delete_records(log: Log, before_offset: int) -> int:
     Return the new log start offset. Raises the errors of `new_start`. No reader gets records below the log start
     offset. The segments of these records stay on disk until `expire` deletes them.
     """
-    with log.lock:
+    with log.lock:  # A cleanup or the closing of the log can change both fields at the same time.
         if log.refusal is not None:
             raise log.refusal
         log.log_start_offset = new_start(log, before_offset)
@@ -73,7 +73,7 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
     if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(log.log_segments):
         roll(log)
     count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
-    with log.lock:
+    with log.lock:  # Appends and reads use the list of segments at the same time.
         expired = log.log_segments.take_first(min(count, len(log.log_segments) - 1))
         log.log_start_offset = max(log.log_start_offset, log.log_segments.first.base_offset)
     log.log_segments.forget(expired)
@@ -93,7 +93,7 @@ def roll(log: Log) -> None:
     warning. Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
     """
     log.flush()
-    with log.lock:
+    with log.lock:  # No append may come between the check and the new segment.
         if log.recovery_point == log.log_end_offset:
             try:
                 log.roll(sync=True)

@@ -41,7 +41,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
     log.log_segments.begin_replacement(old, next_offset)
     swap.make_ready(new)
     try:
-        with log.lock:
+        with log.lock:  # Appends and reads use the list of segments at the same time.
             log.log_segments.replace(old, new)
         log.log_segments.remove_files(old, log.clock() + log.config.file_delete_delay_ms)
         swap.put_in_place(new)
