@@ -1,4 +1,4 @@
-"""The page on locks names every lock of the broker, and the broker's threads take the locks in the page's order."""
+"""The page on locks names every lock of the broker and of its clients. Threads take the locks in the page's order."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.waiting import until
 ROOT = EXTENSIONS.parents[1]
 ROW = re.compile(r"^\| (\d+) \| `([\w/.]+)` \| `(\w+)` \|", re.MULTILINE)
 DECLARATION = re.compile(
-    r"^\s*(?:self\.)?(\w+)(?:: [\w.]+)? = .*?threading\.(?:Lock\b|RLock\b|Condition\b)", re.MULTILINE
+    r"^\s*(?:self\.)?(\w+)(?:: [\w.]+)? = .*?threading\.(?:Lock\b|RLock\b|Condition\b(?!\(\w))", re.MULTILINE
 )
+CLIENT_TABLE = "## The locks of the clients"
 FOLDERS = ("protocol", "records", "storage", "coordinator", "broker")
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -26,9 +27,22 @@ SETTINGS = {
 }
 
 
-def order_of_page() -> dict[Name, int]:
-    page = (ROOT / "docs" / "tour" / "locks.md").read_text(encoding="utf-8")
-    return {(file, lock): int(number) for number, file, lock in ROW.findall(page)}
+def orders_of_page() -> tuple[dict[Name, int], dict[Name, int]]:
+    """Return the order of the broker's locks, and the order of the clients' locks."""
+    broker, _, clients = (ROOT / "docs" / "tour" / "locks.md").read_text(encoding="utf-8").partition(CLIENT_TABLE)
+    return _order(broker), _order(clients)
+
+
+def _order(text: str) -> dict[Name, int]:
+    return {(file, lock): int(number) for number, file, lock in ROW.findall(text)}
+
+
+def _declared(folders: tuple[str, ...]) -> set[Name]:
+    found = set[Name]()
+    for path in (path for folder in folders for path in (ROOT / "hmb" / folder).rglob("*.py")):
+        file = path.relative_to(ROOT / "hmb").as_posix()
+        found |= {(file, name) for name in DECLARATION.findall(path.read_text(encoding="utf-8"))}
+    return found
 
 
 def use(directory: Path) -> None:
@@ -56,19 +70,19 @@ def use(directory: Path) -> None:
 
 
 def test_the_page_names_every_lock_of_the_broker() -> None:
-    declared = set[Name]()
-    for path in (path for folder in FOLDERS for path in (ROOT / "hmb" / folder).rglob("*.py")):
-        file = path.relative_to(ROOT / "hmb").as_posix()
-        declared |= {(file, name) for name in DECLARATION.findall(path.read_text(encoding="utf-8"))}
-    assert declared == set(order_of_page())
+    assert _declared(FOLDERS) == set(orders_of_page()[0])
 
 
-def test_the_threads_of_a_broker_take_locks_in_the_order_of_the_page(
+def test_the_page_names_every_lock_of_the_clients() -> None:
+    assert _declared(("client",)) == set(orders_of_page()[1])
+
+
+def test_the_threads_of_a_broker_and_of_its_clients_take_locks_in_the_order_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = recorded_order(monkeypatch)
     use(tmp_path)
-    numbers = order_of_page()
-    pairs = {(first, second) for first, second in order.pairs if first in numbers and second in numbers}
-    assert len(pairs) > 20
-    assert [pair for pair in pairs if numbers[pair[0]] >= numbers[pair[1]]] == []
+    for numbers, least in zip(orders_of_page(), (20, 2), strict=True):
+        pairs = {(first, second) for first, second in order.pairs if first in numbers and second in numbers}
+        assert len(pairs) > least
+        assert [pair for pair in pairs if numbers[pair[0]] >= numbers[pair[1]]] == []
