@@ -13,14 +13,26 @@ Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partiti
 To see the lag of each trigger, pass a function to a `LagListener`, and add the listener to the session:
     spark.streams.addListener(LagListener(lambda progress, lag: print(progress.batchId, lag)))
 
-Limit: `latestOffset` needs Spark 4.2 or newer.
+Spark's Kafka connector reports these numbers of offsets only, and no bytes. The progress contains no sizes either. With
+an `hmb.Admin` as the second argument, `lag` asks the brokers for sizes, and estimates the bytes:
+    bytes of a partition = lag * size of its log / number of its offsets
+
+For example, the log of partition 0 has the offsets 0 to 99 and a size of 5,000 bytes. The lag of 10 is then about 500
+bytes:
+    lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
+
+The function of a `LagListener` can call `lag(progress, admin)` itself.
+
+Limits: `latestOffset` needs Spark 4.2 or newer. The estimated bytes are exact only if all batches of a partition have
+the same size and the same number of records. The brokers report the size on disk, so compressed records count with
+their compressed size.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -30,30 +42,63 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
+from hmb.protocol.errors import KafkaError
+from hmb.protocol.topics import TopicPartition
 from hmb.spark.offsets import Offsets, from_json
+
+if TYPE_CHECKING:
+    from hmb.client.admin import Admin
 
 
 class Lag(NamedTuple):
-    """The lags of the partitions that a query reads: the smallest, the average, the largest and the sum."""
+    """The lags of the partitions that a query reads: the smallest, the average, the largest and the sum.
+
+    `bytes` is the estimated size of the records that the query has not read yet. It is None if `lag` has no Admin.
+    """
 
     minimum: int
     average: float
     maximum: int
     records: int  # the sum over all partitions
+    bytes: int | None = None
 
 
-def lag(progress: StreamingQueryProgress) -> Lag | None:
+def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | None:
     """Return the lag of a query after a trigger. Return None if the progress contains no offsets of this data source.
 
     `progress` is, for example, `query.lastProgress`. The result includes all sources of the query that use `hmb` or
     Spark's Kafka connector.
+
+    With `admin`, the result contains an estimate of the bytes. Raises KafkaError and ConnectionFailed in this case.
     """
     behind = [
-        max(0, latest.get(partition, offset) - offset)
+        (partition, max(0, latest.get(partition, offset) - offset))
         for end, latest in _offsets(progress)
         for partition, offset in end.items()
     ]
-    return Lag(min(behind), sum(behind) / len(behind), max(behind), sum(behind)) if behind else None
+    if not behind:
+        return None
+    lags = [each for _, each in behind]
+    found = Lag(min(lags), sum(lags) / len(lags), max(lags), sum(lags))
+    return found if admin is None else found._replace(bytes=_estimated_bytes(admin, behind))
+
+
+def _estimated_bytes(admin: Admin, behind: list[tuple[TopicPartition, int]]) -> int:
+    partitions = {partition for partition, _ in behind}
+    sizes: dict[TopicPartition, int] = {}  # of the largest replica, because a replica that is not in sync is too small
+    for directories in admin.describe_log_dirs().values():
+        for directory in directories:
+            for partition, replica in directory.replicas.items():
+                sizes[partition] = max(sizes.get(partition, 0), replica.size)
+    first = admin.list_offsets(dict.fromkeys(partitions, "earliest"))
+    last = admin.list_offsets(dict.fromkeys(partitions, "latest"))
+    total = 0.0
+    for partition, records in behind:
+        start, end = first[partition], last[partition]
+        if isinstance(start, KafkaError) or isinstance(end, KafkaError):
+            continue  # The topic was deleted after the trigger.
+        total += records * sizes.get(partition, 0) / max(1, end.offset - start.offset)
+    return round(total)
 
 
 def _offsets(progress: StreamingQueryProgress) -> Iterator[tuple[Offsets, Offsets]]:

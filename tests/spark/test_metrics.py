@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
 
+import hmb
 import hmb.spark
 from hmb.spark.metrics import Lag, LagListener
 from tests.spark.queries import fill, run
@@ -39,6 +40,21 @@ def test_sources_with_other_offsets_are_left_out(offset: str | None) -> None:
 
 def test_a_partition_that_was_deleted_has_no_lag() -> None:
     assert hmb.spark.lag(progress(('{"t": {"0": 5, "1": 7}}', '{"t": {"0": 6}}'))) == Lag(0, 0.5, 1, 1)
+
+
+def test_the_bytes_are_estimated_from_the_size_of_the_log(tmp_path: Path) -> None:
+    """Both partitions have 100 records. The query has read 90 of the first partition, and none of the second one."""
+    with hmb.Broker(tmp_path, config={"num.partitions": "2"}) as broker, hmb.Admin(broker.bootstrap_servers) as admin:
+        with hmb.Producer(broker.bootstrap_servers) as producer:
+            for number in range(200):
+                producer.send("t", b"x" * (100 if number % 2 else 10), partition=number % 2)
+        one = ('{"t": {"0": 90, "1": 0}}', '{"t": {"0": 100, "1": 100}}')
+        found = hmb.spark.lag(progress(one), admin)
+        short, long = (sum(path.stat().st_size for path in tmp_path.glob(f"t-{n}/*.log")) for n in (0, 1))
+        assert 10 * short > long > 5 * short > 0
+        assert found == Lag(10, 55.0, 100, 110, bytes=round(short / 10 + long))
+        deleted = ('{"gone": {"0": 0}}', '{"gone": {"0": 8}}')
+        assert hmb.spark.lag(progress(one, deleted), admin) == Lag(8, 118 / 3, 100, 118, bytes=round(short / 10 + long))
 
 
 @pytest.mark.external
