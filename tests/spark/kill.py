@@ -1,18 +1,18 @@
-"""Kills processes during streaming queries with SIGKILL, and compares the outputs with those of a batch query.
+"""Kills processes during Spark jobs with SIGKILL, and compares the answers with answers that plain Python computes.
 
     python -m tests.spark.kill --kills 20
 
-A producer sends numbered records during the whole run. Three queries (module `kill_driver`) read them: one writes
-Parquet files, one writes a topic at least once, and one writes a topic exactly once.
+A producer sends the records of the module `orders` during the whole run. The driver process (module `kill_driver`) runs
+six jobs: a batch aggregate, windows with a watermark, a join of two streams, an upsert with foreachBatch, an
+exactly-once copy to another topic, and a lambda architecture.
 
-The test kills the driver with its JVM, a Python worker and the broker alternately. It restarts each of them, and the
-queries continue from their checkpoints. After the last kill the queries read to the end of the topic. The outputs must
-then contain:
+The experiment kills a Python worker, the broker, and the driver with its JVM, alternately. Random numbers with a fixed
+seed choose the place of each kill: during a batch of one of the queries, or after the commit of a batch. Before each
+kill, each job makes progress. The last kill is always a kill of the driver. The next driver reads to the end of the
+topics, and writes the rows of all jobs to a file. These rows must equal the rows that plain Python computes from the
+records that the producer has sent.
 
-    the topic   every acknowledged record, once
-    parquet     each row of the batch query's result, once
-    copy        each row of that result; rows that were written again are counted
-    once        each row of the batch query's result, once
+The topic `speed` is written at least once, so the experiment counts its repeated rows.
 """
 
 from __future__ import annotations
@@ -29,51 +29,90 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import hmb
 from hmb.bench import peers
 from hmb.client.admin import NewTopic, raised
+from tests.spark.orders import (
+    LATE_FROM,
+    ORDERS,
+    PAYMENTS,
+    Order,
+    Payment,
+    Row,
+    Sent,
+    answers,
+    closing,
+    encoded,
+    late_orders,
+    shopping,
+)
 
-TOPIC = "numbers"
-QUERIES = ("parquet", "copy", "once")
-VICTIMS = ("driver", "worker", "broker")
+QUERIES = ("windows", "join", "upsert", "once", "speed")  # the streaming queries; each has a checkpoint
+WITH_WATERMARK = QUERIES[:2]
+VIEW = "view.json"  # the batch view of the lambda architecture
+VICTIMS = ("driver", "broker", "worker")  # from the last kill to the first
 PARTITIONS = 2
+ROUND = 5  # orders that the producer sends together
 SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
+# Java's optimizing compiler needs more CPU time than it saves, because each driver lives for about a minute only.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+T = TypeVar("T")
 
 
 class Feeding(threading.Thread):
-    """A producer that sends records during the whole run. It continues whichever process is killed."""
+    """A producer that sends orders and payments during the whole run. It continues whichever process is killed."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, seed: int) -> None:
         super().__init__(daemon=True)
-        self._servers = servers
+        self._servers, self._chance = servers, random.Random(seed)
         self._enough = threading.Event()
-        self._sent: list[Future[object]] = []
-        self.acknowledged = 0
+        self._is_complete = False
+        self._sent = Sent([], [], [], [])
 
     def run(self) -> None:
+        stream = shopping(self._chance)
         with hmb.Producer(self._servers, delivery_timeout=SECONDS, max_block=SECONDS) as producer:
             while not self._enough.wait(0.1):
-                for _ in range(20):
-                    number = b"%d" % len(self._sent)
-                    self._sent.append(producer.send(TOPIC, number, number))  # type: ignore[arg-type]
-        self.acknowledged = sum(1 for each in self._sent if each.exception() is None)
+                pairs = list(islice(stream, ROUND))
+                orders, payments = [order for order, _ in pairs], [paid for _, paid in pairs if paid is not None]
+                self._send(producer, orders, payments)
+                self._sent.orders.extend(orders)
+                self._sent.payments.extend(payments)
+            first = len(self._sent.orders)
+            self._sent.late.extend(late_orders(self._chance, first, 30))
+            self._send(producer, self._sent.late, [])
+            last_order, last_payment = closing(first + len(self._sent.late))
+            self._sent.closing.append(last_order)
+            self._send(producer, self._sent.closing, [last_payment])
+        self._is_complete = True
 
-    def end(self) -> int:
-        """Stop the producer, and return the number of acknowledged records."""
+    def _send(self, producer: hmb.Producer, orders: list[Order], payments: list[Payment]) -> None:
+        """Send records, and wait for all acknowledgements.
+
+        After a restart of the broker, no partition is therefore far ahead of the other partitions.
+        """
+        sent = [producer.send(ORDERS, encoded(order), order.customer.encode()) for order in orders]
+        sent += [producer.send(PAYMENTS, encoded(each), b"%d" % each.id) for each in payments]
+        for each in sent:
+            each.result(SECONDS)
+
+    def end(self) -> Sent:
+        """Send the late orders and the closing records, and return all records sent."""
         self._enough.set()
         self.join(SECONDS)
-        assert not self.is_alive(), "the producer does not come to its end"
-        assert self.acknowledged == len(self._sent), f"only {self.acknowledged} of {len(self._sent)} were acknowledged"
-        return self.acknowledged
+        assert self._is_complete, "the producer could not send all records"
+        return self._sent
 
 
 class Driver:
-    """The process that runs the three queries, and all child processes of this process."""
+    """The process that runs the jobs, and all child processes of this process."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         self._arguments = [sys.executable, "-m", "tests.spark.kill_driver", servers, str(directory)]
@@ -81,7 +120,7 @@ class Driver:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *further: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self._arguments, *further], cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
@@ -133,110 +172,168 @@ def is_worker(pid: int) -> bool:
 def command_of(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
-
 class Experiment:
-    def __init__(self, directory: Path, chance: random.Random) -> None:
-        self.directory, self._chance = directory, chance
-        self.broker = peers.Hmb(directory / "broker")
-        self.driver = Driver(self.broker.bootstrap, directory)
+    def __init__(self, directory: Path, seed: int, broker: peers.Peer) -> None:
+        self.directory, self.broker = directory, broker
+        self._seed, self._chance = seed, random.Random(seed)
+        self.driver = Driver(broker.bootstrap, directory)
         self.killed: Counter[str] = Counter()
 
     def run(self, kills: int) -> dict[str, dict[str, int]]:
         """Run the experiment.
 
-        Return the result of each output (`kill_driver.Job.outcome`) and the number of records sent.
+        Return the numbers of rows of each job (`differences`). Start the broker before this call.
         """
-        with self.broker, contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             with hmb.Admin(self.broker.bootstrap) as admin:
-                created = admin.create_topics([NewTopic(name, PARTITIONS) for name in (TOPIC, *QUERIES[1:])])
-                for answer in created.values():
+                topics = [NewTopic(name, PARTITIONS) for name in (ORDERS, PAYMENTS, "once", "speed")]
+                for answer in admin.create_topics(topics).values():
                     raised(answer)
-            feeding = Feeding(self.broker.bootstrap)
+            feeding = Feeding(self.broker.bootstrap, self._seed)
             feeding.start()
             stack.callback(self.driver.kill)
             self.driver.start()
-            for number in range(kills):
+            for left in reversed(range(kills)):
                 self._await_progress()
-                self._kill(VICTIMS[number % len(VICTIMS)])
-            self._await_progress()
-            self.driver.kill()
+                if left == 0:
+                    self._await_watermarks()
+                self._kill(VICTIMS[left % len(VICTIMS)], is_last=left == 0)
             sent = feeding.end()
-            return {"topic": self._topic(sent), **self._finish()}
+            return self._compare(sent, self._finish())
 
     def _await_progress(self) -> None:
-        """Wait until each query has committed a batch after the last kill. Then wait for a short random time."""
-        before = self._batches()
+        """Wait until each job has made progress after the last kill."""
+        before = self._progress()
+        self._await(lambda: all(now > then for now, then in zip(self._progress(), before, strict=True)))
+
+    def _await_watermarks(self) -> None:
+        """Wait until the watermarks are so high that the queries will drop the late orders."""
+        self._await(lambda: all(self._watermark(name) >= LATE_FROM for name in WITH_WATERMARK))
+
+    def _await_place(self) -> str:
+        """Wait for a random place in a random query. Return the place in words."""
+        name = self._chance.choice(QUERIES)
+        if self._chance.random() < 0.5:
+            self._await(lambda: self._newest(name, "offsets") > self._newest(name, "commits"))
+            place = f"during batch {self._newest(name, 'offsets')} of {name}"
+        else:
+            before = self._newest(name, "commits")
+            self._await(lambda: self._newest(name, "commits") > before)
+            place = f"after the commit of batch {self._newest(name, 'commits')} of {name}"
+        time.sleep(self._chance.uniform(0, 0.3))
+        return place
+
+    def _await(self, find: Callable[[], T]) -> T:
+        """Call `find` until its result is true or not empty, and return this result."""
         deadline = time.monotonic() + SECONDS
-        while any(now <= then for now, then in zip(self._batches(), before, strict=True)):
-            self._check_alive(deadline)
-            time.sleep(0.05)
-        time.sleep(self._chance.uniform(0, 1.0))
+        while not (found := find()):
+            dead = self.driver.process is None or self.driver.process.poll() is not None
+            if dead or time.monotonic() > deadline:
+                raise AssertionError(f"the jobs make no progress:\n{self.driver.log.read_text()[-4000:]}")
+            time.sleep(0.03)
+        return found
 
-    def _batches(self) -> list[int]:
-        """Return, for each query, the number of the last batch in its checkpoint."""
-        checkpoints = self.directory / "checkpoints"
-        return [
-            max((int(path.name) for path in (checkpoints / name / "commits").glob("[0-9]*")), default=-1)
-            for name in QUERIES
-        ]
+    def _progress(self) -> list[int]:
+        """Return one number for each job, which increases with each batch: a batch number, or a time."""
+        view = self.directory / VIEW
+        view_time = view.stat().st_mtime_ns if view.exists() else -1
+        return [*(self._newest(name, "commits") for name in QUERIES), view_time]
 
-    def _check_alive(self, deadline: float) -> None:
-        dead = self.driver.process is None or self.driver.process.poll() is not None
-        if dead or time.monotonic() > deadline:
-            raise AssertionError(f"the queries do not get on:\n{self.driver.log.read_text()[-4000:]}")
+    def _newest(self, query: str, log: str) -> int:
+        """Return the number of the newest batch in a log of a checkpoint: `offsets` or `commits`."""
+        batches = (self.directory / "checkpoints" / query / log).glob("[0-9]*")
+        return max((int(path.name) for path in batches), default=-1)
 
-    def _kill(self, victim: str) -> None:
-        print(f"kill -9 {victim} at batches {self._batches()}", flush=True)
+    def _watermark(self, query: str) -> float:
+        """Return the watermark (s) of the newest batch in a checkpoint."""
+        newest = self.directory / "checkpoints" / query / "offsets" / str(self._newest(query, "offsets"))
+        with contextlib.suppress(OSError, ValueError):  # No batch exists yet, or Spark has just deleted the file.
+            _version, metadata, *_offsets = newest.read_text().splitlines()
+            return json.loads(metadata)["batchWatermarkMs"] / 1000
+        return 0.0
+
+    def _kill(self, victim: str, *, is_last: bool) -> None:
+        print(f"kill -9 {victim} {self._await_place()}", flush=True)
         if victim == "driver":
             self.driver.kill()
-            self.driver.start()
+            if not is_last:
+                self.driver.start()
         elif victim == "broker":
             self.broker.kill()
             time.sleep(self._chance.uniform(0, 1.0))
             self.broker.start()
         else:
-            deadline = time.monotonic() + SECONDS
-            while not (workers := self.driver.workers()):
-                self._check_alive(deadline)
+            workers = self._await(self.driver.workers)
             with contextlib.suppress(ProcessLookupError):  # The process has just ended.
                 os.kill(self._chance.choice(workers), signal.SIGKILL)
         self.killed[victim] += 1
 
-    def _topic(self, sent: int) -> dict[str, int]:
-        with hmb.Consumer(self.broker.bootstrap, TOPIC, until="end") as consumer:
-            there = [int(record.value or b"") for record in consumer]
-        return {
-            "expected": sent,
-            "rows": len(there),
-            "missing": sent - len(set(there)),
-            "duplicates": len(there) - len(set(there)),
-            "foreign": 0,
-        }
-
-    def _finish(self) -> dict[str, dict[str, int]]:
+    def _finish(self) -> dict[str, list[Row]]:
         process = self.driver.start("--finish")
         if process.wait(2 * SECONDS):
-            raise AssertionError(f"the queries do not come to their end:\n{self.driver.log.read_text()[-4000:]}")
-        found: dict[str, dict[str, int]] = json.loads((self.directory / "outcome.json").read_text())
+            raise AssertionError(f"the jobs do not come to their end:\n{self.driver.log.read_text()[-4000:]}")
+        results = json.loads((self.directory / "results.json").read_text())
+        return {name: [tuple(row) for row in rows] for name, rows in results.items()}
+
+    def _compare(self, sent: Sent, results: dict[str, list[Row]]) -> dict[str, dict[str, int]]:
+        expected = answers(sent)
+        results["once"] = self._committed("once", len(sent.all_orders))
+        found = {name: differences(rows, results[name]) for name, rows in expected.items()}
+        found["orders"] = differences(expected["once"], self._values(ORDERS))
+        found["speed"] = differences(expected["once"], self._values("speed"))
         return found
+
+    def _committed(self, topic: str, count: int) -> list[Row]:
+        """Wait up to a minute for `count` committed records, and return the values of all committed records.
+
+        Kafka answers EndTxn before it writes the markers of the transaction. A consumer can read the records only after
+        that.
+        """
+        deadline = time.monotonic() + 60
+        while len(found := self._values(topic)) < count and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found
+
+    def _values(self, topic: str) -> list[Row]:
+        """Return the values of all committed records of a topic, as rows with one column."""
+        settings = {"until": "end", "isolation_level": "read_committed"}
+        with hmb.Consumer(self.broker.bootstrap, topic, **settings) as consumer:
+            return [((record.value or b"").decode(),) for record in consumer]
+
+
+def differences(expected: list[Row], found: list[Row]) -> dict[str, int]:
+    """Return the numbers of expected, missing, repeated and unexpected rows."""
+    wanted, there = Counter(expected), Counter(found)
+    surplus = there - wanted
+    return {
+        "expected": len(expected),
+        "missing": (wanted - there).total(),
+        "repeated": sum(count for row, count in surplus.items() if row in wanted),
+        "unexpected": sum(count for row, count in surplus.items() if row not in wanted),
+    }
 
 
 def check(found: dict[str, dict[str, int]]) -> None:
     for name, counts in found.items():
+        assert counts["expected"] > 0, f"{name} has no rows"
         assert counts["missing"] == 0, f"{name} lacks {counts['missing']} rows"
-        assert counts["foreign"] == 0, f"{name} has {counts['foreign']} rows that nobody sent"
-        assert name == "copy" or counts["duplicates"] == 0, f"{name} has {counts['duplicates']} rows twice"
+        assert counts["unexpected"] == 0, f"{name} has {counts['unexpected']} wrong rows"
+        assert name == "speed" or counts["repeated"] == 0, f"{name} has {counts['repeated']} rows twice"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="kill -9 streaming queries, their workers and their broker.")
+    parser = argparse.ArgumentParser(description="kill -9 Spark's driver, its workers and their broker.")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="hmb-kill-") as directory:
-        experiment = Experiment(Path(directory), random.Random(chosen.seed))
-        found = experiment.run(chosen.kills)
-    print(", ".join(f"{victim} {count}" for victim, count in experiment.killed.items()))
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="hmb-kill-") as name:
+        directory = Path(name)
+        with peers.Hmb(directory / "broker") as broker:
+            experiment = Experiment(directory, chosen.seed, broker)
+            found = experiment.run(chosen.kills)
+    kills = ", ".join(f"{victim} {count}" for victim, count in experiment.killed.items())
+    print(f"{kills}, {time.monotonic() - begun:.0f} s")
     for name, counts in found.items():
         print(f"{name:<8}" + "  ".join(f"{what} {count:,}" for what, count in counts.items()))
     check(found)

@@ -1,111 +1,209 @@
-"""The driver process that the test kills: three streaming queries that read one topic, each with its own checkpoint.
+"""The driver process that the test kills: a batch job and five streaming queries, each with its own checkpoint.
 
     python -m tests.spark.kill_driver SERVERS DIRECTORY            # run until the process is killed
-    python -m tests.spark.kill_driver SERVERS DIRECTORY --finish   # read to the end of the topic; print the results
+    python -m tests.spark.kill_driver SERVERS DIRECTORY --finish   # read to the end of the topics; write the results
 
-The queries write to three outputs:
+These are the six jobs. Their names are also the names of the results:
 
-    parquet   topic -> files
-    copy      topic -> topic, at least once
-    once      topic -> topic, exactly once
+    totals    orders -> the number of orders and the sum of amounts of each city, by a batch query
+    windows   orders -> the same numbers for each window of ten minutes, as Parquet files
+    join      orders and payments -> each order with the time of its payment, as Parquet files
+    upsert    orders -> the newest order of each customer, in a table of SQLite (foreachBatch)
+    once      orders -> another topic, exactly once
+    lambda    orders -> the same answer as `totals`, from a batch view and a speed layer
 
-A query fails if a worker or the broker dies. The driver restarts it from its checkpoint, as an operator would. At the
-end each output is compared with the result of a batch query of the same topic.
+The lambda architecture computes an answer from two views. The batch query computes the batch view again and again, and
+stores it with the offsets up to which it has read. The streaming query `speed` is the speed layer. It copies new orders
+to a topic, at least once. The answer is the batch view plus the orders in this topic at or after the stored offsets,
+each order once.
+
+The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hmb.spark import session
-from tests.spark.kill import QUERIES, TOPIC
+from tests.spark.kill import QUERIES, VIEW
+from tests.spark.orders import ORDERS, PAYABLE, PAYMENTS, WINDOW, Row
 
-PAUSE = 2.0  # seconds between the failure of a query and its restart
-ROWS = "300"  # records in one trigger: small, so that many batches exist that can be killed
+ATTEMPTS = 5  # how often the last driver runs all queries; on a busy machine, a worker may start too slowly for Spark
+ROWS = "1000"  # records in one trigger: small, so that many batches exist that can be killed
+DELAY = "10 minutes"  # the watermark is this much behind the highest event time
+FIELDS = "id LONG, customer STRING, city STRING, amount LONG, time LONG"
+TABLE = "CREATE TABLE IF NOT EXISTS newest (customer TEXT PRIMARY KEY, id INTEGER, amount INTEGER)"
+UPSERT = """
+INSERT INTO newest VALUES (?, ?, ?)
+ON CONFLICT (customer) DO UPDATE SET id = excluded.id, amount = excluded.amount WHERE excluded.id > newest.id
+"""
 
 
-class Job:
-    """The three queries and their outputs."""
+class Jobs:
+    """The six jobs and their outputs."""
 
     def __init__(self, spark: SparkSession, servers: str, directory: Path) -> None:
         self.spark, self.servers, self.directory = spark, servers, directory
-        self.running: dict[str, StreamingQuery] = {}
+        with closing(self._database()) as database:
+            database.execute(TABLE)
 
-    def start(self, name: str, *, finish: bool = False) -> None:
-        """Start a query. It continues from its checkpoint if it has one."""
-        options = {"subscribe": TOPIC, "startingOffsets": "earliest"} | (
-            {} if finish else {"maxOffsetsPerTrigger": ROWS}
-        )
-        rows = self.spark.readStream.format("hmb").options(**self._connected(options)).load()
-        writer = self._into_parquet(rows) if name == "parquet" else self._into_topic(rows, name)
+    def run(self, name: str) -> None:
+        """Run a query until it has read the records that exist now. It continues from its checkpoint if it has one."""
+        orders = self._stream(ORDERS)
+        writer: DataStreamWriter = {
+            "windows": lambda: self._into_files(windows(orders), name),
+            "join": lambda: self._into_files(joined(orders, self._stream(PAYMENTS)), name),
+            "upsert": lambda: orders.writeStream.foreachBatch(self._upsert),
+            "once": lambda: self._into_topic(orders, name),
+            "speed": lambda: self._into_topic(orders, name),
+        }[name]()
         writer = writer.option("checkpointLocation", str(self.directory / "checkpoints" / name)).queryName(name)
-        writer = writer.trigger(availableNow=True) if finish else writer.trigger(processingTime="100 milliseconds")
-        self.running[name] = writer.start()
+        writer.trigger(availableNow=True).start().awaitTermination()
 
-    def keep_running(self) -> None:
-        for name in QUERIES:
-            if name in self.running and not self.running[name].isActive:
-                print(f"{name}: {str(self.running.pop(name).exception())[:300]}", flush=True)
-            if name not in self.running:
-                self.start(name)
+    def run_all(self, names: Iterable[str]) -> bool:
+        """Run these queries one after the other. Return whether all of them have succeeded.
 
-    def finish(self) -> None:
-        """Read to the end of the topic with one query after the other.
-
-        Queries that start together sometimes fail: Spark serializes a HashMap that another query changes, and the task
-        raises OptionalDataException. A single query cannot fail in this way.
+        A query fails if a worker or the broker dies. The next call continues such a query from its checkpoint.
         """
-        for name in QUERIES:
-            self.start(name, finish=True)
-            self.running[name].awaitTermination()
+        has_succeeded = True
+        for name in names:
+            try:
+                if name == VIEW:
+                    self._store_view()
+                else:
+                    self.run(name)
+            except (PySparkException, Py4JError) as error:
+                print(f"{name}: {str(error)[:300]}", flush=True)
+                has_succeeded = False
+        return has_succeeded
 
-    def outcome(self) -> dict[str, dict[str, int]]:
-        """Compare each output with the result of a batch query.
+    def results(self) -> dict[str, list[Row]]:
+        """Return the rows of each job.
 
-        Return the numbers of missing, repeated and unexpected rows.
+        The parent process reads the topic of the job `once` itself.
         """
-        batch = self._batch(TOPIC).selectExpr("concat(partition, ':', offset) AS key", "CAST(value AS STRING)")
-        outputs = {
-            "parquet": self.spark.read.parquet(str(self.directory / "parquet")),
-            "copy": self._batch("copy"),
-            "once": self._batch("once"),
+        files = {name: self.spark.read.parquet(str(self.directory / name)) for name in ("windows", "join")}
+        with closing(self._database()) as database:
+            upserted = database.execute("SELECT customer, id, amount FROM newest").fetchall()
+        return {
+            "totals": merged(self._view()),
+            "windows": [tuple(row) for row in files["windows"].select("start", "city", "orders", "amount").collect()],
+            "join": [tuple(row) for row in files["join"].select("id", "paid_at").collect()],
+            "upsert": upserted,
+            "lambda": self._lambda(),
         }
-        found = {}
-        for name, output in outputs.items():
-            rows = output.selectExpr("CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value")
-            found[name] = {
-                "expected": batch.count(),
-                "rows": rows.count(),
-                "missing": batch.exceptAll(rows).count(),
-                "duplicates": rows.count() - rows.distinct().count(),
-                "foreign": rows.subtract(batch).count(),
-            }
-        return found
 
-    def _into_parquet(self, rows: DataFrame) -> DataStreamWriter:
-        return self._numbered(rows).writeStream.format("parquet").option("path", str(self.directory / "parquet"))
+    def _view(self) -> list[Row]:
+        """Return `(city, number of orders, sum of amounts, partition, end offset)` for each city and partition.
 
-    def _into_topic(self, rows: DataFrame, name: str) -> DataStreamWriter:
-        options = {"topic": name, "exactlyOnce": str(name == "once").lower()}
-        return self._numbered(rows).writeStream.format("hmb").options(**self._connected(options))
+        The end offset is the last offset that the batch query has read, plus one.
+        """
+        orders = parsed(self._batch(ORDERS)).groupBy("city", "partition")
+        view = orders.agg(F.count("*"), F.sum("amount"), F.max("offset")).collect()
+        ends: Counter[int] = Counter()
+        for _city, partition, _count, _amount, last in view:
+            ends[partition] = max(ends[partition], last + 1)
+        return [(city, count, amount, partition, ends[partition]) for city, partition, count, amount, _last in view]
 
-    def _numbered(self, rows: DataFrame) -> DataFrame:
-        """Add a key to each row: the partition and offset of its record, so that repeated rows can be recognized."""
-        return rows.selectExpr("concat(partition, ':', offset) AS key", "value")
+    def _store_view(self) -> None:
+        """Replace the stored batch view. A kill leaves the old view or the new view, because a rename is atomic."""
+        temporary = self.directory / f"{VIEW}.tmp"
+        temporary.write_text(json.dumps(self._view()))
+        temporary.replace(self.directory / VIEW)
+
+    def _lambda(self) -> list[Row]:
+        """Return the stored batch view plus the orders that the speed layer has copied since then."""
+        view: list[Row] = json.loads((self.directory / VIEW).read_text())
+        ends = {partition: end for *_, partition, end in view}
+        copies = self._batch("speed").selectExpr("CAST(key AS STRING) AS source", "value").dropDuplicates(["source"])
+        speed = parsed(copies, "source").select("source", "city", "amount").collect()
+        recent = []
+        for source, city, amount in speed:
+            partition, offset = map(int, source.split(":"))
+            if offset >= ends.get(partition, 0):
+                recent.append((city, 1, amount))
+        return merged([*view, *recent])
+
+    def _stream(self, topic: str) -> DataFrame:
+        options = self._connected({"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": ROWS})
+        return parsed(self.spark.readStream.format("hmb").options(**options).load())
 
     def _batch(self, topic: str) -> DataFrame:
-        options = self._connected({"subscribe": topic, "kafka.isolation.level": "read_committed"})
-        return self.spark.read.format("hmb").options(**options).load()
+        return self.spark.read.format("hmb").options(**self._connected({"subscribe": topic})).load()
+
+    def _into_files(self, rows: DataFrame, name: str) -> DataStreamWriter:
+        return rows.writeStream.format("parquet").option("path", str(self.directory / name))
+
+    def _into_topic(self, orders: DataFrame, name: str) -> DataStreamWriter:
+        """Add a key to each row: the partition and offset of its order, so that repeated rows can be recognized."""
+        options = self._connected({"topic": name, "exactlyOnce": str(name == "once").lower()})
+        rows = orders.selectExpr("concat(partition, ':', offset) AS key", "value")
+        return rows.writeStream.format("hmb").options(**options)
+
+    def _upsert(self, orders: DataFrame, batch: int) -> None:
+        """Write the newest order of each customer into the table.
+
+        Spark repeats a batch after a crash. A repeated batch changes nothing, because the table accepts only newer
+        orders.
+        """
+        rows = [(row["customer"], row["id"], row["amount"]) for row in orders.collect()]
+        with closing(self._database()) as database, database:
+            database.executemany(UPSERT, rows)
+
+    def _database(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.directory / "newest.db")
 
     def _connected(self, options: dict[str, str]) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.servers, **options}
+
+
+def parsed(records: DataFrame, *columns: str) -> DataFrame:
+    """Parse the JSON of each record.
+
+    Add the columns of orders and the event time `at`. Keep the column `value` and `columns`.
+    """
+    kept = columns or ("partition", "offset")
+    fields = F.from_json(F.col("value").cast("string"), FIELDS).alias("record")
+    return records.select(*kept, "value", fields).select(
+        *kept, "value", "record.*", F.timestamp_seconds("record.time").alias("at")
+    )
+
+
+def windows(orders: DataFrame) -> DataFrame:
+    grouped = orders.withWatermark("at", DELAY).groupBy(F.window("at", f"{WINDOW} seconds"), "city")
+    counted = grouped.agg(F.count("*").alias("orders"), F.sum("amount").alias("amount"))
+    return counted.select(F.unix_timestamp("window.start").alias("start"), "city", "orders", "amount")
+
+
+def joined(orders: DataFrame, payments: DataFrame) -> DataFrame:
+    """Join each order with its payment. An order without a payment in time has null in the column `paid_at`."""
+    left = orders.select("id", "at").withWatermark("at", DELAY)
+    right = payments.select(F.col("id").alias("paid_id"), F.col("at").alias("paid")).withWatermark("paid", DELAY)
+    in_time = f"id = paid_id AND paid >= at AND paid <= at + INTERVAL {PAYABLE} SECONDS"
+    rows = left.join(right, F.expr(in_time), "leftOuter")
+    return rows.select("id", F.unix_timestamp("paid").alias("paid_at"))
+
+
+def merged(rows: list[Row]) -> list[Row]:
+    """Add the numbers of orders and the amounts of each city. A row begins with the city and these two numbers."""
+    counts: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    for city, count, amount, *_ in rows:
+        counts[city] += count
+        amounts[city] += amount
+    return [(city, counts[city], amounts[city]) for city in counts]
 
 
 def main() -> None:
@@ -114,16 +212,16 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--finish", action="store_true")
     chosen = parser.parse_args()
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     spark = session("kill", "local[2]", settings)
-    job = Job(spark, chosen.servers, chosen.directory)
-    if chosen.finish:
-        job.finish()
-        (chosen.directory / "outcome.json").write_text(json.dumps(job.outcome()))
-        return
-    while True:
-        job.keep_running()
-        time.sleep(PAUSE)
+    jobs = Jobs(spark, chosen.servers, chosen.directory)
+    if not chosen.finish:
+        while True:
+            jobs.run_all([*QUERIES, VIEW])
+    # The last driver leaves the stored batch view as it is, so the speed layer has newer orders.
+    if not any(jobs.run_all(QUERIES) for _ in range(ATTEMPTS)):
+        raise SystemExit(f"not all queries have succeeded in {ATTEMPTS} attempts")
+    (chosen.directory / "results.json").write_text(json.dumps(jobs.results()))
 
 
 if __name__ == "__main__":

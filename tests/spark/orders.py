@@ -1,0 +1,140 @@
+"""The records of the experiment with kills, and the answers of its six jobs, computed in plain Python.
+
+A shop has two topics. The topic `orders` contains orders. The topic `payments` contains payments, for about three of
+four orders. The records have an event time, in seconds since 1970. Example:
+
+    orders     {"id": 7, "customer": "c31", "city": "Seattle", "amount": 12, "time": 1000000204}
+    payments   {"id": 7, "time": 1000000295}
+
+Each order has an event time that is up to a minute too early, so the event times of a topic are out of order. The
+watermark of each query is ten minutes behind, so no query drops such an order. Late orders are sent at the end of the
+experiment, and their event times are in the first window. The queries with a watermark must drop them. Closing records
+come last. Their event time is ten days later, so each window ends.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+ORDERS, PAYMENTS = "orders", "payments"
+CITIES = ("San Francisco", "Seattle", "Portland", "Eugene", "Sacramento")
+CUSTOMERS = 40
+WINDOW = 600  # seconds of event time in a window
+START = 1_000_000_200  # the lowest event time, at which a window begins
+PAYABLE = 120  # seconds of event time after an order in which a payment counts
+LATE_FROM = START + WINDOW + 100  # a query whose watermark is at least this event time drops the late orders
+CLOSING = 10 * 24 * 3600  # seconds of event time between the last order and the closing records
+
+Row = tuple[Any, ...]
+
+
+class Order(NamedTuple):
+    id: int
+    customer: str
+    city: str
+    amount: int
+    time: int
+
+
+class Payment(NamedTuple):
+    id: int
+    time: int
+
+
+def encoded(record: Order | Payment) -> bytes:
+    return json.dumps(record._asdict()).encode()
+
+
+def shopping(chance: random.Random) -> Iterator[tuple[Order, Payment | None]]:
+    """Yield orders without an end, with the payment of each order."""
+    number = 0
+    while True:
+        order = _order(chance, number, START + max(0, 2 * number - chance.randrange(60)))
+        is_paid = chance.random() < 0.75
+        yield order, Payment(number, order.time + chance.randrange(2 * PAYABLE)) if is_paid else None
+        number += 1
+
+
+def late_orders(chance: random.Random, first: int, count: int) -> list[Order]:
+    """Return orders whose event time is in the first window. Their ids begin with `first`."""
+    return [_order(chance, first + number, START + chance.randrange(WINDOW)) for number in range(count)]
+
+
+def closing(first: int) -> tuple[Order, Payment]:
+    """Return an order and a payment whose event times are so late that each earlier window ends.
+
+    The payment belongs to no order.
+    """
+    time = START + 2 * first + CLOSING
+    return Order(first, "c0", CITIES[0], 1, time), Payment(first + 1, time)
+
+
+def _order(chance: random.Random, number: int, time: int) -> Order:
+    customer = f"c{chance.randrange(CUSTOMERS)}"
+    return Order(number, customer, chance.choice(CITIES), chance.randrange(1, 100), time)
+
+
+class Sent(NamedTuple):
+    """The records that the producer has sent: orders in time and their payments, late orders, and closing records."""
+
+    orders: list[Order]
+    payments: list[Payment]
+    late: list[Order]
+    closing: list[Order]
+
+    @property
+    def all_orders(self) -> list[Order]:
+        return [*self.orders, *self.late, *self.closing]
+
+
+def answers(sent: Sent) -> dict[str, list[Row]]:
+    """Return the rows that each job must produce.
+
+    The two jobs with a watermark produce no rows for late orders. They produce no rows for closing records either,
+    because their window never ends.
+    """
+    by_city = totals(sent.all_orders)
+    return {
+        "totals": by_city,
+        "windows": windows(sent.orders),
+        "join": paid(sent.orders, sent.payments),
+        "upsert": newest(sent.all_orders),
+        "lambda": by_city,
+        "once": [(encoded(order).decode(),) for order in sent.all_orders],
+    }
+
+
+def totals(orders: Iterable[Order]) -> list[Row]:
+    """Return `(city, number of orders, sum of amounts)` for each city."""
+    amounts: dict[str, list[int]] = defaultdict(list)
+    for order in orders:
+        amounts[order.city].append(order.amount)
+    return [(city, len(each), sum(each)) for city, each in amounts.items()]
+
+
+def windows(orders: Iterable[Order]) -> list[Row]:
+    """Return `(start of the window, city, number of orders, sum of amounts)` for each window and city."""
+    by_window: dict[int, list[Order]] = defaultdict(list)
+    for order in orders:
+        by_window[order.time // WINDOW * WINDOW].append(order)
+    return [(start, *row) for start, each in by_window.items() for row in totals(each)]
+
+
+def paid(orders: Iterable[Order], payments: Iterable[Payment]) -> list[Row]:
+    """Return `(order, time of its payment)` for each order. If no payment came in time, the second value is None."""
+    times = {payment.id: payment.time for payment in payments}
+    found = []
+    for order in orders:
+        time = times.get(order.id)
+        found.append((order.id, time if time is not None and time <= order.time + PAYABLE else None))
+    return found
+
+
+def newest(orders: Iterable[Order]) -> list[Row]:
+    """Return `(customer, order, amount)` for the newest order of each customer."""
+    found = {order.customer: order for order in sorted(orders)}
+    return [(order.customer, order.id, order.amount) for order in found.values()]
