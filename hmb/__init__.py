@@ -214,7 +214,7 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
   batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7).
-- Step 6: `number` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
+- Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
 - Step 7: `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).

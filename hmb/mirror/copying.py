@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hmb.mirror.translation import CopiedRun
 from hmb.records import Batch, Record, RecordBatch, encode_batch
 from hmb.records.changed_batch import as_produced, is_sendable
-from hmb.records.producer_numbers import BatchNumber
+from hmb.records.producer_numbers import BatchNumbers
 
 
 class SourceBatch(NamedTuple):
@@ -51,7 +51,7 @@ class CopiedBatch(NamedTuple):
     source_runs: list[CopiedRun]
 
 
-def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> CopiedBatch | None:
+def copied(source: SourceBatch, numbers: BatchNumbers, *, transactional: bool) -> CopiedBatch | None:
     """Return the batch that the mirror sends to the target, or None if the source batch has no records to copy.
 
     Raises CORRUPT_MESSAGE if the CRC of the source batch is wrong.
@@ -60,7 +60,7 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
     batch.check()
     if source.is_whole and isinstance(batch, RecordBatch):
         run = CopiedRun(batch.base_offset, 0, batch.records_count)
-        return CopiedBatch(as_produced(batch, number, transactional=transactional), batch.records_count, [run])
+        return CopiedBatch(as_produced(batch, numbers, transactional=transactional), batch.records_count, [run])
     records = source.records()
     if not records:
         return None
@@ -68,7 +68,7 @@ def copied(source: SourceBatch, number: BatchNumber, *, transactional: bool) -> 
         records,
         codec=batch.codec,
         transactional=transactional,
-        **number._asdict(),
+        **numbers._asdict(),
     )
     return CopiedBatch(data, len(records), list(runs_of(record.offset for record in records)))
 

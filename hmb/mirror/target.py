@@ -32,7 +32,7 @@ from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch, increment_sequence
+from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
 TRANSACTION_TIMEOUT = RETRY_FOR = 60.0  # seconds
 
@@ -100,7 +100,7 @@ class TargetWriter:
         found = []
         for batch in batches:
             sequence = self._sequences.get(partition, 0)
-            it = copied(batch, BatchNumber(producer_id, epoch, sequence), transactional=self.is_transactional)
+            it = copied(batch, BatchNumbers(producer_id, epoch, sequence), transactional=self.is_transactional)
             if it is not None:
                 found.append(it)
                 self._sequences[partition] = increment_sequence(sequence, it.records)

@@ -37,7 +37,7 @@ from hmb.protocol.enums import INT32_MAX, NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO
 from hmb.protocol.errors import corrupt_message
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
 from hmb.records.crc import crc32c
-from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber
+from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
@@ -233,7 +233,7 @@ def wrap_records(
     codec: Codec,
     level: int | None = None,
     *,
-    producer: BatchNumber = NO_BATCH_NUMBER,
+    producer: BatchNumbers = NO_BATCH_NUMBERS,
     transactional: bool = False,
 ) -> bytes:
     """Return a batch of records that are already encoded (`content`). Their offsets are 0, 1, 2 and so on."""

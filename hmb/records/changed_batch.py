@@ -26,7 +26,7 @@ from hmb.records.batch import (
     assemble,
 )
 from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
-from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber
+from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import NO_TIMESTAMP, TimestampType
 
 # The header's fields after the CRC. `view` is not a field of the header.
@@ -62,16 +62,16 @@ def with_codec(
     return RecordBatch.parse(_copy(batch, content, attributes=(batch.attributes & ~CODEC_MASK) | codec))
 
 
-def with_number(batch: RecordBatch, number: BatchNumber) -> bytes:
+def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
     """Return a copy of the batch with another producer id, producer epoch and base sequence number."""
-    return _copy(batch, _content(batch), **number._asdict())
+    return _copy(batch, _content(batch), **numbers._asdict())
 
 
-def as_produced(batch: RecordBatch, number: BatchNumber = NO_BATCH_NUMBER, *, transactional: bool = False) -> bytes:
+def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
     """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch."""
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
-    return _copy(batch, _content(batch), **changes, **number._asdict())
+    return _copy(batch, _content(batch), **changes, **numbers._asdict())
 
 
 def with_records(
@@ -104,7 +104,7 @@ def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -
     One batch can cover at most 2^31 offsets.
     """
     times = (NO_TIMESTAMP, NO_TIMESTAMP)
-    after_crc = AFTER_CRC.pack(0, last_offset - first_offset, *times, *NO_BATCH_NUMBER, 0)
+    after_crc = AFTER_CRC.pack(0, last_offset - first_offset, *times, *NO_BATCH_NUMBERS, 0)
     return assemble(first_offset, leader_epoch, after_crc, b"")
 
 

@@ -26,7 +26,7 @@ class ProducerIdAndEpoch(NamedTuple):
     epoch: int
 
 
-class BatchNumber(NamedTuple):
+class BatchNumbers(NamedTuple):
     """The producer id, the producer epoch, and the sequence number of the first record of a batch."""
 
     producer_id: int
@@ -34,8 +34,8 @@ class BatchNumber(NamedTuple):
     base_sequence: int
 
 
-# The number of a batch whose producer is not idempotent.
-NO_BATCH_NUMBER = BatchNumber(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
+# the numbers of a batch whose producer is not idempotent
+NO_BATCH_NUMBERS = BatchNumbers(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 
 def increment_sequence(sequence: int, increment: int) -> int:

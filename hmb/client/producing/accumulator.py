@@ -241,7 +241,7 @@ class Accumulator:
         with self._lock:
             batches = iter(batch.queue.batches)
             any(other is batch for other in batches)  # moves the iterator to the position after the batch
-            return list(takewhile(lambda other: other.number is not None, batches))
+            return list(takewhile(lambda other: other.numbers is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
         """Move the queue of a partition to another sender thread. After the move, the new thread sends the batches."""

@@ -33,7 +33,7 @@ from hmb.client.producing.delivery import BatchResult, Outcome
 from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.topics import TopicPartition
 from hmb.records.builder import RecordsBuilder
-from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch
+from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class ProducerBatch:
     first: int = 0  # the index of the first record in `result`; above 0 only after a split
     records: RecordsBuilder = field(default_factory=RecordsBuilder)
     data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
-    number: BatchNumber | None = None
+    numbers: BatchNumbers | None = None  # None until they are assigned
     attempts: int = 0
     uncertain_attempts: int = 0  # the number of attempts that may have written the batch, or may still write it
     retry_at: float = 0.0  # the earliest time of the next attempt (time.monotonic())

@@ -204,7 +204,7 @@ class BatchCompletion:
         """
         if self.guarantee.abort_reason:
             return False
-        return batch.number is None or not self.accumulator.is_first(batch)
+        return batch.numbers is None or not self.accumulator.is_first(batch)
 
     def _can_renumber(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new sequence numbers.
@@ -212,7 +212,7 @@ class BatchCompletion:
         If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not
         allowed: the broker would write the batch twice. A batch of a transaction never gets new numbers.
         """
-        return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
+        return batch.numbers is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 
     def _split(self, batch: ProducerBatch) -> None:
         """Split a batch that is too large for the broker into two batches. Kafka's producer does the same."""

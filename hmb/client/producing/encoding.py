@@ -14,14 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
-from hmb.client.producing.idempotence import number
+from hmb.client.producing.idempotence import assign_numbers
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
 from hmb.records.batch import MAGIC, wrap_records
 from hmb.records.builder import RecordsBuilder
-from hmb.records.changed_batch import with_number
-from hmb.records.producer_numbers import NO_BATCH_NUMBER, BatchNumber, ProducerIdAndEpoch, increment_sequence
+from hmb.records.changed_batch import with_numbers
+from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
 # The newest version of Produce that the client uses. In newer versions, the broker itself adds partitions to
 # transactions (KIP-890).
@@ -66,7 +66,7 @@ class Encoding:
             records.max_timestamp,
             self.codec,
             self.level,
-            producer=NO_BATCH_NUMBER if producer is None else batch.number or number(batch, producer),
+            producer=NO_BATCH_NUMBERS if producer is None else batch.numbers or assign_numbers(batch, producer),
             transactional=self.transactional,
         )
 
@@ -82,9 +82,9 @@ class Encoding:
         return encode_message_set(records, magic, self.codec, level=self.level)
 
 
-def renumbered(data: bytes, new: BatchNumber) -> bytes:
+def renumbered(data: bytes, new: BatchNumbers) -> bytes:
     """Return a copy of an encoded batch with new numbers: producer id, producer epoch and base sequence."""
-    return with_number(RecordBatch.parse(data), new)
+    return with_numbers(RecordBatch.parse(data), new)
 
 
 def halves(batch: ProducerBatch) -> list[ProducerBatch]:
@@ -102,9 +102,9 @@ def halves(batch: ProducerBatch) -> list[ProducerBatch]:
             builder.append(record.timestamp, record.key, record.value, record.headers)
         half = ProducerBatch(batch.queue, batch.opened, batch.result, batch.first + first, builder)
         half.uncertain_attempts = batch.uncertain_attempts
-        if batch.number is not None:
-            base_sequence = increment_sequence(batch.number.base_sequence, first)
-            half.number = batch.number._replace(base_sequence=base_sequence)
+        if batch.numbers is not None:
+            base_sequence = increment_sequence(batch.numbers.base_sequence, first)
+            half.numbers = batch.numbers._replace(base_sequence=base_sequence)
         parts.append(half)
     return parts
 

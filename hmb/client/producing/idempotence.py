@@ -63,7 +63,7 @@ from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records.producer_numbers import BatchNumber, ProducerIdAndEpoch, increment_sequence
+from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
 SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -142,14 +142,14 @@ class Idempotence(AtLeastOnce):
                 self._producer = None
 
 
-def number(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumber:
+def assign_numbers(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumbers:
     """Assign the next sequence numbers of the partition to a batch. Return the numbers of the batch."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.producer is not producer:
         sequence = batch.queue.sequence = PartitionSequence(producer, producer.epoch)
-    batch.number = BatchNumber(producer.producer_id, sequence.epoch, sequence.next)
+    batch.numbers = BatchNumbers(producer.producer_id, sequence.epoch, sequence.next)
     sequence.next = increment_sequence(sequence.next, batch.records.count)
-    return batch.number
+    return batch.numbers
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
@@ -157,10 +157,10 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 
     Also return True if the batches of this producer contain no numbers.
     """
-    number, sequence = batch.number, batch.queue.sequence
-    if number is None:
+    numbers, sequence = batch.numbers, batch.queue.sequence
+    if numbers is None:
         return True
-    return sequence is not None and number[:2] == (sequence.producer.producer_id, sequence.epoch)
+    return sequence is not None and numbers[:2] == (sequence.producer.producer_id, sequence.epoch)
 
 
 def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
@@ -168,7 +168,7 @@ def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee:
 
     `after` contains the batches of the partition that were sent after `batch`.
     """
-    if batch.number is None:
+    if batch.numbers is None:
         return
     uncertain = list(takewhile(lambda other: other.uncertain_attempts, after)) if batch.uncertain_attempts else []
     rejected = [batch, *after[len(uncertain) :]]
@@ -176,7 +176,7 @@ def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee:
         if any(other.uncertain_attempts for other in rejected) or not _have_the_last_numbers(rejected):
             guarantee.new_epoch(batch.queue)
         elif batch.queue.sequence is not None:
-            batch.queue.sequence.next = batch.number.base_sequence
+            batch.queue.sequence.next = batch.numbers.base_sequence
     _clear_numbers(rejected)
 
 
@@ -195,7 +195,7 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
 
     A gap means that the broker has accepted the batch with the missing numbers.
     """
-    first, sequence = batches[0].number, batches[0].queue.sequence
+    first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:
         return False
     return increment_sequence(first.base_sequence, sum(other.records.count for other in batches)) == sequence.next
@@ -207,4 +207,4 @@ def _clear_numbers(batches: list[ProducerBatch]) -> None:
     The caller must know that the broker will write no copy of the batches with the old numbers.
     """
     for batch in batches:
-        batch.number, batch.uncertain_attempts = None, 0
+        batch.numbers, batch.uncertain_attempts = None, 0

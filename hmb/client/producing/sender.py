@@ -36,7 +36,7 @@ from hmb.client.producing.encoding import (
     renumbered,
     requests,
 )
-from hmb.client.producing.idempotence import number
+from hmb.client.producing.idempotence import assign_numbers
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -155,8 +155,8 @@ class Sender(threading.Thread):
                 return False
             self._completion.counters.encoded(batch.records.count, batch.size, len(data))
             self._completion.accumulator.encoded(batch, data)
-        elif batch.number is None and producer is not None:
-            batch.data = renumbered(batch.data, number(batch, producer))
+        elif batch.numbers is None and producer is not None:
+            batch.data = renumbered(batch.data, assign_numbers(batch, producer))
         return True
 
     def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:
