@@ -170,7 +170,7 @@ class ConsumerGroup:
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
         if self.state.members.get(member.member_id) != member:
-            self.state.put_subscription(member)
+            self.state.put_metadata(member)
         changed = (member.topics, member.regex) != (before.topics, before.regex)
         epoch = self.state.epoch
         self.subscriptions.refresh(changed, may_describe)
@@ -185,7 +185,7 @@ class ConsumerGroup:
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
         self._deadlines.remove(old_id)
-        self.state.put_subscription(member)
+        self.state.put_metadata(member)
         self.state.set_target(member.member_id, target)
         self.state.put_assignment(member)
 

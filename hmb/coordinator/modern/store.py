@@ -18,7 +18,6 @@ from typing import Any
 
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import (
-    KEYS,
     Key,
     KeyAndValue,
     Keys,
@@ -41,7 +40,7 @@ class RecordedSteps:
         self,
         restore: Callable[[Iterable[tuple[Key, Any]]], None],
         resume: Callable[[int], None],
-        keys: Keys = KEYS,
+        keys: Keys,
     ) -> None:
         """`keys` contains the types of the records.
 

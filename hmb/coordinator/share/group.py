@@ -130,7 +130,7 @@ class ShareGroup:
         member = before.updated(request, client_id, client_host)
         self._sessions[member.member_id] = now + settings.session_timeout
         if self.state.members.get(member.member_id) != member:
-            self.state.put_subscription(member)
+            self.state.put_metadata(member)
         self._refresh(changed=member.topics != before.topics)
         self._assign_if_due(settings.assignment_interval)
         after = member
