@@ -2,9 +2,9 @@
 
 Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker mainly
 keeps logs: files to which messages are only appended. A producer appends record batches to the end of a log. A consumer
-reads from any offset. A batch has the same bytes in the producer's request, in the log's file and in the consumer's
-response, except for two fields in its first 16 bytes. The broker sets these fields: the base offset and the leader
-epoch.
+reads from any offset. With the default settings, the broker changes only two fields of a batch: the base offset and the
+leader epoch in its first 16 bytes. All other bytes are the same in the producer's request, in the log's file and in the
+consumer's response.
 
 The folders, from the lowest layer to the highest:
 

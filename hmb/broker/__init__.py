@@ -20,8 +20,9 @@ response, `None`, or a `Deferred`. `None` means that the client wants no respons
 means that the response must wait, for example until records are on disk.
 
 *Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
-the response, at the partition or the group that caused the error. Any other exception is an internal error: the broker
-logs the traceback and closes the connection.
+the response, at the partition or the group that caused the error. If a client breaks the protocol, for example with a
+malformed request, the broker logs a warning and closes the connection. Any other exception of a handler is an internal
+error: the broker logs the traceback and closes the connection.
 
 *One broker.* Each HMB broker is a cluster of its own. The broker is the leader of all its partitions and the
 coordinator of all its groups. Each partition has one replica.

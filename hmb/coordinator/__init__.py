@@ -4,10 +4,13 @@ A *coordinator* is a part of a broker. A coordinator keeps state that several cl
 a consumer group. Each coordinator is a state machine. A request of a client is an event, and a deadline that passes is
 an event. An event changes the state, and can lead to responses and to records that the broker must store.
 
-A coordinator keeps its state in memory and writes each change to a compacted topic, its *journal*. The journal of
-groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
-a restart, the broker reads the newest record of each key from the journal and so restores the state. (The word
-*journal* is HMB's: Kafka has no common word for these two topics.)
+A coordinator keeps its state in memory and writes each change to a topic, its *journal*. The broker has three journals:
+    __consumer_offsets     groups and their committed offsets     compacted
+    __transaction_state    transactions                           compacted
+    __share_group_state    the states of share-partitions         snapshots, and updates after them
+
+After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
+of each key. (The word *journal* is HMB's: Kafka has no common word for these topics.)
 
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)

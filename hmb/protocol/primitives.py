@@ -28,8 +28,9 @@ The codecs of the primitive types follow these rules:
   versions of a message, because they store the length as an int16.
 - If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The `schema` module catches this
   exception and raises a ProtocolError, which also contains the field's name.
-- Before a decoder creates a large value, it calls `ALLOWANCE.spend`, which limits the memory for one message (see
-  `allowance`).
+- For a large value, a decoder calls `ALLOWANCE.spend`, which limits the memory for one message (see `allowance`). Most
+  decoders call `spend` before they create the value. Only a string's decoder creates the text first, because the cost
+  depends on the text's characters.
 - A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of the
   buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the records are
   stored in a file, the operating system sends their bytes directly from the file.

@@ -9,10 +9,11 @@ broker appends the batch to its log, and later sends the batch to consumers. The
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
 
-The broker changes only two fields in the first 16 bytes of a batch: the base offset and the leader epoch. The checksum
-does not include these bytes, so the checksum stays valid. For example, a producer sends a batch of 3 records, and the
-log end offset is 500. The broker writes 500 into the header as the base offset. The three records then have the offsets
-500 to 502. A batch of 10,000 records causes no more work for the broker than a batch of 3 records.
+With the default settings, the broker changes only two fields in the first 16 bytes of a batch: the base offset and the
+leader epoch. The checksum does not include these bytes, so the checksum stays valid. For example, a producer sends a
+batch of 3 records, and the log end offset is 500. The broker writes 500 into the header as the base offset. The three
+records then have the offsets 500 to 502. A batch of 10,000 records causes no more work for the broker than a batch of 3
+records.
 
 Read in this order:
 - `record`       one record, and its layout inside a batch

@@ -1,8 +1,9 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
 A broker stores records in logs. A partition has one log. A log is a sequence of record batches. The broker adds new
-batches only at the end of the log. The broker writes the bytes of a batch to disk as the producer has sent them, except
-for the base offset and the leader epoch in the first 16 bytes. The broker sends the same bytes from the disk to
+batches only at the end of the log. With the default settings, the broker writes a batch to disk as the producer has
+sent it. It changes only the base offset and the leader epoch in the first 16 bytes. (It changes more for another
+`compression.type` or for LogAppendTime: see batches/preparation.py.) The broker sends the same bytes from the disk to
 consumers, and does not read the records. So an append is one write to a file. A fetch is one call of `sendfile`, with
 which the kernel sends bytes of a file to the network.
 

@@ -6,9 +6,10 @@ the log remembers the last five batches of each producer. The log compares a new
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
-- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. Two cases
+- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. Three cases
   are exceptions. If the log does not know the producer, it allows any sequence number, because the log may have deleted
-  older batches. If the epoch is new, the first sequence number must be 0.
+  older batches. If the epoch is new, the first sequence number must be 0. The broker's own batches with committed
+  offsets have no sequence number, and the log appends them.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
@@ -17,13 +18,13 @@ because the batch that begins with 20 is missing.
 
 The sequence numbers of a producer run from 0 to 2^31 - 1, and then begin at 0 again.
 
-The log forgets a producer 24 hours after its last append. In Kafka, `producer.id.expiration.ms` sets this time, and 24
-hours is its default. HMB has no such setting, because few users need another value. With a shorter time, a producer
-that pauses can write duplicates. With a longer time, a broker with many short-lived producers needs more memory. The
-log measures this time with the broker's clock. It does not use the timestamps in the batches, because a client may set
-them to any value, for example to last year. When a broker starts, it does not know when the batches on disk were
-appended. The broker uses the time of its start for all these batches, so that it forgets no producer too early. (Kafka
-uses the timestamp of the producer's last batch instead.)
+The log forgets a producer 24 hours after its last append, unless the producer has an open transaction. In Kafka,
+`producer.id.expiration.ms` sets this time, and 24 hours is its default. HMB has no such setting, because few users need
+another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker with many
+short-lived producers needs more memory. The log measures this time with the broker's clock. It does not use the
+timestamps in the batches, because a client may set them to any value, for example to last year. When a broker starts,
+it does not know when the batches on disk were appended. The broker uses the time of its start for all these batches, so
+that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
 has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are

@@ -14,8 +14,9 @@ chooses the records. One request passes through these modules:
     hmb/storage                      the log of the partition
 
 For example, a member asks for at most 500 records of orders-0. The first Available record of the share-partition is at
-offset 1000. `fetching` reads the batches 1000 to 1299 and 1300 to 1599 from the log. The member acquires all 600
-records, because the broker returns both batches completely.
+offset 1000. `fetching` reads the batches 1000 to 1299 and 1300 to 1599 from the log. In the default mode, the member
+acquires all 600 records, because the broker returns both batches completely. If the member asks for the mode
+RECORD_LIMIT, it acquires only 500 of these records.
 
 Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`.
 """

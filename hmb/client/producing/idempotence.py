@@ -4,13 +4,14 @@ The problem: a response can get lost after the broker has written a batch. The p
 the broker must write the batch only once.
 
 The idea: the producer requests a *producer id* from a broker once. The producer's records for each partition get the
-*sequence numbers* 0, 1, 2 and so on. The broker knows the next sequence number of each partition. If a batch begins
-with a lower number, the broker already has this batch, and drops the copy. If a batch begins with a higher number, an
-earlier batch is missing, and the broker rejects the batch.
+*sequence numbers* 0, 1, 2 and so on. The broker remembers the last five batches of the producer in each partition. If a
+batch has the numbers of one of these five, it is a copy, and the broker drops it. If a batch begins with the next
+number, the broker writes it. The broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER, because an earlier
+batch is missing, or because the copy is too old.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
-producer sends the batch again. The next sequence number is 10, but the batch begins with 0. The broker therefore knows
-that the batch is a copy, and answers with the offset at which it has written the batch before.
+producer sends the batch again. The numbers 0 to 9 are those of a batch that the broker remembers. The broker therefore
+knows that the batch is a copy, and answers with the offset at which it has written the batch before.
 
 Two problems arise when the producer gives a batch up. First, the sequence numbers of this batch are missing, so the
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker

@@ -1,17 +1,25 @@
-"""Journals store the changes of the coordinators: `__consumer_offsets` for groups, `__transaction_state` for ids.
+"""Journals store the changes of the coordinators: changes of groups, of transactions and of share-partitions.
 
-A coordinator writes each change to its journal, a topic with several partitions. The coordinator selects the partition
-by the hash of the group id or of the transactional id. HMB uses the same hash as Kafka, so both brokers can work with
-the same data directory.
+A coordinator writes each change to its journal, a topic with several partitions:
+    topic                  contains                               an id is
+    __consumer_offsets     groups and their committed offsets     a group id
+    __transaction_state    transactions                           a transactional id
+    __share_group_state    the states of share-partitions         the name of a share-partition
+
+The coordinator selects the partition by the hash of the id. HMB uses the same hash as Kafka, so both brokers can work
+with the same data directory.
 
 A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
-for each commit would be slow, so commits that arrive at the same time share one batch and one sync. This technique is
-called *group commit*. The journal has two methods for it:
+for each commit would be slow, so commits that arrive at the same time usually share one batch and one sync. This
+technique is called *group commit*. The journal has two methods for it:
     enqueue   adds records to the queue of the partition. It does no I/O, so a thread can call it while the thread
               holds the lock of a group.
-    write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
-              one batch, syncs, and calls `apply` of each entry in the order of the queue. If this thread has written
-              the records of other threads, these threads then return without I/O.
+    write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records,
+              usually as one batch. It syncs if `log.flush.acks.all` is true. It then calls `apply` of each entry in
+              the order of the queue. If this thread has written the records of other threads, these threads then
+              return without I/O.
+
+The records of a transaction need a batch of their own, and so do records that do not fit into the batch before them.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

@@ -9,9 +9,11 @@ The function `check` has two forms:
     check(topology, records)     first checks each bolt in this way, with the tuples that the bolt receives; then
                                  checks the topology
 
-The check of a topology finds three more kinds of mistakes:
+The check of a topology finds five more kinds of mistakes:
+- The topology does not run, or it does not run in every order of events.
 - A spout or a bolt gets no tuple. Its topic may be empty, or `convert` may return None for every record. The check then
   reports a problem, because nothing was checked.
+- A spout leaves out more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
 - The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
   can then reach different instances, and each instance computes only a part of the result.
 - The result depends on the order of events. The check runs the topology in the simulation, in many orders of events

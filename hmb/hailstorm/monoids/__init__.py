@@ -19,8 +19,9 @@ state.
 
 Two kinds of states look like commutative monoids and are not. The first kind is floats under addition, which is not
 associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats exactly. The
-second kind is a map of sums that keeps only its n largest entries: it forgets partial sums. `TopN` therefore accepts
-only values that grow. The function `hailstorm.check` tests the laws on a user's own states.
+second kind is a map of sums that keeps only its n largest entries: it forgets partial sums. `TopN` therefore keeps the
+largest value of each key and adds nothing. So `TopN` is right only for values that grow, and it does not check this.
+The function `hailstorm.check` tests the laws on a user's own states.
 
 Read in this order:
 - `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple

@@ -13,7 +13,7 @@ watches the registry:
 
 A mailbox holds a limited number of payloads. If the mailbox of a receiver is full, the sender waits. A slow sink
 therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
-deadlock, because the topology has no cycle. Only a new epoch interrupts a sender that waits.
+deadlock, because the topology has no cycle. A new epoch or the end of the run interrupts a sender that waits.
 
 Payloads travel in batches, because each batch has a fixed cost, whatever its size. The sender and the receiver of a
 batch run in different threads, and Python runs one thread of a process at a time. Each batch therefore costs two or

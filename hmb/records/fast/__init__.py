@@ -24,11 +24,16 @@ module               purpose                                    fast     readabl
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 
-All fast decoders work in the same way. A fast decoder can decode only *plain* records: records without unusual lengths
-or numbers. Nearly all batches contain only plain records. When the fast decoder finds a record that is not plain, it
-stops. The readable decoder then decodes the whole batch again. A fast decoder also treats damaged records as not plain.
-So only the readable decoder needs error messages. Tests compare the results of each fast module with the results of the
-readable module, for valid and for damaged bytes.
+All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records: records
+without unusual lengths or numbers. Nearly all batches contain only plain records. When the decoder finds a record that
+is not plain, it stops. A slower decoder then decodes all the records again:
+    after `consumer_records`   the readable decoder, `hmb.records.record`
+    after `compaction`         `raw_records`, which can decode all records
+    after `columns`            `consumer_records`
+
+A fast decoder also treats damaged records as not plain. So only the readable decoder and `raw_records` need error
+messages. Tests compare the results of each fast module with the results of the readable module, for valid and for
+damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders

@@ -10,12 +10,14 @@ means that batch 7 is written. (The task commits this offset for partition 0 of 
 runs of a task use the same name for the group and for the transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
-Spark stores the query id in the checkpoint. A query that is started again therefore uses the same names as before.
+Spark stores the query id in the checkpoint. A query that is started again therefore uses the same names as before. A
+batch query has no query id, and uses a random id for each job instead. A second attempt of a batch query is a new job,
+so it writes all rows again (sink.py).
 
 Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
     2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
-    3. if the note says that this batch is written: write nothing
+    3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
        otherwise: write all rows and the new note (the offset  batch + 1) in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
@@ -31,8 +33,10 @@ Limits:
   number of tasks, a row can belong to another task than before. The note therefore contains a checksum of the task's
   rows, which does not depend on their order. If a repeated task has other rows than before, the task fails, so that no
   row is lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at
-  every restart. With the option `failOnChangedRows=false`, the query continues: the task writes its new rows in
-  addition to the old rows, so the query writes at least once. A task without rows does not fetch the note.
+  every restart. With the option `failOnChangedRows=false`, the query continues: a repeated task first writes its rows
+  in a new transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction.
+  Otherwise, the task commits the new rows in addition to the old rows, so the query writes at least once. A task
+  without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - The group of a note has no members. Brokers delete the offsets of such a group after offsets.retention.minutes (7

@@ -6,7 +6,8 @@ the log, and 100 becomes the log start offset.
 
 Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.
 When the cleanup deletes or replaces a segment, a reader may still be reading this segment. So the cleanup first only
-renames the files of the segment, and removes these files after `file.delete.delay.ms`.
+renames the files of the segment, and removes these files after `file.delete.delay.ms`. A DeleteRecords request does not
+take the cleanup lock, because it only moves the log start offset, under the log's lock.
 
 Read in this order:
 - `deletion`      deletes the oldest segments, and moves the log start offset (DeleteRecords)

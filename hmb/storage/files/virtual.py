@@ -6,9 +6,10 @@ does not keep its files open. It has a `VirtualFile` for each file, which opens 
 `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used
 recently.
 
-The clock algorithm chooses which file to close. The open files form a circle. When a thread uses a file, it sets the
-file's mark. A *hand* moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a
-file without a mark, the hand closes the file:
+The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
+file's mark. If a read opens the file, this read sets no mark, so a file that was read only once closes first. A *hand*
+moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a file without a mark,
+the hand closes the file:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C

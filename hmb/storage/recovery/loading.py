@@ -3,14 +3,15 @@
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
 manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py). After a
 kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its indexes,
-because the manifest does not contain the final size of this segment. If Kafka wrote the directory, it has no manifest.
-In this case, the broker checks each segment that ends after the recovery point.
+because the manifest does not contain the final size of this segment. If Kafka has used the directory, the manifest is
+missing or out of date, and HMB ignores an outdated manifest. Without a usable manifest, the broker checks after a kill
+each segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
   stopped properly. (A log syncs a segment before it creates the next segment.) So the disk has changed these bytes
-  later, and clients may already have read later records. The broker replaces the damaged batch by an empty batch
-  (repair.py). Clients can then read all intact batches, and the log assigns no offset twice.
+  later, and clients may already have read later records. The broker restores the damaged batch, or replaces it by an
+  empty batch (repair.py). Clients can then read all intact batches, and the log assigns no offset twice.
 - The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. After a power
   cut, any unsynced pages may be missing, so intact batches may follow the damaged bytes. But a log must not contain a
   later record without the earlier records, because the later record may depend on the earlier records. So the log ends

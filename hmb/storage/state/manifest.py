@@ -4,11 +4,11 @@ A batch of records has a CRC, but Kafka's other files have no checksum. If one d
 changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that
 retention has deleted. So the broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores.
 Each line of this file is an entry. An entry begins with a CRC-32C of the rest of the line:
-    8e21c0f5 manifest 000000131072
-    5a0be0c2 file topics.json 142 90c1f2aa - -
-    07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
-    e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
-    3c9c27d0 forget events-0 0
+    6856822b manifest 000000131072
+    b11acda5 file topics.json 142 90c1f2aa - -
+    de2b2083 topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
+    1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
+    d727605f forget events-0 0
 
 Each kind of entry has its own fields:
 - `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
