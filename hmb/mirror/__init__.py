@@ -10,8 +10,11 @@ unchanged, and can have different sizes.
                                           position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6
     group billing: 4         --------->   translation           --commit--->   group billing: 4
 
-The mirror copies whole batches. It replaces a few fields in the header of a batch, and does not decode the records. The
-*position* of a partition is the source offset of the next record to copy. The target stores the positions. One
+The mirror usually copies whole batches. It replaces a few fields in the header of a batch, and does not decode the
+records. The mirror decodes only a few batches and encodes them again: compacted or partly copied batches, batches with
+LogAppendTime or a delete horizon, and the old formats v0 and v1.
+
+The *position* of a partition is the source offset of the next record to copy. The target stores the positions. One
 transaction at the target can therefore contain both the records and their position. After a crash, the mirror continues
 at the positions.
 

@@ -4,7 +4,8 @@ A batch of records has the same bytes on the network and on disk, except for a f
 
 A *record* consists of a key, a value, headers and a timestamp. A producer collects records and sends them as a *record
 batch*. The batch has one header of 61 bytes, followed by all the records. The records may be compressed together. The
-broker appends the batch to its log, and later sends the batch to consumers. The broker does not decode the records:
+broker appends the batch to its log, and later sends the batch to consumers. The broker usually does not decode the
+records:
     producer   records --encode, compress--> batch
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
@@ -12,8 +13,11 @@ broker appends the batch to its log, and later sends the batch to consumers. The
 With the default settings, the broker changes only two fields in the first 16 bytes of a batch: the base offset and the
 leader epoch. The checksum does not include these bytes, so the checksum stays valid. For example, a producer sends a
 batch of 3 records, and the log end offset is 500. The broker writes 500 into the header as the base offset. The three
-records then have the offsets 500 to 502. A batch of 10,000 records causes no more work for the broker than a batch of 3
-records.
+records then have the offsets 500 to 502.
+
+The broker usually decodes only the header and verifies the checksum. The work of the broker therefore depends on the
+number of bytes, and not on the number of records. The broker decodes or decompresses the records only in a few cases.
+For example, the topic is compacted, limits the age of timestamps, or has another codec than the batch.
 
 Read in this order:
 - `record`       one record, and its layout inside a batch

@@ -1,7 +1,7 @@
 """The record batch (magic 2, KIP-98): many records with one header. Producers send batches, and brokers store them.
 
-A broker appends a batch to a log without decoding its records. The broker needs only the header of 61 bytes, big
-endian:
+A broker usually appends a batch to a log without decoding its records. The broker then decodes only the header of 61
+bytes, big endian:
      0  int64  base offset               offset of the first record; the broker sets it
      8  int32  batch length              number of bytes after this field
     12  int32  partition leader epoch    the broker sets it

@@ -4,7 +4,7 @@ A broker stores records in logs. A partition has one log. A log is a sequence of
 batches only at the end of the log. With the default settings, the broker writes a batch to disk as the producer has
 sent it. It changes only the base offset and the leader epoch in the first 16 bytes. (It changes more for another
 `compression.type` or for LogAppendTime: see batches/preparation.py.) The broker sends the same bytes from the disk to
-consumers, and does not read the records. So an append is one write to a file. A fetch is one call of `sendfile`, with
+consumers, and does not decode the records. So an append is one write to a file. A fetch is one call of `sendfile`, with
 which the kernel sends bytes of a file to the network.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
@@ -30,7 +30,9 @@ Three rules keep the records safe:
   end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
 - A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
   further appends to it.
-- When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
+- When the broker finds damaged bytes, it logs their position. If the damage is below the recovery point, the broker
+  still serves the intact batches after the damage. If the broker finds damage above the recovery point at its start,
+  the log ends at the damage. The broker then copies later intact batches to a `.cut` file.
 
 Read in this order:
 - `segment`            one segment: append, read

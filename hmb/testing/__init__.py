@@ -6,6 +6,7 @@ loads the module `plugin.py` through the entry point `pytest11`. The plugin offe
 - `hmb_secure_broker`, an embedded broker with TLS and the user `alice` (`hmb_secure_broker.security`)
 - `hmb_topic`, the name of a new topic for each test
 - `hmb_group`, a new name of a consumer group for each test
+- `hmb_requests`, the requests that clients have sent to the embedded broker during the test
 - `hmb_faults`, the faults of the embedded broker; they are removed at the end of the test
 - `hmb_clock`, the clock of the embedded broker; a test can move it forward
 - `kafka_bootstrap_servers`, the address to which a client of any library connects
@@ -15,7 +16,8 @@ imports the broker only when a test uses a fixture.
 
 The fixtures work with pytest-xdist, which runs tests in several worker processes. Each worker has its own broker, with
 a free port and a temporary directory. With the option `--hmb-bootstrap`, all workers share the broker at the given
-address. In this case the name of each topic ends with random letters, so no two workers use the same topic.
+address. Each name that `hmb_topic` or `hmb_group` returns ends with eight random hexadecimal digits. So no two workers
+use the same topic or group.
 
 Read in this order:
 1. `embedded.py`   the broker of a test: restarts, and access to records without a client

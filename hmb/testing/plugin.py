@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hmb.testing.fixtures.session import Session
     from hmb.testing.request_record import RequestRecord
 
-LONGEST_NAME = 200  # characters of a topic's name before the random letters; Kafka allows 249 characters in total
+LONGEST_NAME = 200  # characters of a topic's name before the random digits; Kafka allows 249 characters in total
 
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()

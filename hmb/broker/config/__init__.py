@@ -2,8 +2,11 @@
 
 A user can set the value of a setting in several places. The broker searches these places in this order, and uses the
 first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment
-variable, the file server.properties. If no place contains a value, the broker uses the default. The response to a
-`DescribeConfigs` request shows in which of these places the value of a setting was found.
+variable, the file server.properties. If no place contains a value, the broker uses the default.
+
+The response to a `DescribeConfigs` request shows the source of each value. For a setting of the broker, the response
+distinguishes four sources: dynamic settings of this broker, dynamic settings of all brokers, values from the broker's
+start, and Kafka's defaults. The option, the environment and the file together are one source.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default

@@ -25,9 +25,15 @@ For example, a consumer with client id "app" joins an empty group. The first Joi
 "app-6f1c...". The consumer joins again with this id. The response to this second JoinGroup comes after an initial delay
 of 3 s and contains generation 1.
 
-Invariant: a rebalance does not remove a member that responds in time, so such a member does not receive
-UNKNOWN_MEMBER_ID. The coordinator removes a member in only three cases: the member leaves, its session ends, or the
-member does not send JoinGroup or SyncGroup in time.
+Invariant: a rebalance does not remove a member that responds in time, unless the group is larger than `group.max.size`.
+So such a member does not receive UNKNOWN_MEMBER_ID. The coordinator removes a member id in only these cases:
+- The member leaves, or an administrator removes the member.
+- The session of the member ends.
+- The member does not send JoinGroup or SyncGroup in time.
+- The member joins again, but `group.max.size` other members have already joined. The response contains
+  GROUP_MAX_SIZE_REACHED.
+- A static member has restarted. A new member id replaces the old one (static_members.py). Requests with the old id fail
+  with FENCED_INSTANCE_ID.
 
 A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "session" and "pending", and
 `Rebalance.tick` acts on "join" and "sync":
@@ -37,7 +43,8 @@ A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "
     sync         all members must send SyncGroup within the rebalance timeout
 
 While a member waits for a response, the group does not end its session, because the client cannot send heartbeats
-meanwhile.
+meanwhile. A new member is the exception, because its client can disconnect before the first response. If the first
+JoinGroup request of a new member waits for 5 minutes, the group removes this member.
 
 The group itself reads no clock, so that a test can set the time. The parameter `now` is a time in ms from a clock that
 never jumps. The caller passes the function `clock`, which returns the time in ms since 1970. The group writes this time

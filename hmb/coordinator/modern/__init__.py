@@ -7,12 +7,15 @@ takes one step at each heartbeat. During these steps, a member continues to read
 Three epochs (numbers that only increase) show the progress of a group towards its target:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
     assignment epoch    the group epoch for which the broker has computed the target assignment
-    member epoch        the assignment epoch whose target a member has reached
+    member epoch        the assignment epoch to which a member has moved
 
-A comparison of the three epochs shows the state of a group:
-    group epoch 5  >  assignment epoch 4               Assigning: the target is outdated
-    group epoch 5  =  assignment epoch 5, member at 4  Reconciling: a member has not reached the target yet
-    group epoch 5  =  assignment epoch 5, members at 5 Stable
+A member that has moved to an epoch has given up all partitions that are not in the target of this epoch. But the member
+may still wait for partitions that other members must give up. The epochs and the waiting members together show the
+state of a group:
+    group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
+    group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
+    all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
+    all three epochs are 5, no member waits              Stable
 
 For example, the broker has computed the target of epoch 5, and a member in epoch 4 must give up partition 2. The member
 sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4. With its

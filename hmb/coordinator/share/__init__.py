@@ -14,9 +14,12 @@ A partition that a share group reads is a *share-partition*. This package has tw
 The package `hmb.broker.share` contains the share sessions, and the fetches that read the log.
 
 For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
-its records first. A accepts 100 to 104 and crashes. After 30 s, the acquisition locks on 105 to 109 time out, and the
-records are Available again. B acquires them, with the delivery count 2. The broker can so deliver a record more than
-once, and in another order, but it loses no record.
+its records first. A accepts 100 to 104 and crashes. The connection of A ends, so the broker releases 105 to 109 at
+once, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109 then time
+out after 30 s. In both cases, B acquires the records, with the delivery count 2.
+
+The broker can therefore deliver a record more than once, and in another order. After five deliveries without success
+(`share.delivery.count.limit`), the broker archives the record: the group never delivers it again.
 
 Read the modules of this folder in this order:
 - `states`            the delivery states of a record, and the table that defines them

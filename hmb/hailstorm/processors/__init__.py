@@ -11,17 +11,18 @@ methods of a state machine, and the right side shows its fields:
     saved(clock)        the save has ended                      report   the value of the registry entry
 
 **The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
-S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], and B otherwise:
-    split at C                 A = S, B = empty
+S to A. A tuple from partition p at offset o is at or below C if o < C[p], and above C otherwise:
+    split at C                 A = S
     tuple t at or below C      A = merge(A, lift(t)),  outputs computed from A
-    tuple t above C            B = merge(B, lift(t)),  outputs computed from merge(A, B)
-    low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
+    tuple t above C            t waits
+    low water mark reaches C   A is complete and is saved in the background, B = empty
+    all tuples above C         B = merge(B, lift(t)),  outputs computed from merge(A, B); the waiting tuples come first
     saved                      S = merge(A, B)
 
-During a snapshot at clock C, a bolt has a state A (tuples at or below C) and a state B (tuples above C). In the
-Hailstorm paper, a bolt computes the outputs of all tuples from merge(A, B). In this implementation, a bolt computes the
-outputs of tuples at or below C from A alone. The next bolt merges these outputs into its own state A, which it saves as
-its snapshot at C. If the first bolt computed an output from merge(A, B), this snapshot would contain tuples above C.
+In a bolt without a state, no tuple waits. In the Hailstorm paper, a bolt computes the outputs of all tuples from
+merge(A, B). In this implementation, a bolt computes the outputs of tuples at or below C from A alone. The next bolt
+merges these outputs into its own state A, which it saves as its snapshot at C. If the first bolt computed an output
+from merge(A, B), this snapshot would contain tuples above C.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the

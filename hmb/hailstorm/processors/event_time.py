@@ -13,8 +13,8 @@ the same topic drops the same records, too. After a partition was idle, a bolt c
 on idle partitions explains.
 
 A spout sends its time mark together with its low water mark. Each processor keeps, for each partition, the minimum of
-the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions, and it
-never goes back.
+the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions that
+are not idle. If all partitions are idle, the watermark does not change. The watermark never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next

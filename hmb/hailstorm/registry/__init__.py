@@ -6,9 +6,12 @@ small shared tree of *nodes*. A node is a path with a value of bytes:
     living/count-0      the report of the processor count-0, written by this processor
 
 All nodes are *ephemeral*: a node belongs to the session that created it, and disappears when this session ends. A
-session ends in two cases. If a process is killed, its connection breaks, and the registry ends the session within
-milliseconds. If a process hangs, it sends no heartbeats, and the registry ends the session after the session timeout.
-When the node of a processor disappears, the other processors therefore know that this processor has died.
+session ends when its owner closes it, and in two other cases:
+- A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
+  for the session timeout, because the client could connect again.
+- A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
+When the node of a processor disappears, the other processors therefore know that this processor has died. A thread that
+uses a `LocalRegistry` directly has no connection, so these two cases do not occur.
 
 A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
 session. It first calls the function with each value that exists, and then with each change, in order. If a value is

@@ -1,9 +1,9 @@
 """The codecs of records: functions that compress, and that decompress with a limit on memory.
 
-Before `decompress` allocates memory, it needs a *bound*: the decompressed data cannot be larger than the bound. The
-modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. Gzip data does not
-show how large the decompressed data can become. So `decompress` decompresses gzip data piece by piece, and stops when
-it reaches the limit.
+For snappy, lz4 and zstd, `decompress` computes a *bound* before it allocates memory: the decompressed data cannot be
+larger than the bound. The modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed
+bytes. Gzip data does not show how large the decompressed data can become. So `decompress` decompresses gzip data piece
+by piece, and stops when it reaches the limit.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class RawRecord(NamedTuple):
 def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
     """Yield the records of a batch, from record number `first` on. `data` contains the uncompressed records.
 
-    A broker does not decode records when it appends a batch, so a producer may have written wrong lengths or deltas. If
-    a record does not match its batch, or the last record does not end at the end of `data`, this function raises
-    INVALID_RECORD.
+    A broker usually does not decode records when it appends a batch, so a producer may have written wrong lengths or
+    deltas. If a record does not match its batch, or the last record does not end at the end of `data`, this function
+    raises INVALID_RECORD.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__
     base_offset, last_delta, base_timestamp = batch.base_offset, batch.last_offset_delta, batch.base_timestamp

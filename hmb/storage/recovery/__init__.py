@@ -19,6 +19,9 @@ For example, the recovery point is 220: all records below offset 220 were on dis
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
+At the start, the broker does not check all batches of a closed segment whose files are unchanged. The broker finds
+damage in such a segment when clients read it (`read_checks`).
+
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 
 Read in this order:

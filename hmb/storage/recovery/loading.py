@@ -24,8 +24,12 @@ segments) stores for each segment the base offset of the next segment. For examp
 base offset, but the next file is segment 300. So segment 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
-offset 220 were on disk. The process is killed. Damage at offset 50 or 210 is below the recovery point, so the broker
-repairs it. Damage at offset 230 is above the recovery point, so the log ends at 230.
+offset 220 were on disk. The process is killed. The effect of damage depends on its offset:
+- Offset 50 is in a closed segment. The broker checks the whole segment at the start only if the size or the
+  modification time of its files has changed. Otherwise the broker finds the damage when clients read it
+  (read_checks.py). The broker then repairs the damage.
+- Offset 210 is in the last segment, below the recovery point. The broker repairs the damage at the start.
+- Offset 230 is in the last segment, above the recovery point. The log ends at 230.
 
 The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
 then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know which
