@@ -148,8 +148,8 @@ def _in_thread(work: Callable[[], T]) -> T:
     """Run `work` in a new thread, and return its result.
 
     In the main thread, PySpark would install a handler for Ctrl-C that prints tracebacks. In another thread, PySpark
-    cannot install a handler. Ctrl-C therefore ends the command and Spark at once. The next load removes files that were
-    not committed.
+    cannot install a handler. Ctrl-C therefore ends the command and Spark at once. The files that Spark was writing stay
+    in the directory, and the next load removes them.
     """
     outcome: Future[T] = Future()
 

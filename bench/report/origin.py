@@ -51,7 +51,9 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return their samples by origin.
 
     If two files have the same origin, the rounds of the second file get higher numbers than the rounds of the first
-    file. So a ratio never compares runs of two files. Raises OSError, InvalidSamples.
+    file. A ratio compares two runs of the same round, so it never compares runs of two files.
+
+    Raises OSError, InvalidSamples.
     """
     groups: dict[Origin, list[Sample]] = {}
     for path in paths or newest_files():

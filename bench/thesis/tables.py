@@ -133,7 +133,10 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return the runs with the Kafka release `generation`, and the runs without Kafka: cell -> scenario -> runs."""
+    """Return the runs with the Kafka release `generation`, and all runs without Kafka.
+
+    The result maps each cell to its scenarios, and each scenario to its runs.
+    """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {
         cell: group_by(runs, lambda run: int(run.parameters["scenario"]))

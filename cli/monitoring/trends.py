@@ -60,7 +60,7 @@ def bars(lags: Sequence[Sequence[int]]) -> str:
 
 
 class LagSamples:
-    """Samples of the lags of groups, for states that contain no samples."""
+    """Collects samples of the lags of groups, for brokers whose state contains no samples, such as Apache Kafka."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group

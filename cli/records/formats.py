@@ -115,7 +115,8 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 class Piece:
     """A letter of a format with its modifier, for example `%v{hex}`.
 
-    `directive` is the part of the template for this letter: `%d` for a number, or `%b` for bytes.
+    The format becomes a template for Python's operator `%`. `directive` is the text in the template that replaces this
+    letter: `%d` for a number, or `%b` for bytes.
     """
 
     directive: bytes

@@ -111,7 +111,7 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """Return a chart as an SVG element of the page, so that the chart is always as new as the page."""
+    """Return a chart as an SVG element of the page. Each build of the page draws the chart again."""
     import matplotlib
 
     picture = io.StringIO()

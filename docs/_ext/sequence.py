@@ -10,8 +10,8 @@ For example, a producer sends one batch, and the broker responds:
 Each participant has a *lane*: a box with its name, and a vertical line below the box. Time runs from top to bottom, and
 each message or note has a row of its own. A *wait* is a bar on a lane. It begins at one row and ends at another one.
 
-A text never crosses a lane's line: the line has a gap where a text covers it. The text alternative of the drawing lists
-all messages and notes in their order.
+Where a text lies on the line of a lane, the line has a gap, so no line runs through a text. The text alternative of the
+drawing lists all messages and notes in their order.
 """
 
 from __future__ import annotations

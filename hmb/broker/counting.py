@@ -51,7 +51,7 @@ def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], counters: RequestC
     return handle
 
 
-# -- what a response contains: whether it has an error, and the bytes of records
+# -- what a response contains: whether it has an error, and how many bytes of records
 
 
 def _measured(request: Any, response: Response | None) -> tuple[bool, int]:

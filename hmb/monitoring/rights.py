@@ -10,8 +10,9 @@ The rights are those that the user has as a client of the broker:
     counts of requests, memory, data directory   DESCRIBE on the cluster
     connections, events and single requests      CLUSTER_ACTION on the cluster
 
-Connections, events and requests contain the names of other users' clients, topics and groups. CLUSTER_ACTION is the
-right with which a broker copies every topic of another broker. So a user with this right may read everything anyway.
+Connections, events and requests contain the names of other users' clients, topics and groups. A user needs the right
+CLUSTER_ACTION to see them. With this right, a broker copies every topic of another broker, so a user with this right
+may read everything anyway.
 """
 
 from __future__ import annotations

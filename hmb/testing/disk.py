@@ -72,7 +72,10 @@ class DiskFault:
             raise OSError(ERRORS[self.kind], os.strerror(ERRORS[self.kind]))
 
     def on_sync(self) -> None:
-        """Do what the fault does before each sync. A full disk does nothing, because a sync needs no more space."""
+        """Simulate the fault before each sync.
+
+        For a full disk, the method does nothing, because a sync needs no more space.
+        """
         if self.kind != "full":
             self.on_write()
 

@@ -1,4 +1,4 @@
-"""Retention and compaction on demand: a test runs them at once, and does not wait for the broker.
+"""Retention and compaction on demand: a test starts them itself, and does not wait until the broker starts them.
 
 A broker runs retention every 5 minutes, and looks every 15 seconds for a log to compact. A test cannot wait so long.
 The test calls `run_retention` or `compact`, which return what they have deleted.

@@ -19,7 +19,7 @@ def shown(records):
 
 
 def test_ratio(answer, rng):
-    """`dirty_ratio` divides the bytes of the records from the checkpoint on by the bytes of all records."""
+    """`dirty_ratio` returns the share of dirty bytes: the bytes at and after the checkpoint, divided by all bytes."""
     log = [(0, b"a", b"123"), (4, b"b", b"1"), (6, b"a", b"12345")]
     for records, checkpoint, expected in ((log, 0, 1.0), (log, 4, 8 / 12), (log, 5, 0.5), (log, 7, 0.0), ([], 0, 0.0)):
         found = answer.dirty_ratio(list(records), checkpoint)

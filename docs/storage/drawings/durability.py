@@ -96,7 +96,7 @@ def group_commit() -> Drawing:
 
 
 def begin_of(lane: int, sync: int) -> float:
-    """Return the x coordinate at which a producer appends its batch, on the time axis.
+    """Return the x coordinate of the moment at which a producer appends its batch.
 
     `lane` is the row of the producer in the drawing. `sync` is the number of the sync that covers the batch.
     """

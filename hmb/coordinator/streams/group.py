@@ -162,7 +162,10 @@ class StreamsGroup:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
 
     def _configure(self, topology: Topology) -> ConfiguredTopology:
-        """Check the topics again if topics of the cluster have changed. Raises STREAMS_INVALID_TOPOLOGY."""
+        """Check again whether the cluster's topics fit the topology, if they have changed since the last check.
+
+        Raises KafkaError with STREAMS_INVALID_TOPOLOGY.
+        """
         version = self._topics.version  # read first, so that a change during this method causes another check
         if self._configured is None or version != self._version:
             names = all_topics(topology.subtopologies)

@@ -72,7 +72,7 @@ def tasks_in(subtopologies: Iterable[TasksOfSubtopology]) -> frozenset[TaskId]:
 
 
 def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
-    """Return the tasks as a mapping from the id of a subtopology to sorted numbers."""
+    """Return the tasks as a mapping from the id of a subtopology to the sorted numbers of its partitions."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for task in sorted(tasks):
         numbers[task.subtopology].append(task.partition)

@@ -10,8 +10,9 @@ has n = 1 and three states that count words:
 On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4. A *maximum*
 never needs a dropped value. A merge drops a key only when n other keys have larger values, and maxima only grow. The
 key can return only with a value above the dropped one, and this value is then its maximum. `TopN` therefore merges
-values by maximum. `TopN` is for a bolt that receives growing values, as the topn bolts of the Hailstorm paper do from
-its count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
+values by maximum. `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn
+bolts receive growing counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4
+by 8.
 
 The n largest entries by a value that can shrink, a mean for example, need a map that keeps all keys. Use
 `MapOf(Newest())` for this map, and choose the n largest entries in the bolt's function `transform`.

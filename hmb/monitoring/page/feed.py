@@ -6,11 +6,12 @@ to a new page, and after that only the changed parts:
     event: state    data: {"version": 7, "set": [[["broker"], {...}], [["topic", "orders"], {...}], ...], "gone": []}
     event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
 
-One thread collects the state for all pages. It starts when the first page listens, and ends after the last page. It
-begins a collection every 0.19 s (`OWN_PACE`). For example, a state of 100 partitions needs 3.6 ms, so the feed needs
-1.9 % of one processor. A state of 1,000 partitions and 1,000 further segments needs 28 ms, and so 15 % of one
-processor. In both cases, a page gets five changes in a second. After a collection that costs more, the thread rests for
-four times its processor time. The feed therefore never needs more than 20 % of one processor.
+One thread collects the state for all pages. It starts when the first page connects, and ends when the last page
+disconnects. It begins a collection every 0.19 s (`OWN_PACE`). For example, a state of 100 partitions needs 3.6 ms, so
+the feed needs 1.9 % of one processor. A state of 1,000 partitions and 1,000 further segments needs 28 ms, and so 15 %
+of one processor. In both cases, a page gets five changes in a second. If a collection needs more than 38 ms of
+processor time, the thread then rests for four times this time. The feed therefore never needs more than 20 % of one
+processor.
 
 The feed keeps only its last KEPT changes. A page that has missed more than KEPT changes gets all parts again. So a
 slow page costs no memory in the broker.

@@ -216,7 +216,7 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs (`_Run`) in `view`, whose first byte is at `position` of the file.
+    """Yield the runs (`_Run`) in `view`. The first byte of `view` is at `position` in the file.
 
     Stop before an incomplete batch.
     """

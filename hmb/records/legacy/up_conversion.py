@@ -2,9 +2,9 @@
 
 The broker converts messages from an old producer in two cases. First, the topic has a codec (`compression.type`), and
 the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
-in a v0 wrapper, and another producer has appended records after the broker wrote the offsets. To change the offsets
-inside a v0 wrapper, the broker must compress all messages again, so it creates a record batch. The conversion loses no
-data. (Kafka 3 converts all messages to record batches.)
+in a v0 wrapper, and another producer has appended records since the broker chose their offsets, so the messages need
+new offsets. To change the offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a
+record batch. The conversion loses no data. (Kafka 3 converts all messages to record batches.)
 
 Source: Kafka's `RecordsUtil`.
 """

@@ -74,7 +74,7 @@ def read_cluster_id(path: Path) -> str:
 
 
 def read_topic_id(directory: Path) -> uuid.UUID | None:
-    """Return the topic id in a partition's directory, or None if the file is missing.
+    """Return the topic id in a partition's directory, or None if the directory has no file with this id.
 
     Raises DamagedStateFile, OSError.
     """
