@@ -131,6 +131,7 @@ These functions and modules are between the steps of the tour:
   (`records/reading.py`, `records/batch.py`). Step 6 takes the headers one by one.
 - Step 8: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
 - Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
+  `Dispatcher._handle` (`broker/dispatch.py`) gets the response from `handle`, and calls step 9.
 - Step 9: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the length (`protocol/framing.py`).
 
 The region that step 5 returns is an object, a `FileRegion` (`storage/files/virtual.py`). The handler stores this object
@@ -162,26 +163,27 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-The state machine of a group only queues responses and records. At the end of each step,
-`GroupRunner._carry_out_effects` passes the responses to the waiting threads, and adds the records to the queue of the
-journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`). After step 20,
-`_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
+The first JoinGroup request ends with step 5. The client joins again with its new id, so steps 1 to 4 run again, and
+step 6 follows. The state machine of a group only queues responses and records. At the end of each step,
+`GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
+queue of the journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`).
+After step 20, `_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
 - Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`).
   `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
   `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
-  After step 3, the thread of the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13.
-  After step 15, it waits until step 22.
+  After step 3, the thread of the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13,
+  or after the first JoinGroup until the response of step 5. After step 15, it waits until step 22.
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
-  and the two queues are fields of `ClassicState` (`coordinator/classic/state.py`).
+  and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
   new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`).
 - Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is
   in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
   settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
-  `GroupRunner.wake`.
+  `GroupRunner.wake`, which runs an empty step. At its end, `_carry_out_effects` calls `tick`, step 9.
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
 - Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
@@ -213,7 +215,10 @@ These modules are between the steps of the tour. Open them only if you want to s
   (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
-  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7).
+  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before
+  step 6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`).
+  The field `guarantee` is an object of the delivery guarantee: it returns the producer id, and adds the partitions to
+  the transaction (`client/producing/idempotence.py`, `client/producing/transactions.py`).
 - Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).

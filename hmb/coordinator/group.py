@@ -73,7 +73,7 @@ def check_deletable(group: Group) -> None:
 
 
 class Group(Protocol):
-    """A group of either protocol. The parameter `now` is a time in ms from a clock that never jumps."""
+    """A group of any kind. The parameter `now` is a time in ms from a clock that never jumps."""
 
     kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str

@@ -2,9 +2,9 @@
 
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
-restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py and
-modern/group.py contain the behaviour of one group, group_runner.py shares a group between threads, and
-offset_requests.py handles the requests for committed offsets.
+restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py,
+modern/group.py, share/group.py and streams/group.py contain the behaviour of one group, group_runner.py shares a group
+between threads, and offset_requests.py handles the requests for committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
 removes a group when a client deletes the group, or when the group has no members and its last offset has expired.

@@ -69,7 +69,7 @@ class Server:
         self._limits = limits or ConnectionLimits()
         self._throttled: deque[tuple[float, socket.socket]] = deque()  # refused connections, and when to close them
         self._connections: dict[AcceptedConnection, str] = {}  # and their listeners; the oldest comes first
-        self._lock = threading.Lock()  # guards `_connections`, `_limits` and `_throttled`
+        self._lock = threading.Lock()  # guards `_connections`, `_throttled` and the counters of `_limits`
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
         try:
@@ -192,8 +192,8 @@ class Server:
         LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
         with self._lock:
             self._throttled.append((time.monotonic() + wait / 1000, client))
-        if len(self._throttled) > MOST_THROTTLED:
-            self._close_throttled(self._throttled[0][0])
+            if len(self._throttled) > MOST_THROTTLED:
+                self._throttled.popleft()[1].close()
 
     def _close_throttled(self, now: float) -> None:
         """Close the refused connections whose throttle time is over at the time `now`."""

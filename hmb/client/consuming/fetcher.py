@@ -98,8 +98,8 @@ class FetchInFlight:
 class Fetcher:
     """Fetches batches of all partitions of a consumer.
 
-    For each partition, the consumer has a `Position`. The field `fetched` of this position is the offset at which the
-    next fetch begins. After each batch, the fetcher sets `fetched` to the offset after the batch.
+    For each partition, the consumer has a `Position`. The field `fetch_offset` of this position is the offset at which
+    the next fetch begins. After each batch, the fetcher sets `fetch_offset` to the offset after the batch.
     """
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
@@ -224,7 +224,7 @@ class Fetcher:
         return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. Set `fetched` of each position to the next offset."""
+        """Read the response of a leader, and yield its batches. Set `fetch_offset` of each position."""
         fetch, connection = self._in_flight.pop(leader), self._connections[leader]
         for position, _ in fetch.positions.values():
             position.is_in_flight = False

@@ -1,4 +1,4 @@
-"""The stored records of a KIP-848 group or a share group. After a failed write, the group is restored from them.
+"""The stored records of a group that is not classic. After a failed write, the group is restored from them.
 
 A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
 the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
