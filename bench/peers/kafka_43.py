@@ -39,7 +39,7 @@ class Kafka43(Peer):
 
     def _properties(self, controller_port: int) -> dict[str, object]:
         listeners = self.config.get("listeners", f"PLAINTEXT://{HOST}:{self.port}")
-        return {
+        properties: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": 0,
             "controller.quorum.voters": f"0@{HOST}:{controller_port}",
@@ -54,9 +54,12 @@ class Kafka43(Peer):
             "share.coordinator.state.topic.replication.factor": 1,
             "share.coordinator.state.topic.min.isr": 1,
             **COMPARABLE_SETTINGS,
+            "listeners": listeners,
             **self.config,
-            "listeners": f"{listeners},CONTROLLER://{HOST}:{controller_port}",
         }
+        if properties["process.roles"] == "broker,controller":
+            properties["listeners"] = f"{listeners},CONTROLLER://{HOST}:{controller_port}"
+        return properties
 
     def command(self) -> list[str]:
         options = ["-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -41,3 +42,11 @@ def test_the_first_python_program_is_the_one_of_the_documentation() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_of_commands_names_each_command(name: str) -> None:
     assert re.search(rf"^\| \[`hmb {name}[ `\[].*\]\({name}\.md\) \| \S", COMMANDS_PAGE, re.MULTILINE)
+
+
+def test_no_two_brokers_of_the_pages_have_one_port() -> None:
+    """Sphinx builds several pages at the same time, so a port that two pages use would be taken."""
+    pages = sorted(ROOT.joinpath("docs").rglob("*.md"))
+    ports = [port for page in pages for port in re.findall(r"^\$ hmb broker .*--port (\d+)", page.read_text(), re.M)]
+    assert "9098" in ports
+    assert [port for port, count in Counter(ports).items() if count > 1 and port != "0"] == []

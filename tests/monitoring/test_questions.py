@@ -128,7 +128,8 @@ def test_who_lags(tab: ChromiumTab) -> None:
     lags = [(row[0], row[2], row[4]) for row in tab.rows("Committed offsets")]
     assert lags == [("orders-0", "153", "no member"), ("orders-1", "150", "no member")]
     tab.go("group/billing")
-    assert [row[4] for row in tab.rows("Committed offsets")] == ["ada", "ada"]
+    members = ["ada", "ada"]
+    until(lambda: [row[4] for row in tab.rows("Committed offsets")] == members, "both partitions of ada", pause=0.1)
 
 
 def test_why_did_billing_rebalance(tab: ChromiumTab) -> None:

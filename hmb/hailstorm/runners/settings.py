@@ -34,8 +34,9 @@ class RunSettings:
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the most restarts of crashed processors without progress; None: no limit
     allow_expired       whether a spout without a snapshot may begin after records that have already expired
-    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`; workers get them through a
-                        pipe, so no other process can read them
+    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
+
+    Workers get the settings in `security` through a pipe, so no other process can read them.
 
     Each replacement of a worker doubles `start_timeout`, to at most 60 s, until all processors have registered.
 

@@ -122,6 +122,4 @@ class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEART
     standby_tasks:               list[TaskIds] | None              = t.array(TaskIds, nullable="0+", default=None)
     warmup_tasks:                list[TaskIds] | None              = t.array(TaskIds, nullable="0+", default=None)
     endpoint_information_epoch:  int                               = t.int32()
-    partitions_by_user_endpoint: list[EndpointToPartitions] | None = t.array(
-        EndpointToPartitions, nullable="0+", default=None
-    )
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None = t.array(EndpointToPartitions, nullable="0+", default=None)

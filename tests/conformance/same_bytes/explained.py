@@ -247,10 +247,6 @@ BROKER = [
         ("ListConfigResources/list client metrics/*", "*.IncrementalAlterConfigs-client-metrics-append-*", ANY, ABSENT),
     ),
     *because(
-        "HMB has no settings of streams groups",
-        ("*Configs/group/*", "*", ANY, ANY),
-    ),
-    *because(
         "a setting of a feature that HMB does not have",
         ("DescribeConfigs/all of a broker/*", "*.configs.*", ABSENT, ANY),
     ),
