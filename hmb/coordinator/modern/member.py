@@ -113,11 +113,7 @@ class ConsumerMember:
         A commit can contain an older epoch of the member if the member already owned the partitions in that epoch
         (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
-            )
+        check_commit_version(GroupType.CONSUMER, commit)
         if commit.epoch == self.epoch:
             return
         since = [
@@ -208,6 +204,15 @@ def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:
         f"The {group_type.value} group member has a {relation} member epoch ({epoch}) than the one known by the group "
         f"coordinator ({known}). The member must abandon all its partitions and rejoin.",
     )
+
+
+def check_commit_version(group_type: GroupType, commit: Commit) -> None:
+    """Check that the request of a commit has a version that contains member epochs. Raises UNSUPPORTED_VERSION."""
+    if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"OffsetCommit version 9 or above must be used by members using the {group_type.value} group protocol",
+        )
 
 
 def subscription_size(topics: Iterable[str], regex: str | None) -> int:

@@ -24,13 +24,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.member import fenced
+from hmb.coordinator.modern.member import check_commit_version, fenced
 from hmb.coordinator.streams.states import STREAMS_MEMBER_STATES, StreamsMemberEvent, StreamsMemberState
 from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks
 from hmb.coordinator.streams.topology import Topology, reader_of
 from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 NO_TOPOLOGY = -1  # the topology epoch of a member that has not joined yet
@@ -135,11 +134,7 @@ class StreamsMember:
         A commit can contain an older epoch of the member if the member already owned the tasks in that epoch
         (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                "OffsetCommit version 9 or above must be used by members using the streams group protocol",
-            )
+        check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:
             return
         owned = {**self.revoking.active, **self.assigned.active}
