@@ -196,8 +196,16 @@ def test_a_producer_waits_for_the_leader_of_a_new_topic() -> None:
 def test_idempotence_requires_acks_all(acks: int) -> None:
     with pytest.raises(ValueError, match=r"idempotence needs acks=-1 \(all\), not"):
         Producer("127.0.0.1:1", acks=acks, idempotence=True)
-    with ScriptedBroker(Script()) as broker, Producer(broker.address, acks=acks) as producer:
+    received = threading.Event()
+    script = Script()
+
+    def respond(request: Request, version: int) -> Response | None:
+        received.set()
+        return script(request, version)
+
+    with ScriptedBroker(respond) as broker, Producer(broker.address, acks=acks) as producer:
         producer.send("t", b"x").result(10)
+        assert received.wait(10)  # With acks=0, the delivery succeeds before the broker reads the request.
     assert numbers(broker) == [(-1, -1, -1)]
 
 
