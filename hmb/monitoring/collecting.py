@@ -185,6 +185,7 @@ def _group(
     broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None, cache: StateCache
 ) -> GroupInfo:
     name, now = listed.group_id, broker.clock.now_ms()
+    full_second = _second(now)  # A feed sends a group again if its lag in time grows: at most once in a second.
     members = {
         GroupType.CONSUMER: _consumer_members,
         GroupType.SHARE: _share_members,
@@ -201,7 +202,7 @@ def _group(
             replace(each, last_heartbeat=_second(now - ages[each.member_id]) if each.member_id in ages else None)
             for each in members.get(GroupType(listed.group_type), _classic_members)(broker, name)
         ],
-        positions=[_position(broker.topics, cache, each, offset, now) for each, offset in positions],
+        positions=[_position(broker.topics, cache, each, offset, full_second) for each, offset in positions],
         lags=[] if sampler is None else sampler.lags(name),
     )
 

@@ -82,7 +82,7 @@ class PositionInfo:
     partition: int
     committed_offset: int
     lag: int | None  # records; None if the partition does not exist any more
-    lag_ms: int | None  # age of the oldest batch that the group has not read completely; 0 without lag
+    lag_ms: int | None  # age, at the last full second, of the oldest batch that the group has not read; 0 without lag
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class GroupInfo:
     """A group of consumers, with one of the three group protocols."""
 
     group_id: str
-    type: str  # "classic", "consumer" (KIP-848) or "share" (KIP-932)
+    type: str  # "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071)
     protocol_type: str
     state: str  # Kafka's name of the state, for example "Stable"
     members: list[GroupMemberInfo]

@@ -6,6 +6,10 @@ records, but only some partitions change between two states. With this cache, a 
 
 The cache compares the offsets of a log with those of the last collection. A change that leaves these offsets as they
 are, for example by compaction, is found after at most FRESH seconds.
+
+The position of a group that lags needs the timestamp of one batch, and the broker reads this batch's header from the
+file. New records change no earlier batch, so the cache keeps these timestamps when the log's end moves. It keeps them
+for FRESH_TIMESTAMPS seconds, because compaction or retention can delete the batch.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from weakref import WeakKeyDictionary
 from hmb.monitoring.state import PartitionInfo
 from hmb.storage.log import Log
 
-FRESH = 2.0  # seconds after which an entry of the cache is no longer used
+FRESH = 2.0  # seconds after which the partition in an entry is no longer used
+FRESH_TIMESTAMPS = 20.0  # seconds after which the timestamps in an entry are no longer used
 
 
 class CachedLog:
@@ -27,13 +32,18 @@ class CachedLog:
                 this batch cannot be read
     """
 
-    __slots__ = ("_expires", "_offsets", "info", "timestamps")
+    __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, last: CachedLog | None) -> None:
+        """Create an empty entry of a log. It takes over the timestamps of `last`, this log's last entry."""
+        now = time.monotonic()
         self.info: PartitionInfo | None = None
         self.timestamps: dict[int, int | None] = {}
+        self._timestamps_expire = now + FRESH_TIMESTAMPS
         self._offsets = _offsets(log)
-        self._expires = time.monotonic() + FRESH
+        self._expires = now + FRESH
+        if last is not None and now < last._timestamps_expire:
+            self.timestamps, self._timestamps_expire = last.timestamps, last._timestamps_expire
 
     def is_valid(self, log: Log) -> bool:
         return self._offsets == _offsets(log) and time.monotonic() < self._expires
@@ -46,10 +56,10 @@ class StateCache:
         self._logs: WeakKeyDictionary[Log, CachedLog] = WeakKeyDictionary()
 
     def of(self, log: Log) -> CachedLog:
-        """Return the entry of a log. The entry is new and empty if the log has changed, or after FRESH seconds."""
+        """Return the entry of a log. The entry is new if the log has changed, or after FRESH seconds."""
         cached = self._logs.get(log)
         if cached is None or not cached.is_valid(log):
-            cached = self._logs[log] = CachedLog(log)
+            cached = self._logs[log] = CachedLog(log, cached)
         return cached
 
 

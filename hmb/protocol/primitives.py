@@ -251,8 +251,8 @@ def string(length: FieldCodec, nullable: bool) -> FieldCodec:
 
     def decode(buffer: memoryview, position: int) -> tuple[str | None, int]:
         size, position = decode_length(buffer, position)
-        check_length(size, len(buffer) - position, nullable)
-        if size < 0:
+        if not 0 <= size <= len(buffer) - position:
+            check_length(size, len(buffer) - position, nullable)
             return None, position
         if size > LONGEST_STRING:
             raise ValueError(f"string of {size} bytes, at most {LONGEST_STRING} are allowed")
@@ -274,8 +274,8 @@ def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
 
     def decode(buffer: memoryview, position: int) -> tuple[bytes | None, int]:
         size, position = decode_length(buffer, position)
-        check_length(size, len(buffer) - position, nullable)
-        if size < 0:
+        if not 0 <= size <= len(buffer) - position:
+            check_length(size, len(buffer) - position, nullable)
             return None, position
         if size > SMALL:
             ALLOWANCE.spend(size)
@@ -296,8 +296,8 @@ def records(length: FieldCodec, nullable: bool) -> FieldCodec:
 
     def decode(buffer: memoryview, position: int) -> tuple[memoryview | None, int]:
         size, position = decode_length(buffer, position)
-        check_length(size, len(buffer) - position, nullable)
-        if size < 0:
+        if not 0 <= size <= len(buffer) - position:
+            check_length(size, len(buffer) - position, nullable)
             return None, position
         return buffer[position : position + size], position + size
 
@@ -320,8 +320,8 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
 
     def decode(buffer: memoryview, position: int) -> tuple[list[Any] | None, int]:
         count, position = decode_length(buffer, position)
-        check_length(count, len(buffer) - position, nullable)
-        if count < 0:
+        if not 0 <= count <= len(buffer) - position:
+            check_length(count, len(buffer) - position, nullable)
             return None, position
         if count > 1:
             ALLOWANCE.spend(count * ITEM_SIZE)

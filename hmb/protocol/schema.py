@@ -164,11 +164,12 @@ class Struct:
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """
         key = version, version in cls.flexible if flexible is None else flexible
-        if key not in cls._plans:
+        plan = cls._plans.get(key)
+        if plan is None:
             if version not in cls.versions:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"{cls.__qualname__} has no version {version}")
-            cls._plans[key] = Plan(cls, *key)
-        return cls._plans[key]
+            plan = cls._plans[key] = Plan(cls, *key)
+        return plan
 
     @classmethod
     def first_version(cls, path: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import hmb
-from hmb.monitoring import state_cache
+from hmb.monitoring import collecting, state_cache
 from hmb.monitoring.collecting import collect
 from hmb.monitoring.metrics import StateCollector, metrics_text
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, as_json
@@ -90,6 +90,33 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
         after = partitions()
         assert [each.high_watermark for each in after] == [10, 0]
         assert (after[0] is before[0], after[1] is before[1]) == (False, fresh > 0)
+
+
+@pytest.mark.parametrize("fresh", [3600.0, 0.0])
+def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
+    """New records do not change the batch at a group's position. So the broker reads the header of this batch once."""
+    monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
+    read: list[int] = []
+
+    def timestamp_from(log: Log, offset: int) -> int | None:
+        read.append(offset)
+        return original(log, offset)
+
+    original = collecting._timestamp_from
+    monkeypatch.setattr(collecting, "_timestamp_from", timestamp_from)
+    with hmb.Broker(config=QUICK) as broker:
+        broker.create_topic("t")
+        send(broker, "t", 10)
+        with hmb.Consumer(broker.bootstrap_servers, group="g") as consumer:
+            consumer.assign([hmb.TopicPartition("t", 0)])
+            consumer.commit({hmb.TopicPartition("t", 0): 3})
+        server, cache = broker._running, StateCache()
+        lags = []
+        for _ in range(2):
+            (group,) = collect(server, cache=cache).groups
+            lags.append(group.positions[0].lag)
+            send(broker, "t", 5)
+        assert (lags, read) == ([7, 12], [3] if fresh else [3, 3])
 
 
 def test_a_group_shows_its_members_and_its_lag() -> None:
