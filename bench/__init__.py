@@ -31,5 +31,6 @@ Read in this order:
 9. `testing`       a benchmark of the embedded broker for tests, which runs in the process of the benchmark
 10. `ui`           a benchmark of the page and of the metrics of a broker
 11. `mirror`       a benchmark of the copy of a topic from one broker to another one
-12. `results`      the published samples
+12. `share`        a benchmark of a share group, whose members read a topic as a queue
+13. `results`      the published samples
 """

@@ -27,6 +27,7 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "groups": ("scenarios.groups", "Many consumer groups: heartbeats, a rebalance, CPU time."),
     "commits": ("scenarios.commits", "Offset commits per second."),
     "fetch": ("scenarios.fetch", "A fetch of many partitions, in full and in a session."),
+    "share": ("share", "Members of a share group that read a topic as a queue."),
     "mirror": ("mirror", "A copy from broker to broker: HMB's mirror, MirrorMaker 2."),
     "compaction": ("scenarios.compaction", "Compaction of a log of 1 GB."),
     "growth": ("scenarios.growth", "What grows with connections, partitions, fetches, the log."),

@@ -17,5 +17,6 @@ Read in this order:
 5. `repeated_requests`  the same request on many connections
 6. `committers`         offset commits on many connections
 7. `group_members`      members of consumer groups
-8. `chromium`           a browser that shows the page of a broker
+8. `share_member`       a member of a share group, in a process of its own
+9. `chromium`           a browser that shows the page of a broker
 """

@@ -17,6 +17,7 @@ uses that directory and does not delete it.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -178,10 +179,20 @@ def brokers_known(port: int) -> int | None:
 
 
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
-    """Start a process in a new session, so that Ctrl-C ends only the benchmark. The benchmark then stops its peers."""
+    """Start a process in a new session, so that Ctrl-C ends only the benchmark. The benchmark then stops its peers.
+
+    A process with HMB may store its compiled modules, as `pip install` does. Otherwise Python would compile all modules
+    at each start.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with log_path.open("ab") as log:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
         )
 
 

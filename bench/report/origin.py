@@ -83,6 +83,7 @@ MODULES = {
     "thesis": "thesis.suite",
     "hailstorm": "streams.hailstorm",
     "mirror": "mirror",
+    "share": "share",
     "testing": "testing",
     "ui": "ui",
 }

@@ -1,0 +1,65 @@
+"""A member of a share group: it reads a topic as a queue until the queue is empty, and prints what it has read.
+
+This command is an example:
+    python -m hmb.bench.load.share_member --bootstrap-server HOST:PORT --topic t --group g --start TIME [--explicit]
+
+All members of a run get the same start time (seconds since 1970). Each member joins the group at once, and sends its
+first ShareFetch request at this time. So all members have their assignments when the first one begins to read.
+
+The last line of the output contains three numbers: the number of records, and the times (seconds since 1970) of the
+first and of the last poll that returned records. The member ends when no record arrives for IDLE seconds.
+
+With `--explicit`, the member acknowledges each record with a call of its own. Without it, each poll accepts the records
+of the last poll.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import hmb
+from hmb.protocol.errors import KafkaError
+
+IDLE = 3.0  # seconds
+
+
+def read(consumer: hmb.ShareConsumer, *, explicit: bool) -> tuple[int, float, float]:
+    """Read until the queue is empty. Return the number of records, and the times of the first and last records."""
+    count, first, last = 0, 0.0, 0.0
+    while records := consumer.poll(IDLE):
+        last = time.time()
+        first = first or last
+        count += len(records)
+        if explicit:
+            for record in records:
+                consumer.acknowledge(record)
+    return count, first, last
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Read a topic as a queue, and print the number of records.")
+    parser.add_argument("--bootstrap-server", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--group", required=True)
+    parser.add_argument("--start", type=float, required=True)
+    parser.add_argument("--explicit", action="store_true")
+    options = parser.parse_args()
+    try:
+        with hmb.ShareConsumer(
+            options.bootstrap_server,
+            options.topic,
+            group=options.group,
+            acknowledgement="explicit" if options.explicit else "implicit",
+        ) as consumer:
+            time.sleep(max(0.0, options.start - time.time()))
+            print(*read(consumer, explicit=options.explicit))
+    except (KafkaError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

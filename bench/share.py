@@ -1,0 +1,112 @@
+"""Measures how many records per second the members of a share group read from a topic as a queue (KIP-932).
+
+These commands are examples:
+    hmb bench share                                 # four members, 100,000 records of 100 B, HMB and Kafka 4.3.0
+    hmb bench share --members 8 --num-records 500000
+    hmb bench share --versus ../before              # this HMB and the HMB of another checkout
+
+Each member is a process with HMB's share consumer (`load/share_member.py`), also for Kafka. So both brokers have the
+same client. Each run is a new share group, which reads the topic from its beginning. There are two kinds of runs:
+- *implicit*: a poll accepts all records of the poll before.
+- *explicit*: the member acknowledges each record with a call of its own.
+
+The time of a run begins when the first member has its first records, and ends when the last member has its last
+records. A run counts only if the members together have read each record exactly once: no lock may time out.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import click
+
+from hmb.client import Admin, Producer
+from hmb.client.admin import ConfigResource, ResourceType
+
+from .errors import PeerFailed
+from .measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
+from .peers import topics
+from .peers.chosen import MeasuredBroker, running_brokers
+from .peers.program import run_program
+from .report.samples import Sample
+from .report.view import Column, SampleView
+
+TOPIC, PARTITIONS = "hmb-bench-share", 4
+UNTIL_JOINED = 8.0  # seconds in which all members start and join the group
+MODES = ("implicit", "explicit")
+
+
+def title(sample: Sample) -> str:
+    records, size, members = (sample.parameters[name] for name in ("records", "message_bytes", "members"))
+    return f"{records:,} records of {size} B, {members} members of a share group"
+
+
+VIEW = SampleView(
+    columns=(
+        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2),
+        Column("broker_resident_bytes", "broker memory, MB", 1e-6, spread=False, digits=0),
+    ),
+    title=title,
+    cell=lambda sample: str(sample.parameters["acknowledgement"]),
+)
+
+
+def fill(broker: MeasuredBroker, records: int, record_size: int) -> None:
+    topics.create(broker.bootstrap, TOPIC, partitions=PARTITIONS)
+    value = b"x" * record_size
+    with Producer(broker.bootstrap) as producer:
+        for number in range(records):
+            producer.send(TOPIC, value, partition=number % PARTITIONS)
+
+
+def read(broker: MeasuredBroker, group: str, members: int, records: int, mode: str) -> dict[str, float]:
+    """Read the whole topic with the members of a new share group. Return the figures. Raises PeerFailed."""
+    with Admin(broker.bootstrap) as admin:
+        resource = ConfigResource(ResourceType.GROUP, group)
+        admin.alter_configs(resource, set={"share.auto.offset.reset": "earliest"})
+    arguments = ["--bootstrap-server", broker.bootstrap, "--topic", TOPIC, "--group", group]
+    start = ["--start", str(time.time() + UNTIL_JOINED)]
+    command = [sys.executable, "-m", "hmb.bench.load.share_member", *arguments, *start]
+    if mode == "explicit":
+        command.append("--explicit")
+    before = broker.cpu_seconds()
+    with ThreadPoolExecutor(members) as threads:
+        done = list(threads.map(lambda number: run_program(command, f"member {number}"), range(members)))
+    rows = [[float(each) for each in it.output.split()] for it in done]
+    total = sum(row[0] for row in rows)
+    if total != records:
+        raise PeerFailed(f"the members of {broker.name} read {total:.0f} records instead of {records}")
+    worked = [row for row in rows if row[0]]
+    seconds = max(row[2] for row in worked) - min(row[1] for row in worked)
+    return {"records_per_second": records / seconds, **broker.costs_since(before)}
+
+
+@scenario("share", VIEW)
+@broker_options
+@click.option("--members", type=POSITIVE, default=4, show_default=True, help="Number of members, each in a process.")
+@click.option("--num-records", type=POSITIVE, default=100_000, show_default=True, help="The number of records.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+def command(
+    measurement: Measurement, bootstrap: str | None, versus: Opponent, members: int, num_records: int, record_size: int
+) -> None:
+    """Measure how many records per second the members of a share group read, with both kinds of acknowledgement.
+
+    HMB and Kafka 4.3.0 run alternately, with HMB's share consumer.
+    """
+    brokers = running_brokers(measurement.stack, bootstrap, versus)
+    progress = measurement.progress(len(brokers) * (1 + len(MODES) * measurement.round_count))
+    for broker in brokers:
+        progress.step(f"records and warm-up of {broker.name}")
+        fill(broker, num_records, record_size)
+        read(broker, "warm-up", members, num_records, "implicit")
+    for mode in MODES:
+        parameters: dict[str, float | str] = {
+            "records": num_records, "message_bytes": record_size, "members": members, "acknowledgement": mode
+        }  # fmt: skip
+        for number, broker in measurement.rounds(brokers):
+            progress.step(f"round {number + 1}, {mode}, {broker.name}")
+            figures = read(broker, f"{mode}-{number}", members, num_records, mode)
+            measurement.add(number, broker.name, "HMB", parameters, figures)
