@@ -16,6 +16,7 @@ A first reading can skip the rest:
 - `connection_limits.py`  how many clients may connect, and how fast
 - `descriptors.py`       limits for the file descriptors of logs and of connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
+- `connection_login.py`  limits for a client that has not logged in yet
 - `request_log.py`       one log line for each request (`hmb broker -vv`)
 - `staged.py`            several threads share the work on one request, as in the thesis
 """

@@ -14,23 +14,22 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
+from hmb.broker.network.connection_login import ConnectionLogin
 from hmb.broker.network.gathering import ResponseQueue
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.requests import FIRST_REQUEST_TIMEOUT, Requests
 from hmb.broker.network.sending import STALL
-from hmb.broker.security.login import MAX_BEFORE, Exchange, Login
+from hmb.broker.security.login import Exchange
 from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
 from hmb.broker.security.tls import TlsFile, TlsSocket, certified_principal, shake_hands
 from hmb.protocol.errors import ProtocolError
 
 LOGGER = logging.getLogger(__name__)
-REFUSAL_DELAY = 0.1  # seconds until the response to a wrong login (`connection.failed.authentication.delay.ms`)
 
 
 class AcceptedConnection:
@@ -61,8 +60,7 @@ class AcceptedConnection:
         self.client = facts
         self._dispatcher = dispatcher
         self._security = security
-        self._max_request = max_request
-        self._login_deadline = 0.0
+        self._login: ConnectionLogin | None = None  # None on a listener without SASL
         source = TlsFile(client, idle) if isinstance(client, TlsSocket) else client.fileno()
         self._requests = Requests(source, max_request, memory)
         self._on_close = on_close
@@ -80,15 +78,15 @@ class AcceptedConnection:
 
     @property
     def deadline(self) -> float | None:
-        """The time (monotonic clock, s) at which the current request must have arrived. None means no limit."""
-        login = self.client.login
-        return self._requests.deadline if login is None or login.is_authenticated else self._login_deadline
+        """The time (monotonic clock, s) at which the login or the current request must be complete. None: no limit."""
+        if self._login is not None and self._login.is_pending:
+            return self._login.deadline
+        return self._requests.deadline
 
     @property
     def is_silent(self) -> bool:
         """Whether the client has never sent a complete request, or is not authenticated."""
-        login = self.client.login
-        return self._requests.is_first or not (login is None or login.is_authenticated)
+        return self._requests.is_first or (self._login is not None and self._login.is_pending)
 
     def require_login(
         self,
@@ -96,26 +94,13 @@ class AcceptedConnection:
         sessions: Mapping[str, float],
         refused_logins: RefusedLogins,
     ) -> None:
-        """Handle no requests except those of a login until the client is authenticated.
+        """Handle no requests except those of a login until the client is authenticated (connection_login.py).
 
-        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0. The server calls this
-        method before the thread starts.
+        The server calls this method before the thread starts.
         """
-        self._login_deadline = time.monotonic() + FIRST_REQUEST_TIMEOUT
-        self._requests.limit = min(MAX_BEFORE, self._max_request)
-        refuse = partial(self._refused, refused_logins)
-        self.client.login = Login(mechanisms, time.monotonic, sessions, self._authenticated, refuse)
-
-    def _authenticated(self, principal: str) -> None:
-        LOGGER.info("%s is authenticated as %s", self._peer, principal)
-        self.client.principal = principal
-        self._requests.limit = self._max_request
-
-    def _refused(self, refused_logins: RefusedLogins, text: str) -> None:
-        """Close the connection after the response. The delay makes guessing of passwords slow."""
-        refused_logins.add(self.client.host, text)
-        time.sleep(REFUSAL_DELAY)
-        self.stop()
+        self._login = ConnectionLogin(
+            self.client, self._requests, mechanisms, sessions, refused_logins, self.stop
+        )
 
     @property
     def has_client(self) -> bool:

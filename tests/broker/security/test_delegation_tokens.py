@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.broker.network import connection
+from hmb.broker.network import connection_login
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.client.admin import AclBinding, DelegationToken
@@ -29,7 +29,7 @@ MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 @pytest.fixture(autouse=True)
 def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "REFUSAL_DELAY", 0.0)
+    monkeypatch.setattr(connection_login, "REFUSAL_DELAY", 0.0)
 
 
 @pytest.fixture

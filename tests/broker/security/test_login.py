@@ -11,7 +11,7 @@ import pytest
 
 import hmb
 from hmb.broker.config.keys import ConfigError
-from hmb.broker.network import connection
+from hmb.broker.network import connection_login
 from hmb.broker.security import users
 from hmb.broker.security.login import LOGIN, MAX_BEFORE
 from hmb.broker.security.store import SecurityStore
@@ -49,7 +49,7 @@ def add_user(store: SecurityStore, name: str, password: str) -> None:
 
 @pytest.fixture(autouse=True)
 def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "REFUSAL_DELAY", 0.0)
+    monkeypatch.setattr(connection_login, "REFUSAL_DELAY", 0.0)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_frame_before_the_login_is_small(broker: hmb.Broker) -> None:
 
 def test_a_login_has_a_deadline(broker: hmb.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that sends ApiVersions again and again never logs in, but still loses its connection."""
-    monkeypatch.setattr(connection, "FIRST_REQUEST_TIMEOUT", 0.2)
+    monkeypatch.setattr(connection_login, "FIRST_REQUEST_TIMEOUT", 0.2)
     wire = wire_to(broker)
     wire.ask(ApiVersionsRequest(), 0)
     assert wire.frame() is None

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 import hmb
 from hmb.broker import BrokerServer
 from hmb.broker.config.keys import ConfigError
-from hmb.broker.network import connection
+from hmb.broker.network import connection_login
 from hmb.broker.security.tokens.oauth_settings import UNSECURED
 from hmb.broker.security.tokens.oauthbearer import OauthExchange, OauthState, Token, TokenError
 from hmb.client.connection import Connection
@@ -45,7 +45,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Provider:
 
 @pytest.fixture(autouse=True)
 def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "REFUSAL_DELAY", 0.0)
+    monkeypatch.setattr(connection_login, "REFUSAL_DELAY", 0.0)
 
 
 @pytest.fixture(scope="module")
