@@ -70,12 +70,18 @@ class ConnectionLimits:
             if not counter[name]:
                 del counter[name]
 
-    def reason_to_refuse(self, address: str, listener: str, config: LimitsConfig) -> str | None:
-        """Return the reason to refuse a new connection, or None."""
+    def address_limit(self, address: str, config: LimitsConfig) -> int:
+        """Return how many connections an address may have.
+
+        This method may wait for the resolution of host names, so the caller must hold no lock.
+        """
+        return self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
+
+    def reason_to_refuse(self, address: str, listener: str, address_limit: int) -> str | None:
+        """Return the reason to refuse a new connection, or None. The address may have `address_limit` connections."""
         if self._by_listener[listener] >= self._limits_of(listener).connections:
             return f"listener.name.{listener.lower()}.max.connections reached"
-        limit = self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
-        return "max.connections.per.ip reached" if self._by_address[address] >= limit else None
+        return "max.connections.per.ip reached" if self._by_address[address] >= address_limit else None
 
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
         """Count a new connection, and return 0.
@@ -94,12 +100,17 @@ class ConnectionLimits:
         return self._listeners.get(listener, NO_LIMITS)
 
     def _overrides_in(self, text: str) -> Mapping[str, int]:
-        """Return the limits in `max.connections.per.ip.overrides`, by address. Host names are resolved once."""
-        if self._overrides[0] != text:
+        """Return the limits in `max.connections.per.ip.overrides`, by address.
+
+        The result is stored, so that the host names of one `text` are resolved once. If two listeners accept their
+        first connections at the same time, both may resolve the names. Each then stores a pair that is complete.
+        """
+        resolved, limits = self._overrides
+        if resolved != text:
             pairs = (item.rpartition(":") for item in split_list(text))
             limits = {address: int(number) for host, _, number in pairs for address in addresses_of(host.strip("[]"))}
             self._overrides = (text, limits)
-        return self._overrides[1]
+        return limits
 
 
 def connection_limits(

@@ -155,8 +155,9 @@ class Server:
             return
         if security.tls is not None:
             client = encrypted(client, security.tls.context())
+        address_limit = self._limits.address_limit(host, broker.config)  # This may wait, so take no lock yet.
         with self._lock:
-            if (reason := self._reason_to_refuse(host, listener, broker.config)) is not None:
+            if (reason := self._reason_to_refuse(host, listener, broker.config, address_limit)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 client.close()
                 return
@@ -228,11 +229,14 @@ class Server:
                 connection.close()
             self._close_throttled(now)
 
-    def _reason_to_refuse(self, host: str, listener: Listener, config: BrokerConfig) -> str | None:
-        """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock."""
+    def _reason_to_refuse(self, host: str, listener: Listener, config: BrokerConfig, address_limit: int) -> str | None:
+        """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock.
+
+        `address_limit` is the number of connections that `host` may have.
+        """
         if self._stopping.is_set():
             return "the broker is stopping"
-        if (reason := self._limits.reason_to_refuse(host, listener.name, config)) is not None:
+        if (reason := self._limits.reason_to_refuse(host, listener.name, address_limit)) is not None:
             return reason
         if self._make_room(min(config.max_connections, self._most_connections)):
             return None

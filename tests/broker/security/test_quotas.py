@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ import hmb
 from hmb.broker import BrokerServer
 from hmb.broker.context import ConnectedClient
 from hmb.broker.handlers import HANDLERS, alter_client_quotas
+from hmb.broker.network import connection_limits
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.quotas.throttling import throttled
 from hmb.broker.security.store import SecurityState
@@ -262,6 +265,27 @@ def test_single_addresses_have_other_limits() -> None:
         wire = connect(broker)
         assert not refused(wire)
         assert refused(connect(broker))
+
+
+def test_only_the_new_client_waits_while_the_broker_resolves_a_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow name server delays the new client, but not the threads that need the table of connections."""
+    is_resolving, may_end = threading.Event(), threading.Event()
+
+    def resolve_slowly(host: str) -> set[str]:
+        is_resolving.set()
+        assert may_end.wait(120)
+        return set()
+
+    monkeypatch.setattr(connection_limits, "addresses_of", resolve_slowly)
+    with hmb.Broker(config={"max.connections.per.ip.overrides": "slow.example:1"}) as broker:
+        with ThreadPoolExecutor() as threads:
+            wire = connect(broker)
+            try:
+                assert is_resolving.wait(60)
+                assert threads.submit(lambda: broker.connected_clients).result(60) == []
+            finally:
+                may_end.set()
+        assert not refused(wire)
 
 
 def test_a_listener_has_a_limit_of_its_own() -> None:
