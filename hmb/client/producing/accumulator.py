@@ -185,10 +185,11 @@ class Accumulator:
                 sender_queues.wakes_at = -math.inf
 
     def encoded(self, batch: ProducerBatch, data: bytes) -> None:
-        """Store the encoded bytes of a batch instead of its records.
+        """Store the encoded bytes of a batch instead of its records, and count the batch.
 
         A compressed batch takes less memory than its records.
         """
+        self.counters.encoded(batch.records.count, batch.size, len(data))
         with self._lock:
             if not batch.completed:
                 self._memory.release(batch.size - len(data))

@@ -74,8 +74,8 @@ class BatchCompletion:
     def __init__(
         self, accumulator: Accumulator, cluster: Cluster, settings: SenderSettings, guarantee: AtLeastOnce
     ) -> None:
-        self.accumulator, self.cluster, self.settings, self.guarantee = accumulator, cluster, settings, guarantee
-        self.counters = accumulator.counters
+        self._accumulator, self._counters = accumulator, accumulator.counters
+        self._cluster, self._settings, self._guarantee = cluster, settings, guarantee
         self.last_error: str | None = None  # the error that delayed the last batch; None after a delivery
 
     def handle_response(self, batch: ProducerBatch, response: PartitionResponse | None) -> FailedBatch | None:
@@ -104,21 +104,21 @@ class BatchCompletion:
     def deliver(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
         """Complete a batch that the broker has written."""
         self.last_error = None
-        if batch.queue.window == 1 and is_of_current_epoch(batch) and not self.accumulator.batches_after(batch):
-            batch.queue.window = self.settings.max_in_flight
-        self.counters.delivered(batch.records.count)
+        if batch.queue.window == 1 and is_of_current_epoch(batch) and not self._accumulator.batches_after(batch):
+            batch.queue.window = self._settings.max_in_flight
+        self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
         # `Producer.flush` waits only for batches that are in a queue, and must also wait for their callbacks. So remove
         # the batch only after its callbacks have returned.
-        self.accumulator.done(batch)
+        self._accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
         """Give a batch up, and complete it with an error. The producer does not send the batch again."""
-        release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
-        self.guarantee.failed(error)
-        self.counters.failed(batch.records.count)
+        release_numbers(batch, self._accumulator.batches_after(batch), self._guarantee)
+        self._guarantee.failed(error)
+        self._counters.failed(batch.records.count)
         batch.fail(error, record_errors)
-        self.accumulator.done(batch)
+        self._accumulator.done(batch)
 
     def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
         """Decide for each failed batch of a queue whether the batch is given up, split or sent again.
@@ -133,7 +133,7 @@ class BatchCompletion:
                 is_postponed |= self._resolve(failure)
         # Move the queue last: after the move, another thread uses the queue.
         if is_postponed:
-            self.accumulator.move(queue, self.accumulator.without_leader)
+            self._accumulator.move(queue, self._accumulator.without_leader)
 
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
@@ -143,23 +143,23 @@ class BatchCompletion:
         The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
         transaction must be aborted. `can_retry=True` means: treat the error as retriable, although Kafka does not.
         """
-        now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
+        now, deadline = time.monotonic(), batch.opened + self._settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
-        if self.guarantee.abort_reason or is_final:
+        if self._guarantee.abort_reason or is_final:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
             # Give up all batches of this queue whose delivery timeout is over, without another attempt. Another attempt
             # for each of these batches could take as long as a whole request timeout.
-            for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
+            for late in self._accumulator.sealed_before(now - self._settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
-            pause = jittered(pause_after(batch.attempts, self.settings.retry_backoff))
+            pause = jittered(pause_after(batch.attempts, self._settings.retry_backoff))
             batch.retry_at = min(now + pause, deadline)
             batch.attempts += 1
-            self.counters.retried()
+            self._counters.retried()
             self.last_error = error.message if isinstance(error, KafkaError) else str(error)
-            self.cluster.forget(batch.partition.topic)  # The partition may have a new leader.
+            self._cluster.forget(batch.partition.topic)  # The partition may have a new leader.
             return True
         return False
 
@@ -168,7 +168,7 @@ class BatchCompletion:
 
         If the transaction must be aborted, give up all batches and return none.
         """
-        reason = self.guarantee.abort_reason
+        reason = self._guarantee.abort_reason
         if reason is None:
             return list(batches)
         for batch in batches:
@@ -185,10 +185,10 @@ class BatchCompletion:
         if code in TOO_LARGE and batch.records.count > 1:
             self._split(batch)
         elif code in SEQUENCE_ERRORS and self._follows_another(batch):
-            self.counters.retried()  # The batch keeps its position in the queue, and is sent again.
+            self._counters.retried()  # The batch keeps its position in the queue, and is sent again.
         elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._can_renumber(batch):
             LOGGER.warning("%s; its records are sent again in a new epoch of the producer", error.message)
-            renumber_in_new_epoch(batch, self.accumulator.batches_after(batch), self.guarantee)
+            renumber_in_new_epoch(batch, self._accumulator.batches_after(batch), self._guarantee)
             return self.retry_or_fail(batch, error, can_retry=True)
         elif isinstance(error, (ConnectionFailed, KafkaError)) and not failure.record_errors:
             return self.retry_or_fail(batch, error)
@@ -202,9 +202,9 @@ class BatchCompletion:
         The result is True in two cases. First, an earlier batch is still in the queue. Second, `batch` has no sequence
         numbers: the producer removed them when it gave up the earlier batch.
         """
-        if self.guarantee.abort_reason:
+        if self._guarantee.abort_reason:
             return False
-        return batch.numbers is None or not self.accumulator.is_first(batch)
+        return batch.numbers is None or not self._accumulator.is_first(batch)
 
     def _can_renumber(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new sequence numbers.
@@ -212,17 +212,17 @@ class BatchCompletion:
         If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not
         allowed: the broker would write the batch twice. A batch of a transaction never gets new numbers.
         """
-        return batch.numbers is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
+        return batch.numbers is not None and not batch.uncertain_attempts and not self._settings.encoding.transactional
 
     def _split(self, batch: ProducerBatch) -> None:
         """Split a batch that is too large for the broker into two batches. Kafka's producer does the same."""
         parts = halves(batch)
-        self.counters.split()
-        self.accumulator.split(batch, parts)
+        self._counters.split()
+        self._accumulator.split(batch, parts)
 
     def _timed_out(self, batch: ProducerBatch, error: ConnectionFailed | KafkaError) -> Exception:
         what = f"{batch.records.count} records for {batch.partition}"
-        what = f"{what} not delivered in {self.settings.delivery_timeout:g} s: {error}"
+        what = f"{what} not delivered in {self._settings.delivery_timeout:g} s: {error}"
         if isinstance(error, ConnectionFailed):
             return ConnectionFailed(error.host, error.port, what)
         return KafkaError(error.code, what)

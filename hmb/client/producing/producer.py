@@ -87,7 +87,9 @@ class Producer:
         memory, linger = chosen["buffer_memory"], chosen["linger_ms"] / 1000
         self._accumulator = Accumulator(size, linger, memory, chosen["max_block"])
         self._completion = BatchCompletion(self._accumulator, self._cluster, sender_settings, guarantee)
-        self._router = LeaderRouter(self._completion)
+        self._router = LeaderRouter(
+            self._accumulator, self._cluster, sender_settings, guarantee, self._completion
+        )
         self._router.start()
 
     def send(

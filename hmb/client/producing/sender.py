@@ -27,16 +27,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.metadata import Node
-from hmb.client.producing.batch import PartitionQueue, ProducerBatch, SenderQueues
-from hmb.client.producing.completion import BatchCompletion, FailedBatch
+from hmb.client.metadata import Cluster, Node
+from hmb.client.producing.accumulator import Accumulator
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch
+from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import (
     NEWEST_PRODUCE,
     produce_request,
     renumbered,
     requests,
 )
-from hmb.client.producing.idempotence import assign_numbers
+from hmb.client.producing.idempotence import AtLeastOnce, assign_numbers
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -54,15 +55,23 @@ class LeaderRouter(threading.Thread):
     The thread ends when the producer is closed and all batches are delivered or have failed.
     """
 
-    def __init__(self, completion: BatchCompletion) -> None:
+    def __init__(
+        self,
+        accumulator: Accumulator,
+        cluster: Cluster,
+        settings: SenderSettings,
+        guarantee: AtLeastOnce,
+        completion: BatchCompletion,
+    ) -> None:
         super().__init__(name="hmb-producer", daemon=True)
-        self._completion = completion
+        self._accumulator, self._cluster = accumulator, cluster
+        self._settings, self._guarantee, self._completion = settings, guarantee, completion
         self._senders: dict[Node, Sender] = {}
 
     def run(self) -> None:
-        accumulator, max_age = self._completion.accumulator, self._completion.settings.metadata_max_age
+        accumulator = self._accumulator
         while not accumulator.finished:
-            batches = accumulator.wait_for_batches(accumulator.without_leader, max_age)
+            batches = accumulator.wait_for_batches(accumulator.without_leader, self._settings.metadata_max_age)
             for batch in self._completion.sendable(batches):
                 try:
                     self._route(batch)
@@ -78,9 +87,9 @@ class LeaderRouter(threading.Thread):
 
     def _refresh_metadata(self) -> None:
         """Request the metadata of the producer's topics again, because the topics may have new partitions."""
-        for topic in self._completion.accumulator.topics():
+        for topic in self._accumulator.topics():
             with suppress(ConnectionFailed, KafkaError):  # If the error does not go away, a later request raises it.
-                self._completion.cluster.topic(topic)
+                self._cluster.topic(topic)
 
     def interrupt(self) -> None:
         """Shut down the connections of all sender threads, so that none of them waits for a response.
@@ -91,23 +100,31 @@ class LeaderRouter(threading.Thread):
             sender.connection.interrupt()
 
     def _route(self, batch: ProducerBatch) -> None:
-        leader = self._completion.cluster.leader(batch.partition)
+        leader = self._cluster.leader(batch.partition)
         sender = self._senders.get(leader)
         if sender is None:
-            sender = Sender(leader, self._completion)
+            connection = self._cluster.connect(leader)
+            sender = Sender(connection, self._accumulator, self._settings, self._guarantee, self._completion)
             sender.start()
             self._senders[leader] = sender
-        self._completion.accumulator.move(batch.queue, sender.queues)
+        self._accumulator.move(batch.queue, sender.queues)
 
 
 class Sender(threading.Thread):
     """A thread that sends batches to one leader and reads its responses."""
 
-    def __init__(self, leader: Node, completion: BatchCompletion) -> None:
-        super().__init__(name=f"hmb-producer-{leader.host}:{leader.port}", daemon=True)
-        self.queues: SenderQueues = completion.accumulator.new_sender_queues()
-        self.connection: Connection = completion.cluster.connect(leader)
-        self._completion, self._settings = completion, completion.settings
+    def __init__(
+        self,
+        connection: Connection,
+        accumulator: Accumulator,
+        settings: SenderSettings,
+        guarantee: AtLeastOnce,
+        completion: BatchCompletion,
+    ) -> None:
+        super().__init__(name=f"hmb-producer-{connection.address}", daemon=True)
+        self.connection, self.queues = connection, accumulator.new_sender_queues()
+        self._accumulator, self._counters = accumulator, accumulator.counters
+        self._settings, self._guarantee, self._completion = settings, guarantee, completion
         self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
         # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
@@ -116,9 +133,8 @@ class Sender(threading.Thread):
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:
-        accumulator = self._completion.accumulator
         while True:
-            batches = accumulator.wait_for_batches(self.queues, 0 if self._posted else None)
+            batches = self._accumulator.wait_for_batches(self.queues, 0 if self._posted else None)
             if not batches and not self._posted:  # The producer is closed, and no batch is left.
                 break
             self._taken = self._completion.sendable(batches)
@@ -138,9 +154,9 @@ class Sender(threading.Thread):
         """Encode the batches that the thread has taken from its queues (`_taken`), and send them to the leader."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
         has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
-        producer = self._completion.guarantee.producer_id_and_epoch(self.connection) if has_batches else None
+        producer = self._guarantee.producer_id_and_epoch(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, producer)]
-        self._completion.guarantee.add_partitions(batch.partition for batch in self._taken)
+        self._guarantee.add_partitions(batch.partition for batch in self._taken)
         grouped = requests(self._taken, self._settings.max_request_size)
         if grouped:
             self._post(grouped, version)
@@ -153,8 +169,7 @@ class Sender(threading.Thread):
             except KafkaError as error:
                 self._completion.fail(batch, error)
                 return False
-            self._completion.counters.encoded(batch.records.count, batch.size, len(data))
-            self._completion.accumulator.encoded(batch, data)
+            self._accumulator.encoded(batch, data)
         elif batch.numbers is None and producer is not None:
             batch.data = renumbered(batch.data, assign_numbers(batch, producer))
         return True
@@ -162,7 +177,7 @@ class Sender(threading.Thread):
     def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:
         """Send one request for each group of batches, without waiting for the responses."""
         acks, timeout_ms = self._settings.acks, int(self._settings.request_timeout * 1000)
-        transactional_id, now = self._completion.guarantee.transactional_id, time.monotonic()
+        transactional_id, now = self._guarantee.transactional_id, time.monotonic()
         for batches in grouped:
             for batch in batches:
                 batch.uncertain_attempts += 1
@@ -174,7 +189,7 @@ class Sender(threading.Thread):
             version,
             expects_response=acks != 0,
         )
-        self._completion.counters.posted(len(grouped))
+        self._counters.posted(len(grouped))
         if not acks:
             for batch in self._in_flight():
                 batch.queue.in_flight = 0
@@ -186,7 +201,7 @@ class Sender(threading.Thread):
         while self._posted:
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
             batches, since = self._posted[0]
-            self._completion.counters.response_received(time.monotonic() - since)
+            self._counters.response_received(time.monotonic() - since)
             self._complete(batches, response)
             # Remove the request only after the line above has handled its response. If that line raises an exception,
             # `_fail_all` still finds the request's batches in `_posted`.
