@@ -261,7 +261,7 @@ class Fetcher:
 
     def _read_partition(self, position: Position, data: PartitionData) -> Iterator[FetchedBatches]:
         position.failing_since = position.missing_since = None
-        position.high_watermark, position.last_stable = data.high_watermark, data.last_stable_offset
+        position.high_watermark, position.last_stable_offset = data.high_watermark, data.last_stable_offset
         if not isinstance(data.records, memoryview) or not data.records:
             return
         self.fetched_bytes += len(data.records)

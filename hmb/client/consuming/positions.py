@@ -49,7 +49,7 @@ class Position:
     missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = NO_OFFSET
-    last_stable: int = NO_OFFSET
+    last_stable_offset: int = NO_OFFSET
 
     @property
     def has_offset(self) -> bool:
@@ -75,5 +75,6 @@ class Position:
 
     def lag(self, committed_only: bool) -> int | None:
         """Return the number of offsets from the position to the end of the log, or None before the first response."""
-        end = self.last_stable if committed_only and self.last_stable != NO_OFFSET else self.high_watermark
+        has_stable_end = committed_only and self.last_stable_offset != NO_OFFSET
+        end = self.last_stable_offset if has_stable_end else self.high_watermark
         return None if end == NO_OFFSET or not self.has_offset else max(0, end - self.consumed)
