@@ -1,11 +1,11 @@
 """The directive `settings` shows a table of the broker's settings or of the topics' settings, made from the code.
 
 A page shows the settings of a topic:
-```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
+```{settings} hmb.broker.config.broker:TOPIC_KEYS
 ```
 
 The option `:only:` names the settings that the table shows. Without this option, the table shows all settings:
-    ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
+    ```{settings} hmb.broker.config.broker:TOPIC_KEYS
     :only: retention.ms retention.bytes
     ```
 

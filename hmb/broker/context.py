@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener

@@ -11,13 +11,13 @@ from __future__ import annotations
 from functools import partial
 
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import (
+from hmb.broker.config.group_overrides import (
     classic_group_settings,
     consumer_group_settings,
     share_group_settings,
     streams_group_settings,
 )
-from hmb.broker.config.share_config import duration_ms
+from hmb.broker.config.share_groups import duration_ms
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics

@@ -45,9 +45,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import share_group_settings
+from hmb.broker.config.group_overrides import share_group_settings
 from hmb.broker.config.start_settings import data_dir_of, window_sizes
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop

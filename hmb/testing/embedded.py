@@ -28,7 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hmb.broker.config.broker_config import ALIASES, TOPIC_KEYS
+from hmb.broker.config.broker import ALIASES, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.config.names import check_known
 from hmb.broker.context import BrokerContext

@@ -14,7 +14,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import share_group_settings, streams_group_settings
+from hmb.broker.config.group_overrides import share_group_settings, streams_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.coordinators import share_group_requests

@@ -3,7 +3,7 @@
 import pytest
 
 from hmb.broker import BrokerServer
-from hmb.broker.config.broker_config import BrokerConfig, log_config
+from hmb.broker.config.broker import BrokerConfig, log_config
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.names import environment_properties, unknown_names, unknown_variables
 from hmb.broker.network.listeners import BindError, parse_listeners

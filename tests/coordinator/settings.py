@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hmb.broker.config.broker_config import BrokerConfig
-from hmb.broker.config.group_configs import classic_group_settings
+from hmb.broker.config.broker import BrokerConfig
+from hmb.broker.config.group_overrides import classic_group_settings
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 

@@ -118,7 +118,7 @@ def test_a_file_of_the_data_directory_needs_a_meaning(drawing: Any) -> None:
 
 
 def page_of_settings(names: str) -> dict[str, str]:
-    table = "```{settings} hmb.broker.config.broker_config:TOPIC_KEYS\n"
+    table = "```{settings} hmb.broker.config.broker:TOPIC_KEYS\n"
     return {"index": f"# Page\n\n{table}:only: {names}\n```\n"}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS
+from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.cli.main import COMMANDS
 
 TESTS = Path(__file__).parents[1]

@@ -10,19 +10,21 @@ start, and Kafka's defaults. The option, the environment and the file together a
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default
-2. `broker_config.py`    all settings that the broker uses
+2. `broker.py`           all settings that the broker uses
 3. `dynamic.py`          settings that change while the broker runs
 
-A first reading can skip the rest:
-- `names.py`             names of settings in files and in the environment; warnings about misspelled names
-- `no_effect.py`         settings of Kafka that the broker accepts, but that change nothing
-- `group_configs.py`     settings of consumer groups
-- `client_metrics.py`    settings of client metrics: which metrics the broker requests from clients
+A first reading can skip the rest. These modules declare the settings of one subject:
+- `limits.py`            limits of connections, and the windows of quotas
+- `share_groups.py`, `streams_groups.py`    the broker's settings for share groups and for streams groups
+- `security.py`          TLS, SASL and authorization
+- `client_metrics.py`    which metrics the broker requests from clients
 - `loggers.py`           log levels as settings
-- `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
-- `share_config.py`, `streams_config.py`    settings for share groups and for streams groups
-- `limits_config.py`     limits of connections, and the windows of quotas
+- `no_effect.py`         settings of Kafka that the broker accepts, but that change nothing
+
+These modules find, change and store settings:
+- `names.py`             names of settings in files and in the environment; warnings about misspelled names
 - `start_settings.py`    the data directory and the windows of quotas, which the broker reads only when it starts
-- `security_keys.py`     settings of TLS, SASL and authorization
+- `group_overrides.py`   the settings of a single group, which override the broker's settings
+- `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `store.py`             the file of dynamic settings
 """

@@ -12,7 +12,7 @@ Kafka. Tools compare the value of a setting with Kafka's default. HMB therefore 
 the broker's start (source 3), and source 4 contains Kafka's default.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
-settings that are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each
+settings that are declared as dynamic (broker.py). Most parts of the broker read a setting from `current` each
 time that they need it. Some parts keep a copy of a setting. A part with a copy passes a function to `listen`, and the
 broker calls this function after each change of a setting.
 
@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping
 from itertools import dropwhile
 from typing import NamedTuple
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS, TIMES, BrokerConfig
+from hmb.broker.config.broker import BROKER_CONFIGS, TIMES, BrokerConfig
 from hmb.broker.config.keys import ConfigError, check_length, nearest
 from hmb.broker.config.store import ConfigStore
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource

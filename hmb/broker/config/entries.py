@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS, LOG_DEFAULTS, TOPIC_KEYS
+from hmb.broker.config.broker import BROKER_CONFIGS, LOG_DEFAULTS, TOPIC_KEYS
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.keys import ConfigKey
 from hmb.broker.config.no_effect import RATES

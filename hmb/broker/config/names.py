@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS
+from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # settings in security/settings.py

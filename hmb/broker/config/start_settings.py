@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hmb.broker.config.broker_config import ALIASES, BrokerConfig
+from hmb.broker.config.broker import ALIASES, BrokerConfig
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.security.quotas.window import WindowSize
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.coordinator.modern.records import by_topic
-from hmb.coordinator.share.share_state import ShareState
 from hmb.coordinator.share.state_records import NO_START_OFFSET
+from hmb.coordinator.share.stored_state import ShareState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,

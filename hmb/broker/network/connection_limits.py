@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hmb.broker.config.keys import ConfigError, split_list
-from hmb.broker.config.limits_config import LISTENER_LIMITS, LimitsConfig
+from hmb.broker.config.limits import LISTENER_LIMITS, LimitsConfig
 from hmb.broker.network.listeners import Listener
 from hmb.broker.security.quotas.alterations import addresses_of
 from hmb.broker.security.quotas.measuring import record_or_refuse

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.keys import ConfigError
 from hmb.protocol.errors import HmbError
 from hmb.security.protocols import SecurityProtocol

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.dispatch import Dispatcher, Handler
 from hmb.broker.handlers import HANDLERS

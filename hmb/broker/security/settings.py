@@ -17,10 +17,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hmb.broker.config.broker_config import BROKER_KEYS
+from hmb.broker.config.broker import BROKER_KEYS
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
-from hmb.broker.config.limits_config import LIMIT_NAMES, LISTENER_LIMITS
-from hmb.broker.config.security_keys import AUTHORIZATION, SECURITY
+from hmb.broker.config.limits import LIMIT_NAMES, LISTENER_LIMITS
+from hmb.broker.config.security import AUTHORIZATION, SECURITY
 from hmb.broker.security.acls.authorizer import Authorizer
 from hmb.broker.security.jaas import (
     MODULES,

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from hmb.broker.config.broker_config import log_config
+from hmb.broker.config.broker import log_config
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.config import LogConfig

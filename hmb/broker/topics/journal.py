@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hmb.broker.config.broker_config import BrokerConfig
+from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic

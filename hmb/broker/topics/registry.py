@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hmb.broker.config.broker_config import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
+from hmb.broker.config.broker import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.errors import outcome_of
 from hmb.broker.topics.internal import own_topics

@@ -26,7 +26,7 @@ Read the modules of this folder in this order:
 - `acknowledgement`   the acknowledgements in a request
 - `in_flight`         the records in flight of one share-partition: a state machine without threads and disks
 - `partitions`        the share-partitions, shared by the threads of many connections
-- `share_state`       the stored state of one share-partition
+- `stored_state`      the stored state of one share-partition
 - `coordinator`       the share coordinator, which stores the states
 - `assignor`          which members read which partitions
 - `group`             one share group: its members, and the partitions that the broker assigns to them

@@ -34,8 +34,8 @@ from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.share.in_flight import Update
-from hmb.coordinator.share.share_state import ShareState, replayed, snapshot_record, tombstone, update_record
 from hmb.coordinator.share.state_records import NO_START_OFFSET, STATE_KEYS, ShareSnapshotKey, ShareUpdateKey
+from hmb.coordinator.share.stored_state import ShareState, replayed, snapshot_record, tombstone, update_record
 from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import PartitionId

@@ -29,8 +29,8 @@ from hmb.coordinator.share.acknowledgement import Acknowledgement
 from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
 from hmb.coordinator.share.in_flight import AcquireLimits, InFlightRecords, Run, Update
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.coordinator.share.share_state import ShareState
 from hmb.coordinator.share.state_records import NO_START_OFFSET
+from hmb.coordinator.share.stored_state import ShareState
 from hmb.protocol.errors import KafkaError
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.log import Log

@@ -20,8 +20,8 @@ from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
 from hmb.coordinator.share.group import ShareGroup, check_heartbeat
 from hmb.coordinator.share.partitions import SharePartitions
-from hmb.coordinator.share.share_state import ShareState
 from hmb.coordinator.share.state_records import NO_START_OFFSET
+from hmb.coordinator.share.stored_state import ShareState
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hmb.coordinator.share.acknowledgement import Acknowledgement, check_acknowledgements
 from hmb.coordinator.share.in_flight import AcquireLimits, InFlightRecords, Run, StateBatch
-from hmb.coordinator.share.share_state import combined
 from hmb.coordinator.share.states import DELIVERY_STATES, DeliveryEvent, DeliveryState
+from hmb.coordinator.share.stored_state import combined
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LIMIT, LOCK = 3, 100  # the delivery count limit, and the lock duration in ms

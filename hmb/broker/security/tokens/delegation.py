@@ -25,7 +25,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from hmb.broker.config.keys import ConfigError
-from hmb.broker.config.security_keys import TOKENS
+from hmb.broker.config.security import TOKENS
 from hmb.broker.security.decoys import OWN_SHAPE, decoy
 from hmb.broker.security.metadata_records import DelegationTokenRecord
 from hmb.broker.security.principals import USER

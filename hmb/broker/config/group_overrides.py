@@ -14,11 +14,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from hmb.broker.config.broker import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
-from hmb.broker.config.share_config import GROUP_ONLY, READ_COMMITTED, check_offset_reset
+from hmb.broker.config.share_groups import GROUP_ONLY, READ_COMMITTED, check_offset_reset
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hmb.broker.config import no_effect as config_no_effect
+from hmb.broker.config import no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting as _key
-from hmb.broker.config.limits_config import LimitsConfig
-from hmb.broker.config.security_keys import SECURITY
+from hmb.broker.config.limits import LimitsConfig
+from hmb.broker.config.security import SECURITY
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
@@ -304,10 +304,10 @@ class BrokerConfig(LimitsConfig):
 
 
 UNHEEDED = ""  # the value of `ConfigKey.field` for settings that have no effect
-TOPIC_KEYS = {key.name: key for key in config_no_effect.TOPIC} | {
+TOPIC_KEYS = {key.name: key for key in no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
-BROKER_KEYS = {key.name: key for key in [*config_no_effect.BROKER, *config_no_effect.RATES, *SECURITY]} | {
+BROKER_KEYS = {key.name: key for key in [*no_effect.BROKER, *no_effect.RATES, *SECURITY]} | {
     (name := f.metadata["name"]): ConfigKey.of(name, f) for f in dataclasses.fields(BrokerConfig) if f.metadata
 }
 

@@ -12,7 +12,9 @@ from hmb.coordinator.journal_decoder import decode_offsets, decode_share_state
 from hmb.coordinator.share.coordinator import SharePartitionId, check_share_key
 from hmb.coordinator.share.in_flight import StateBatch, Update
 from hmb.coordinator.share.member import ShareMember, member_record
-from hmb.coordinator.share.share_state import (
+from hmb.coordinator.share.state_records import STATE_KEYS
+from hmb.coordinator.share.states import DeliveryState
+from hmb.coordinator.share.stored_state import (
     ShareState,
     combined,
     replayed,
@@ -20,8 +22,6 @@ from hmb.coordinator.share.share_state import (
     tombstone,
     update_record,
 )
-from hmb.coordinator.share.state_records import STATE_KEYS
-from hmb.coordinator.share.states import DeliveryState
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import PartitionId
 from hmb.records import Record

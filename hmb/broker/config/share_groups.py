@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
-from hmb.broker.config.streams_config import StreamsConfig
+from hmb.broker.config.streams_groups import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.storage.config import MIB

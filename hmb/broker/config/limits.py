@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting
-from hmb.broker.config.share_config import ShareConfig
+from hmb.broker.config.share_groups import ShareConfig
 from hmb.protocol.enums import INT32_MAX
 
 
