@@ -23,7 +23,7 @@ The folders, from the lowest layer to the highest:
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 - `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
-- `state_table`, `units`, `printable`, `defaults`  small modules that several folders use
+- `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
 The short reading: these fifteen files, read in this order, explain the whole broker. They have at most 3,000 lines
 together.

@@ -17,7 +17,7 @@ import hmb.client
 import hmb.client.errors
 
 ROOT = Path(hmb.__file__).parent
-SMALL_MODULES = {"defaults", "printable", "state_table", "units"}
+SMALL_MODULES = {"defaults", "printable", "state_table", "units", "uuids"}
 MAY_IMPORT = {
     "protocol": set(),
     "records": {"protocol"},

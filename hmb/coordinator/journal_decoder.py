@@ -41,7 +41,7 @@ from hmb.protocol.fields import version_range
 from hmb.protocol.schema import Struct
 from hmb.records import Record
 from hmb.storage.dump.entries import Decoded
-from hmb.storage.state.checkpoints import encode_uuid
+from hmb.uuids import encode_uuid
 
 IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
     "subscription": ConsumerProtocolSubscription,

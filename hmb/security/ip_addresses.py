@@ -1,12 +1,14 @@
-"""The normal form of an IP address, so that two texts for the same address are equal.
+"""IP addresses: their normal form, and the addresses of a host name.
 
 An address of IPv6 has several forms: `2001:db8::1` and `2001:DB8:0:0:0:0:0:1` are the same address. A listener on `::`
-also accepts connections of IPv4, and the system then reports `::ffff:10.0.0.1` for the address `10.0.0.1`. Without a
-normal form, a rule that forbids something to the host 10.0.0.1 would not apply to such a connection.
+also accepts connections of IPv4, and the system then reports `::ffff:10.0.0.1` for the address `10.0.0.1`. Two texts
+for the same address have the same normal form. Without a normal form, a rule that forbids something to the host
+10.0.0.1 would not apply to such a connection.
 """
 
 from __future__ import annotations
 
+import socket
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
@@ -20,3 +22,14 @@ def normal_address(text: str) -> str:
         return text
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
+
+
+def addresses_of(host: str) -> set[str]:
+    """Return the IP addresses of a host name, or an empty set. `host` may also be an IP address.
+
+    This function may wait for a name server.
+    """
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return set()

@@ -59,6 +59,7 @@ from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS,
 from hmb.storage.state.partition_directory import partition_of
 from hmb.storage.state.topic_ids import read_topic_ids
 from hmb.units import now_ms
+from hmb.uuids import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 
@@ -139,7 +140,7 @@ class LogManager:
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
             self._topic_ids = read_topic_ids(self.directory, self._logs, self.manifest)
-            ids = {str(name): checkpoints.encode_uuid(self._topic_ids[name.topic]) for name in self._logs}
+            ids = {str(name): encode_uuid(self._topic_ids[name.topic]) for name in self._logs}
             entries = {str(name): log.log_segments.entries(log.log_end_offset) for name, log in self._logs.items()}
             self.manifest.open(ids, entries)
             if clean:
@@ -202,13 +203,12 @@ class LogManager:
             # offset 0 for each new log.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
-            for path in paths:
+            contents: dict[Path, str] = {}
+            for path, each in zip(paths, new, strict=True):
                 path.mkdir(mode=0o700)
-            topic_ids = [checkpoints.topic_id_content(each.topic_id) for each in new]
-            contents = dict(zip([path / checkpoints.TOPIC_ID for path in paths], topic_ids, strict=True))
-            epochs = checkpoints.leader_epochs_content(LeaderEpochs())
-            contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
-            ids = {str(each.name): checkpoints.encode_uuid(each.topic_id) for each in new}
+                contents[path / checkpoints.TOPIC_ID] = checkpoints.topic_id_content(each.topic_id)
+                contents[path / checkpoints.LEADER_EPOCHS] = checkpoints.leader_epochs_content(LeaderEpochs())
+            ids = {str(each.name): encode_uuid(each.topic_id) for each in new}
             self.manifest.add_partitions(ids, contents)
             if self._syncs:
                 sync_all(paths)

@@ -24,10 +24,10 @@ from types import MappingProxyType
 from hmb.broker.config.keys import ConfigError, split_list
 from hmb.broker.config.limits import LISTENER_LIMITS, LimitsConfig
 from hmb.broker.network.listeners import Listener
-from hmb.broker.security.quotas.alterations import addresses_of
 from hmb.broker.security.quotas.measuring import record_or_refuse
 from hmb.broker.security.quotas.window import DEFAULT_SIZE, RateWindow, WindowSize
 from hmb.protocol.enums import INT32_MAX
+from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import monotonic_ms
 
 

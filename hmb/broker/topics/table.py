@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from hmb.broker.topics.store import StoredTopic
 from hmb.broker.topics.topic import Topic, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.state.checkpoints import encode_uuid
 from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
+from hmb.uuids import encode_uuid
 
 
 class TopicTable:

@@ -7,7 +7,6 @@ records: some are already complete, and some were released and wait for their ne
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
@@ -33,6 +32,7 @@ from hmb.protocol.messages.describe_share_group_offsets import (
 )
 from hmb.protocol.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.uuids import encode_uuid
 
 AVAILABLE = 0  # the number of the delivery state Available
 AlteredTopic = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
@@ -79,7 +79,7 @@ def list_share_offsets(brokers: Brokers, group: str) -> dict[TopicPartition, Sha
 
 def _stored(brokers: Brokers, group: str, topic_id: UUID, partition: int, leader_epoch: int) -> list[StateBatch]:
     """Return the stored states of records. The share coordinator of the partition stores them."""
-    key = f"{group}:{base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip('=')}:{partition}"
+    key = f"{group}:{encode_uuid(topic_id)}:{partition}"
     data = ReadShareGroupStateRequest.ReadStateData
     wanted = [data.PartitionData(partition=partition, leader_epoch=leader_epoch)]
     request = ReadShareGroupStateRequest(group_id=group, topics=[data(topic_id=topic_id, partitions=wanted)])

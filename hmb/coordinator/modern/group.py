@@ -52,7 +52,7 @@ from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, Grou
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import PartitionId
-from hmb.storage.state.checkpoints import encode_uuid
+from hmb.uuids import encode_uuid
 
 
 @dataclass(frozen=True, slots=True)

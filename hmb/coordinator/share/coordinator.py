@@ -39,8 +39,8 @@ from hmb.coordinator.share.stored_state import ShareState, replayed, snapshot_re
 from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import PartitionId
-from hmb.storage.state.checkpoints import encode_uuid
 from hmb.units import now_ms
+from hmb.uuids import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 ENCODED_UUID_LENGTH = 22  # characters

@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry
 from hmb.storage.dump.findings import Findings
-from hmb.storage.state.checkpoints import LEADER_EPOCHS, TOPIC_ID, VERSION_LINE, decode_uuid
+from hmb.storage.state.checkpoints import LEADER_EPOCHS, TOPIC_ID, VERSION_LINE, decode_topic_id
 from hmb.storage.state.identity import META_PROPERTIES
 from hmb.storage.state.manifest import DamagedStateFile
 from hmb.storage.state.offset_checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, START_OFFSETS
@@ -160,7 +160,7 @@ def _partition_metadata(lines: Lines, path: Path) -> Iterator[StateLine]:
             if name == "version":
                 _expected(value, "0")
             elif name == "topic_id":
-                decode_uuid(value)
+                decode_topic_id(value)
             else:
                 raise _Malformed("neither version nor topic_id")
         except (_Malformed, DamagedStateFile) as error:

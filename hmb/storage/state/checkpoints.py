@@ -14,7 +14,6 @@ each of these files in one step, and writes its CRC to the manifest (manifest.py
 
 from __future__ import annotations
 
-import base64
 import uuid
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import DamagedStateFile
 from hmb.storage.state.properties import PropertiesError, read_properties
+from hmb.uuids import decode_uuid, encode_uuid
 
 VERSION_LINE = "0"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -85,7 +85,7 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
         name, _, value = line.partition(":")
         if name == "topic_id":
             try:
-                return decode_uuid(value.strip())
+                return decode_topic_id(value.strip())
             except DamagedStateFile as error:
                 raise DamagedStateFile(f"{path}: {error}") from None
     raise DamagedStateFile(f"{path}: the file has no line 'topic_id: ...'")
@@ -96,14 +96,10 @@ def topic_id_content(topic_id: uuid.UUID) -> str:
     return f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
 
 
-def encode_uuid(value: uuid.UUID) -> str:
-    """Return Kafka's text form of a UUID: URL-safe base64 of its 16 bytes, without padding."""
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
-
-
-def decode_uuid(text: str) -> uuid.UUID:
+def decode_topic_id(text: str) -> uuid.UUID:
+    """Return the topic id with this text form. Raises DamagedStateFile."""
     try:
-        return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+        return decode_uuid(text)
     except ValueError:
         raise DamagedStateFile(f"{text!r} is not a topic id") from None
 

@@ -15,6 +15,7 @@ from hmb.storage.files.durability import sync_directory
 from hmb.storage.state import checkpoints
 from hmb.storage.state.directory_lock import DirectoryInUse, DirectoryLock
 from hmb.storage.state.manifest import Manifest
+from hmb.uuids import encode_uuid
 
 META_PROPERTIES = "meta.properties"
 
@@ -58,7 +59,7 @@ def cluster_id(directory: Path, manifest: Manifest, node_id: int) -> str:
     manifest.check(path)
     if path.exists():
         return checkpoints.read_cluster_id(path)
-    new_cluster_id, directory_id = (checkpoints.encode_uuid(uuid.uuid4()) for _ in range(2))
+    new_cluster_id, directory_id = (encode_uuid(uuid.uuid4()) for _ in range(2))
     content = f"version=1\nnode.id={node_id}\ncluster.id={new_cluster_id}\ndirectory.id={directory_id}\n"
     manifest.replace_file(path, content)
     return new_cluster_id

@@ -46,8 +46,8 @@ def _read_topic_id(directory: Path, name: TopicPartition, manifest: Manifest) ->
     except DamagedStateFile as error:
         LOGGER.error("%s; the partition gets the id of the manifest or of another partition, or a new one", error)
         found = None
-    if known is None or found == checkpoints.decode_uuid(known):
+    if known is None or found == checkpoints.decode_topic_id(known):
         return found
     LOGGER.error("%s is missing or was changed: the topic id is written again", path)
-    manifest.replace_file(path, checkpoints.topic_id_content(checkpoints.decode_uuid(known)))
-    return checkpoints.decode_uuid(known)
+    manifest.replace_file(path, checkpoints.topic_id_content(checkpoints.decode_topic_id(known)))
+    return checkpoints.decode_topic_id(known)

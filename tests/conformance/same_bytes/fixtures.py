@@ -21,7 +21,7 @@ from hmb.protocol.messages.read_share_group_state_summary import ReadShareGroupS
 from hmb.protocol.schema import Request
 from hmb.records import Record, encode_batch
 from hmb.records.compression import Codec
-from hmb.storage.state.checkpoints import encode_uuid
+from hmb.uuids import encode_uuid
 
 from .brokers import PATIENCE_SECONDS, PAUSE_SECONDS, NotReady, Side
 from .case import Comparison, Topic

@@ -8,7 +8,6 @@ error a client gets.
 from __future__ import annotations
 
 import math
-import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from hmb.broker.security.store import QuotaEntity, SecurityState, SecurityStore
 from hmb.protocol.enums import INT32_MAX, INT64_MAX, QUOTA_KEYS, QuotaEntityType, QuotaKey, QuotaMatch
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
+from hmb.security.ip_addresses import addresses_of
 
 Component = DescribeClientQuotasRequest.ComponentData
 MOST_QUOTAS = 10_000  # a broker stores the quotas of at most this number of entities
@@ -104,14 +104,6 @@ def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
     if address is not None and not addresses_of(address):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{address} is not a valid IP or resolvable host.")
     return QUOTA_KEYS[QuotaEntityType.IP]
-
-
-def addresses_of(host: str) -> set[str]:
-    """Return the IP addresses of a host name. If it has none, return an empty set. `host` may also be an IP address."""
-    try:
-        return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
-    except (OSError, UnicodeError):
-        return set()
 
 
 def described(

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from hmb.broker.security.quotas.alterations import addresses_of
 from hmb.broker.security.store import Quotas
 from hmb.protocol.enums import QuotaEntityType
+from hmb.security.ip_addresses import addresses_of
 
 MOST_FOUND = 10_000  # limit for the stored results of look-ups
 USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEntityType.IP

@@ -34,6 +34,7 @@ from hmb.broker.security.store import SecurityState, SecurityStore
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
+from hmb.uuids import encode_uuid
 
 MOST_TOKENS = 10_000  # a broker stores at most this number of tokens
 MOST_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
@@ -112,7 +113,7 @@ class DelegationTokens:
             issue_timestamp=now,
             max_timestamp=max_time,
             expiration_timestamp=min(max_time, now + self._settings.expiry_time),
-            token_id=base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
+            token_id=encode_uuid(uuid.uuid4()),
         )
 
         def compute(state: SecurityState) -> SecurityState:
