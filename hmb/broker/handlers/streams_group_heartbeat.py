@@ -15,20 +15,11 @@ Left out: static members, warm-up tasks, offsets of tasks, and regular expressio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers import create_topics
-from hmb.coordinator.streams.topics import InternalTopic
+from hmb.broker.handlers.streams_internal_topics import create_internal_topics
 from hmb.protocol.enums import StreamsStatus
-from hmb.protocol.errors import ErrorCode
-from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
-
-NewTopic = CreateTopicsRequest.CreatableTopic
-MOST_ERRORS = 3  # the number of topics that a status names
-HARMLESS = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # Another member's heartbeat may have created the topic.
 
 
 def handle(request: StreamsGroupHeartbeatRequest, context: RequestContext) -> StreamsGroupHeartbeatResponse:
@@ -36,32 +27,8 @@ def handle(request: StreamsGroupHeartbeatRequest, context: RequestContext) -> St
     with error_code_in(response):
         client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
         response, missing = context.broker.streams.heartbeat(request, client_id, client_host)
-        if missing and (problem := _create(missing, context)):
+        if missing and (problem := create_internal_topics(missing, context)):
             for status in response.status or ():
                 if status.status_code == StreamsStatus.MISSING_INTERNAL_TOPICS:
                     status.status_detail += f"; {problem}."
     return response
-
-
-def _create(missing: Sequence[InternalTopic], context: RequestContext) -> str:
-    """Create internal topics. Return the reason why topics cannot be created, or an empty text."""
-    forbidden = [topic.name for topic in missing if not context.may_create(topic.name)]
-    if forbidden:
-        return f"Unauthorized to CREATE on topics {', '.join(forbidden)}"
-    created = create_topics.handle(CreateTopicsRequest(topics=[_new(topic) for topic in missing]), context)
-    errors = [
-        f"{topic.name} ({topic.error_message or ErrorCode(topic.error_code).message})"
-        for topic in created.topics
-        if topic.error_code not in HARMLESS
-    ]
-    more = f" and {len(errors) - MOST_ERRORS} more" if len(errors) > MOST_ERRORS else ""
-    return f"Creation failed: {', '.join(errors[:MOST_ERRORS])}{more}" if errors else ""
-
-
-def _new(topic: InternalTopic) -> NewTopic:
-    return NewTopic(
-        name=topic.name,
-        num_partitions=topic.partitions,
-        replication_factor=topic.replication_factor or create_topics.DEFAULT,
-        configs=[NewTopic.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
-    )
