@@ -1,9 +1,13 @@
 """A mailbox: the queue of a processor, with payloads and notices.
 
-Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds a limited number of
+Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds at most CAPACITY
 payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads.
 Even with many payloads in its mailbox, a processor must be able to pause, to split its state or to begin a new epoch at
 once.
+
+The number of notices is limited, too. A new master state replaces an older one that the processor has not taken,
+because a processor needs only the newest (`hmb.hailstorm.master`). A processor has one save in progress in each epoch,
+and each save sends one notice.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class Mailbox:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.newest_epoch = 0  # the highest epoch among the master states that have arrived
         self._capacity = capacity
-        self._notices: deque[Notice] = deque()
+        self._notices: deque[Notice] = deque()  # at most one master state, and one notice for each save in progress
         self._payloads: deque[Payloads] = deque()
         self._is_closed = False
         self._lock = threading.Lock()  # guards all fields
@@ -67,10 +71,11 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice, without waiting."""
+        """Add a notice, without waiting. A master state replaces an older one."""
         with self._lock:
             if isinstance(notice, MasterState):
                 self.newest_epoch = max(self.newest_epoch, notice.epoch)
+                self._notices = deque(each for each in self._notices if isinstance(each, SaveNotice))
             self._notices.append(notice)
             self._filled.notify()
 
