@@ -5,8 +5,8 @@ commits a translated offset at the target if two conditions hold. The group has 
 the target is smaller than the translated offset, so a group that already reads at the target does not go back.
 
 The runs of a partition translate most offsets (see `translation`). An offset between two runs needs a count. For
-example, 40 records at the source are between the end of the first run and the offset. The translated offset is then
-the offset of the record at the target that follows the first 40 records after the same run.
+example, 40 records at the source are between the end of the first run and the offset. At the target, the mirror then
+skips the first 40 records after the same run. The offset of the next record is the translated offset.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_REMEMBERED = 10_000  # the translator remembers at most this number of coun
 
 
 class OffsetTranslator:
-    """Translates offsets of groups. Counting records is slow, so the translator remembers the results for gaps."""
+    """Translates offsets of groups. Counting records is slow, so the translator remembers its results."""
 
     def __init__(self, source: Admin, target: Admin) -> None:
         self._source, self._target = source.cluster, target.cluster
         self._counted: dict[tuple[TopicPartition, int], int] = {}
 
     def translate(self, partition: MirroredPartition, offset: int) -> int:
-        """Return the offset at the target from which a group must read to continue at the offset `offset`."""
+        """Return the offset at the target that belongs to `offset`, a committed offset at the source."""
         gap = partition.translation.gap_at(offset)
         if gap is None or offset - gap.source > MOST_COUNTED:
             return partition.translation.translate(offset)

@@ -2,7 +2,6 @@
 
 The *position* of a partition is the source offset of the next record to copy. The mirror commits positions as the
 offsets of a group on the target, the *mirror's group*. The mirror can commit in two ways:
-
 - Without transactions, the mirror commits its positions about once a second. After a crash, the copy may contain
   records after the last committed position. The next start compares these records with the source (see `resuming`).
 - With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. A

@@ -90,7 +90,7 @@ class Translation:
             del self._runs[1 : MOST_RUNS // 2 : 2]
 
     def gap_at(self, source: int) -> TranslationGap | None:
-        """Return the gap between two runs that contains this source offset, or None if a run contains it."""
+        """Return the gap between two runs that contains this source offset, or None if a run contains the offset."""
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if not 0 <= at < len(self._runs) - 1 or source <= self._runs[at].source + self._runs[at].length:
             return None

@@ -1,12 +1,12 @@
 """Decides who may read from an HTTP server: by the token of the link, by the login of a user, or as the owner.
 
-Three random texts open the server:
-- The *token* is part of the link that the broker prints. Without users, it opens everything.
+The server accepts three kinds of random texts:
+- The *token* is part of the link that the broker prints. In a broker without users, it permits everything.
 - The *owner's token* is only in a file that nobody else can read (ports.py). `hmb state` on the same computer uses it.
-  It opens everything, also if the broker has users.
-- A *session id* belongs to a user who has logged in (logins.py). It opens what this user may read.
+  It permits everything, also if the broker has users.
+- A *session id* belongs to a user who has logged in (logins.py). It permits what this user may read.
 
-If a broker has users, the token of the link only opens the form for the login. A program without cookies sends the
+If a broker has users, the token of the link only leads to the form for the login. A program without cookies sends the
 token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
 
 A server at an address that other computers can reach is stricter: it always requires a login, even from the owner.

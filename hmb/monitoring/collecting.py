@@ -1,7 +1,7 @@
 """Collects the state of a running broker.
 
 `collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
-transactions, the server for its connections. It holds no lock longer than one of these calls does. So the parts of the
+transactions, the server for its connections. Each call holds its locks only until it returns. So the parts of the
 result can differ by some milliseconds. For example, a commit arrives between two of these calls. Then the positions of
 the group contain the commit, but the count of OffsetCommit requests does not.
 

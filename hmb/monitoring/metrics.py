@@ -1,17 +1,17 @@
 """Shows the state of a broker as Prometheus metrics.
 
 Dashboards for Kafka exist already, and they expect the names of two programs. `kafka_exporter` reads topics and groups
-through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file
-`kafka-2_0_0.yml` makes a Prometheus name of each. HMB uses both sets of names, so such a dashboard works unchanged:
+through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file `kafka-2_0_0.yml`
+defines a name for each metric. HMB uses both sets of names, so such a dashboard works unchanged:
     kafka_topic_partition_current_offset{topic="orders",partition="0"} 8021        like kafka_exporter
     kafka_consumergroup_lag{consumergroup="billing",topic="orders",partition="0"} 12
     kafka_network_requestmetrics_requests_total{request="Produce"} 514             like the JMX exporter
 
 Prometheus asks for the metrics every few seconds. `StateCollector` then collects the state once, and translates it.
 
-Three differences to Kafka: the metrics of requests have no label for the version. `bytesin_total` and `bytesout_total`
-have no label for the topic: they count the record bytes of all topics together. `messagesin_total` counts the offsets
-that a topic has used, and these include the markers of transactions.
+The metrics differ from Kafka's in three points. The metrics of requests have no label for the version. `bytesin_total`
+and `bytesout_total` have no label for the topic: they count the record bytes of all topics together. `messagesin_total`
+counts the offsets that a topic has used, and these include the markers of transactions.
 """
 
 from __future__ import annotations

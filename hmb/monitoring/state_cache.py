@@ -4,12 +4,12 @@ A page wants five states in a second. A state of 1,000 partitions costs about 55
 records, but only some partitions change between two states. With this cache, a partition without changes costs about
 1 us instead of 25 us.
 
-The cache compares the offsets of a log with those of the last collection. A change that leaves these offsets as they
-are, for example by compaction, is found after at most FRESH seconds.
+The cache compares the offsets of a log with those of the last collection. Compaction, for example, changes a log but
+not these offsets. The cache notices such a change after at most FRESH seconds.
 
 The position of a group that lags needs the timestamp of one batch, and the broker reads this batch's header from the
-file. New records change no earlier batch, so the cache keeps these timestamps when the log's end moves. It keeps them
-for FRESH_TIMESTAMPS seconds, because compaction or retention can delete the batch.
+file. New records change no earlier batch, so the cache keeps these timestamps when the log's end moves. The cache keeps
+a timestamp for FRESH_TIMESTAMPS seconds, because compaction or retention can delete the batch.
 """
 
 from __future__ import annotations

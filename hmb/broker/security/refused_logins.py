@@ -1,7 +1,7 @@
 """Refused logins: they become events, and the page of the broker makes a client that guesses passwords wait.
 
-A client that guesses passwords could fill the ring of events, and so remove all other events. Therefore at most
-MOST_EVENTS refused logins of a minute become events. The log contains all of them.
+The broker keeps only its last events. A client that guesses passwords could replace all of them by refused logins.
+Therefore at most MOST_EVENTS refused logins of a minute become events. The log contains all of them.
 
 A listener with SASL closes the connection after a refused login, and delays its response by 0.1 s. The HTTP server of
 the page cannot slow a client down by closing connections. It therefore calls `is_blocked` before it checks a password.

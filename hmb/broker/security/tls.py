@@ -11,7 +11,7 @@ sends a TLS alert, so that the client can report it, too.
 When somebody replaces the file of a certificate, the next connection uses the new certificate. `TlsListener.context`
 compares the times and sizes of the files for each new connection.
 
-HMB's process encrypts the bytes, and not the kernel. Therefore `sendfile` works for listeners without TLS only.
+HMB's process, and not the kernel, encrypts the bytes. Therefore `sendfile` works for listeners without TLS only.
 """
 
 from __future__ import annotations

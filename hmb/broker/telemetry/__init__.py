@@ -1,8 +1,9 @@
 """Client telemetry (KIP-714): clients send their own metrics to the broker, and the broker writes them to its log.
 
 An administrator often cannot look into a client's process. With client telemetry, the administrator asks the client's
-broker instead. The setting `client.telemetry.enable` switches it on. Kafka switches it on with a plug-in that receives
-the metrics. HMB has no plug-ins: it writes each metric as one line to its log, with the level INFO.
+broker instead. In HMB, the setting `client.telemetry.enable` switches client telemetry on. In Kafka, a plug-in that
+receives the metrics switches it on. HMB has no plug-ins: it writes each metric as one line to its log, with the level
+INFO.
 
 The administrator stores subscriptions as settings of the resource type CLIENT_METRICS. Each subscription names metrics,
 an interval, and conditions for clients. A client and the broker then exchange two kinds of requests:
@@ -21,8 +22,9 @@ Read in this order:
 - `instances`       the client instances, and the checks of their requests
 - `metrics_data`    decodes the metrics, which are in OpenTelemetry's format
 
-Limits: the broker keeps the state of at most MOST_INSTANCES client instances in memory, and forgets the one that it has
-not used for the longest time. A forgotten client can send its next metrics too early, and nothing else changes.
+Limits: the broker keeps the state of at most MOST_INSTANCES client instances in memory. If more clients exist, it
+forgets the instance that has sent no request for the longest time. The broker then does not notice if this client sends
+its next metrics too early. Nothing else changes.
 
 Source: KIP-714; Kafka's `ClientMetricsManager`.
 """

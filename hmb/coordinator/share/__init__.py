@@ -3,7 +3,7 @@
 In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One slow
 record therefore delays all later records of its partition. A *share group* works like a queue. Several members read the
 same partition, and the broker delivers each record to one of them. A member acknowledges each record separately: it
-accepts, releases or rejects the record. If a member crashes, its records are delivered to other members.
+accepts, releases or rejects the record. If a member crashes, the broker delivers the member's records to other members.
 
 A partition that a share group reads is a *share-partition*. This package has two parts:
     members     heartbeat   ->  requests  ->  group       which member reads which partition
@@ -18,8 +18,9 @@ its records first. A accepts 100 to 104 and crashes. The connection of A ends, s
 once, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109 then time
 out after 30 s. In both cases, B acquires the records, with the delivery count 2.
 
-The broker can therefore deliver a record more than once, and in another order. After five deliveries without success
-(`share.delivery.count.limit`), the broker archives the record: the group never delivers it again.
+The broker can therefore deliver a record more than once, and records in another order than the order of their offsets.
+After five deliveries without success (`share.delivery.count.limit`), the broker archives the record: the group never
+delivers it again.
 
 Read the modules of this folder in this order:
 - `states`            the delivery states of a record, and the table that defines them

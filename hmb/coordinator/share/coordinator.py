@@ -1,14 +1,15 @@
 """The share coordinator: it stores the state of share-partitions in `__share_group_state`.
 
 A share-partition is one partition that one share group reads. Three parts of the broker use its state:
-- The group coordinator creates the state when the group first subscribes to the topic, and deletes it at the end.
+- The group coordinator creates the state when the group first subscribes to the topic, and deletes it with the group or
+  the topic.
 - The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
 - A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
 
 In Kafka, these parts can run on three brokers, and they send each other requests (APIs 83 to 87). In HMB, they run in
 one process and call the methods of this class. HMB serves the five APIs, too.
 
-Two epochs prevent that an outdated part of the broker writes the state. The *state epoch* increases when an
+Two epochs prevent an outdated part of the broker from writing the state. The *state epoch* increases when an
 administrator changes the start offset. The *leader epoch* increases when the partition has a new leader.
 
 The coordinator changes a state in memory when it adds the record to the journal's queue, before the record is on disk.

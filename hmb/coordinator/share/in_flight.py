@@ -4,10 +4,9 @@ A *share-partition* is one partition that one share group reads. Two offsets lim
     share-partition start offset   the first record whose delivery is not complete
     next offset                    the first record that the group has never acquired
 
-Records below the start offset are finished. The group delivers records from the next offset on later. Between the two
-offsets, each record has a delivery state (states.py) and a delivery count. Neighbouring records often have the same
-state, so the object stores *runs* of records and not single records:
-
+The delivery of records below the start offset is complete. The group has not yet delivered the records from the next
+offset on. Between the two offsets, each record has a delivery state (states.py) and a delivery count. Neighboring
+records often have the same state, so the object stores *runs* of records and not single records:
     offset     100 ......... 104   105 ......... 109   110 ......... 119   120
                Acknowledged  x1    Available     x1    Acquired by B x1    next offset
 
@@ -39,7 +38,7 @@ _E = DeliveryEvent
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Neighbouring records with the same delivery state, from `first` to `last` (inclusive)."""
+    """Neighboring records with the same delivery state, from `first` to `last` (inclusive)."""
 
     first: int
     last: int
@@ -58,7 +57,7 @@ class Run:
 
 
 class StateBatch(NamedTuple):
-    """Neighbouring records with the same stored state, as in `__share_group_state`."""
+    """Neighboring records with the same stored state, as in `__share_group_state`."""
 
     first: int
     last: int
@@ -315,7 +314,7 @@ def _archived(run: Run, event: DeliveryEvent) -> Run:
 
 
 def _merged(runs: Iterable[Run]) -> list[Run]:
-    """Join neighbouring runs that have the same state, and return the resulting runs."""
+    """Join neighboring runs that have the same state, and return the resulting runs."""
     merged: list[Run] = []
     for run in runs:
         if merged and merged[-1].continues(run):
@@ -326,7 +325,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
 
 
 def joined(batches: Iterable[StateBatch]) -> list[StateBatch]:
-    """Join neighbouring batches that have the same state and delivery count, and return the resulting batches."""
+    """Join neighboring batches that have the same state and delivery count, and return the resulting batches."""
     together: list[StateBatch] = []
     for batch in batches:
         if together and together[-1].last + 1 == batch.first and together[-1][2:] == batch[2:]:

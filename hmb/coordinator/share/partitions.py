@@ -4,16 +4,17 @@ A `SharePartition` protects its records in flight (in_flight.py) with a lock. It
 coordinator (coordinator.py), and the timer wakes it when an acquisition lock times out. A member that waits for records
 has a watcher in `watchers`, and the share-partition wakes it when records become Available again.
 
-A method whose name begins with `begin_` adds the change to the journal's queue and returns at once. The caller then
-releases no lock and calls `finish`, which waits for the disk. Acknowledgements for several partitions can so share one
-sync.
+A method whose name begins with `begin_` adds the change to the journal's queue and returns at once. The caller, which
+holds no lock, then calls `finish`, which waits for the disk. In this way, acknowledgements for several partitions can
+share one sync.
 
 For example, member A acknowledges the records 100 to 104 of orders-0. The thread of its connection takes the lock,
 changes the run of these records to Acknowledged, adds one record to the journal's queue, and releases the lock. Member
 B can now acquire other records, while A's thread waits for the disk.
 
-If a change cannot be stored, the share-partition is discarded. The next request loads it again from the stored state,
-in which all records that were Acquired are Available. A record can then be delivered once more, but none is lost.
+If the share coordinator cannot store a change, the broker discards the share-partition. The next request loads it again
+from the stored state, in which all records that were Acquired are Available. A record can then be delivered once more,
+but none is lost.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class SharePartition:
     """One share-partition. Thread-safe.
 
     - `watchers` contains the members that wait for records of this share-partition.
-    - The timer wakes the share-partition when the next acquisition lock times out, or earlier. `due` is this time.
+    - The timer wakes the share-partition at the time `due`: when the next acquisition lock times out, or earlier.
     """
 
     def __init__(

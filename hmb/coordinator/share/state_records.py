@@ -10,8 +10,8 @@ older update can still be needed, so the topic is not compacted. The broker dele
 snapshot that is needed.
 
 For example, a snapshot contains the start offset 100, and no batches. A member accepts the records 105 to 109, and the
-broker writes an update with the batch 105 to 109, Acknowledged. The record that was acquired at 104 is not stored, so
-it is Available after a restart.
+broker writes an update with the batch 105 to 109, Acknowledged. The record at offset 104 is Acquired. The broker does
+not store this state, so the record is Available after a restart.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

@@ -2,19 +2,19 @@
 
 A Kafka Streams application reads topics, keeps states, and writes topics. With the classic protocol, the application
 uses a consumer group: one of its members computes the assignment and hides it in the bytes of the group protocol, and
-the application creates its internal topics itself. In a *streams group*, the broker does this work. It knows the
-topology of the application, creates the internal topics, and assigns tasks in place of partitions. The group works in
-the same steps as a KIP-848 group (`hmb.coordinator.modern`): group epoch, target, assignment epoch, member epochs.
-
+the application creates its internal topics itself. In a *streams group*, the broker does this work. The broker
+knows the topology of the application, creates the internal topics, and assigns tasks in place of partitions. The group
+works in the same steps as a KIP-848 group (`hmb.coordinator.modern`): group epoch, target, assignment epoch, member
+epochs. This drawing shows the modules that handle a heartbeat:
     member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
                <-  tasks, statuses           |    ->  assignor   computes the target
                                              |
                                            state      stores members, epochs, target and topology in records
 
 For example, a word count has two subtopologies: "0" splits lines into words, and "1" counts the words. The topic with
-the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. It runs with two threads. The broker
-creates a repartition topic and a changelog topic with 2 partitions each, and assigns two tasks to each thread. If one
-thread stops, the broker assigns its tasks to the other one.
+the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. The application runs with two
+threads. The broker creates a repartition topic and a changelog topic with 2 partitions each, and assigns two tasks to
+each thread. If one thread stops, the broker assigns all four tasks to the other thread.
 
 Read the modules of this folder in this order:
 - `tasks`       a task, and the tasks of a member

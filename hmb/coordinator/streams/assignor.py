@@ -3,14 +3,14 @@
 A task with a state is expensive to move: the new owner first copies the state from a changelog topic. The assignor
 therefore has three aims, in this order:
 1. Each task has one active owner. The numbers of tasks of the members are as equal as possible.
-2. A task stays with its owner. If the owner has left, a member takes over the task that already has a standby copy.
+2. A task stays with its owner. If the owner has left, the task goes to a member that has a standby copy of the task.
 3. The standby copies of a task are in different processes, and in another process than the active task.
 
 The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. A
 task without an earlier owner goes to the process with the smallest load, and there to the member with the fewest tasks.
 
 For example, the tasks 0_0 to 0_3 are active at member A. Member B joins. A may own at most 2 tasks, so it keeps 0_0 and
-0_1, and B gets 0_2 and 0_3. When A leaves, B keeps its tasks and gets the others.
+0_1, and B gets 0_2 and 0_3. When A leaves, B keeps 0_2 and 0_3, and also gets 0_0 and 0_1.
 
 Source: KIP-1071; Kafka's `StickyTaskAssignor`.
 """
@@ -58,7 +58,7 @@ class _Process:
 
 
 class _Quota:
-    """The number of tasks that a member may own. When a member is full, the others share the rest of the tasks."""
+    """The number of tasks that a member may own. When a member owns so many, the others share the other tasks."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks, self._members = tasks, members
@@ -116,7 +116,7 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Give an active task to the member that knows it, if the member has room. Return whether it has."""
+        """Give an active task to a member that has its state, if the member may own one more task. Return whether it may."""
         if owner is None or owner.size >= self._active_quota.limit:
             return False
         self._add_active(owner, task)
@@ -142,7 +142,7 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member that has a copy of the task already, and may keep it as a standby task."""
+        """Return a member that has the state of the task already, and may own the task as a standby task."""
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):
             owner = self._least_loaded([each for each in known if task not in each.process.tasks])

@@ -20,7 +20,7 @@ DescribedTopology = DescribedStreamsGroup.Topology
 def describe_streams_group(group: StreamsGroup) -> DescribedStreamsGroup:
     """Return the state of a group, its topology, and its members with their current and target tasks.
 
-    If all topics exist, the number of partitions of each internal topic is known, and part of the topology.
+    If all topics exist, the topology contains the number of partitions of each internal topic.
     """
     configured, topology = group.configured, group.state.topology
     is_ready = configured is not None and configured.is_ready

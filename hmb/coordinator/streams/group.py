@@ -1,21 +1,21 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
-A member of a streams group sends the heartbeat StreamsGroupHeartbeat. A heartbeat is handled in four parts:
+A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group handles a heartbeat in four parts:
 1. The group stores what the member says about itself. The first member also sends the topology.
-2. If the topology, a topic of it, a member or a setting has changed, the *group epoch* increases by 1. The group checks
-   the topics (topics.py). If topics are missing, the response contains a status, and the members get no tasks.
+2. If the topology, one of its topics, a member or a setting has changed, the *group epoch* increases by 1. The group
+   checks the topics (topics.py). If topics are missing, the response contains a status, and the members get no tasks.
 3. If the group epoch is greater than the *assignment epoch*, the assignor computes a new *target* (assignor.py). The
    first target of an empty group waits for `group.streams.initial.rebalance.delay.ms`, so that all threads of an
    application can join before it. Between two targets, the group waits for `group.streams.assignment.interval.ms`.
 4. The member takes one step towards its target (member.py).
 
 For example, a word count joins an empty group. Its repartition topic is missing, so the first response contains the
-status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group computes a target. The next
-heartbeat of each member returns its tasks.
+status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group computes a target. For each
+member, the response to its next heartbeat contains its tasks.
 
 Invariants:
-- A task is an active task of at most one member, in `assigned` and `revoking` together.
-- The epoch of a member is at most the assignment epoch, or one more than its last epoch while it gives up tasks.
+- At most one member has a task as an active task, either in its field `assigned` or in its field `revoking`.
+- The epoch of a member is at most the assignment epoch.
 - If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
 Like Kafka 4.3, HMB has no static members, warm-up tasks, offsets of tasks or regular expressions for source topics, and
@@ -217,7 +217,7 @@ class StreamsGroup:
     # -- heartbeat, part 3: the target
 
     def _assign_if_due(self, configured: ConfiguredTopology, settings: StreamsGroupSettings) -> list[Status]:
-        """Compute a new target if the group needs one. If it must wait, return the reason as a status."""
+        """Compute a new target if the group needs one. If the group must wait, return the reason as a status."""
         if self._delay_end is not None:
             return [_delayed("initial rebalance delay")]
         if self.state.assignment_epoch >= self.state.epoch:

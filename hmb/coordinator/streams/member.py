@@ -1,8 +1,9 @@
 """A member of a streams group, and its steps from its current tasks to its target.
 
 A member is one thread of a Kafka Streams application. Its steps are those of a KIP-848 member (modern/member.py), with
-tasks in place of partitions. One rule is added. The threads of one process share a directory for their states, so a
-process must not own a task twice. The coordinator therefore checks two conditions before a member gets a task:
+tasks in place of partitions. Streams groups add one rule. The threads of one process share a directory for their
+states, so a process must not own a task twice. The coordinator therefore checks two conditions before a member gets a
+task:
 - active task: no member owns it as an active task, and no member of the same process owns it as a standby task
 - standby task: no member of the same process owns it
 
@@ -44,7 +45,7 @@ class QueryAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """The processes that own tasks now, or must still give them up."""
+    """For each task, the processes that own the task now, or must still give it up."""
 
     active: Mapping[TaskId, str]  # task -> process id
     standby: Mapping[TaskId, set[str]]  # task -> process ids

@@ -1,9 +1,10 @@
 """Checks the topics of a topology, and decides which internal topics the broker must create.
 
-A topology says which topics it needs, but not how many partitions each internal topic has. `configure` decides this:
+A topology names the topics that it needs, but not the number of partitions of each internal topic. `configure` decides
+these numbers by four rules:
 1. All source topics must exist.
-2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many as the
-   largest topic that its writing subtopology reads.
+2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many partitions as
+   the largest topic that its writing subtopology reads.
 3. Topics of one *copartition group* are joined: records with the same key must be in partitions with the same number.
    They therefore have the same number of partitions. A repartition topic adopts the number of the source topics.
 4. A changelog topic has one partition for each task of its subtopology.
@@ -11,9 +12,9 @@ A topology says which topics it needs, but not how many partitions each internal
 For example, topic "lines" has 4 partitions. Subtopology "0" reads it and writes "count-repartition", which thus has 4
 partitions. Subtopology "1" reads this topic, so it has 4 tasks, and "count-changelog" has 4 partitions.
 
-A problem of a single kind is reported: missing source topics, wrong numbers of partitions, or missing internal topics.
-A topology that could never run is refused with STREAMS_INVALID_TOPOLOGY. HMB also refuses a topology with more than
-`MOST_TASKS` tasks, so that a small request cannot fill the memory.
+`configure` reports only one kind of problem at a time: missing source topics, wrong numbers of partitions, or missing
+internal topics. It refuses a topology that can never run with STREAMS_INVALID_TOPOLOGY. HMB also refuses a topology
+with more than `MOST_TASKS` tasks, so that a small request cannot fill the memory.
 
 Source: KIP-1071; Kafka's `InternalTopicManager`.
 """
@@ -101,7 +102,7 @@ def configure(topology: Topology, topics: ClusterTopics) -> ConfiguredTopology:
 
 
 class _Counts:
-    """The partition counts of a topology's topics. `decided` contains those of repartition topics."""
+    """The partition counts of a topology's topics. `decided` contains the counts of repartition topics."""
 
     def __init__(self, topology: Topology, topics: ClusterTopics) -> None:
         self._subtopologies: list[Subtopology] = sorted(topology.subtopologies, key=lambda each: each.subtopology_id)
@@ -125,7 +126,7 @@ class _Counts:
                 raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
 
     def decide_repartition_topics(self) -> None:
-        """Decide the counts of all repartition topics. One may depend on others, so repeat until all are decided."""
+        """Decide the counts of all repartition topics, in rounds, because one count may depend on another one."""
         while open_topics := {
             name: each
             for each in self._subtopologies

@@ -1,10 +1,10 @@
 """Makes refusals: a refusal is the response of any API with an error code in it.
 
-A request, or a part of it, can be refused before a handler runs: because ACLs forbid it (guards.py), or because a test
-simulates a fault (hmb/testing/faults). The broker then answers this part with an error code. Each API has its own
-response, with error codes in different fields. Some responses have one error code in total. Other responses have one
-for each topic, partition, group or transactional id. To write a function for each of about 40 APIs would be long and
-easy to get wrong. Therefore this module reads from the message classes which fields contain error codes.
+The broker can refuse a request, or a part of it, before a handler runs. It does so if ACLs forbid the part (guards.py),
+or if a test simulates a fault (hmb/testing/faults). The broker then answers this part with an error code. Each API has
+its own response, with error codes in different fields. Some responses have only one error code. Other responses have
+one for each topic, partition, group or transactional id. A separate function for each of about 40 APIs would be much
+code, and mistakes would be easy. Therefore this module reads from the message classes which fields contain error codes.
 
 The module works in three steps. The example is a Produce request for the partitions 0 and 1 of topic "a". A fault
 refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6:

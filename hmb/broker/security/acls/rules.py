@@ -1,8 +1,8 @@
 """The table of authorization: the operations and the resources for which a client needs permission, for each API.
 
 A rule can name several operations. A client needs a permission for each of them. If the operation on the cluster, the
-group or the transactional id is forbidden, the whole request is refused. If only some topics, or some items of a list,
-are forbidden, only these are refused.
+group or the transactional id is forbidden, the broker refuses the whole request. If only some topics, or some items of
+a list, are forbidden, it refuses only these.
 
 Source: the section "Authorization" in Kafka's documentation, which lists the operations of each API; `KafkaApis`.
 """

@@ -250,7 +250,7 @@ def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access
 
 
 def _write_txn_markers(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require CLUSTER_ACTION, as other brokers have it, or ALTER, so that an administrator can end a transaction."""
+    """Require CLUSTER_ACTION, the permission of brokers, or ALTER, the permission of administrators."""
     if access.may_with_cluster(Op.CLUSTER_ACTION) or access.may_with_cluster(Op.ALTER):
         return handle(request, context)
     return refuse_all(request, context, CLUSTER)

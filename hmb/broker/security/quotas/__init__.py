@@ -1,10 +1,10 @@
-"""Quotas: the broker limits what a client may use, so that one fast client does not stop the others.
+"""Quotas: the broker limits what a client may use, so that one client does not slow down all others.
 
 An administrator sets a quota for an *entity*: a user, a client id, a user with a client id, or an IP address. There are
 five quotas:
     producer_byte_rate         bytes of records in Produce requests, in one second
     consumer_byte_rate         bytes of records in Fetch responses, in one second
-    request_percentage         time of the broker's threads; 100 means one thread that always works
+    request_percentage         time of the broker's threads; 100 means one thread that is always busy
     controller_mutation_rate   partitions that a client creates or deletes, in one second
     connection_creation_rate   new connections of an IP address, in one second
 

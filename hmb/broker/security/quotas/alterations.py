@@ -111,7 +111,7 @@ def described(
 ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
     """Return the entities that match all components of a filter, with their quotas. Raises KafkaError.
 
-    If the filter is strict, an entity matches only if the filter has a component for each of its types.
+    If the filter is strict, an entity matches only if the filter has a component for each type of the entity.
     """
     conditions = _conditions(components)
     found = []

@@ -10,7 +10,7 @@ other is the time that the samples cover, which is at least 10 s. A client can t
 delay. If the first time is longer, the client has to wait for the difference, which is the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* To create a topic with 1,000 partitions would exceed most rates, but it should be possible. So
+*The bucket of tokens.* The creation of a topic with 1,000 partitions exceeds most rates, but it must be possible. So
 the creation and the deletion of partitions have another rule (KIP-599). A bucket contains tokens, and each partition
 takes one token. A client may take more tokens than the bucket contains. Then the client has to wait until the number of
 tokens is no longer negative. The bucket gets new tokens at the rate of the quota.

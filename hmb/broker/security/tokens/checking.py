@@ -6,8 +6,8 @@ A token has three parts, separated by dots. Each part is base64 text:
     signature   the identity provider's signature of the two other parts
 
 The broker accepts signatures of public keys only. If it also accepted the algorithm `none`, anybody could make tokens.
-If it accepted HMAC (HS256), the public key would be the secret, which everybody knows. Only the settings, and never the
-token itself, decide which algorithms the broker accepts.
+With HMAC (HS256), the public key would take the place of a secret key, and everybody knows the public key. Only the
+settings, and never the token itself, decide which algorithms the broker accepts.
 
 Kafka has unsecured tokens (`alg` is `none`) for tests. HMB accepts them only if the settings ask for them.
 
@@ -26,7 +26,7 @@ import jwt
 from hmb.broker.security.tokens.oauthbearer import Token, TokenError
 from hmb.broker.security.tokens.public_keys import PublicKeys
 
-# Also the errors for deeply nested JSON (RecursionError), and for an expiry time that is not finite (OverflowError).
+# The last two errors are for deeply nested JSON, and for an expiry time that is not finite.
 MALFORMED = (jwt.PyJWTError, ValueError, RecursionError, OverflowError)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 

@@ -4,8 +4,9 @@ The client sends its token in one message. The byte 1, written `\x01` here, sepa
     n,, \x01 auth=Bearer TOKEN \x01 \x01
 
 If the token is valid, the broker answers with an empty message. If the token is not valid, the broker answers with a
-short JSON text, and the client acknowledges it with the byte 1. Only then does the broker refuse the login. Between the
-two parts, a client may add extensions: pairs `name=value`, each with the byte 1 after it. HMB ignores the extensions.
+short JSON text, and the client acknowledges it with the byte 1. Only then does the broker refuse the login. Before the
+final byte 1, a client may add extensions: pairs `name=value`, each with the byte 1 after it. HMB ignores the
+extensions.
 
 Every client that has the token can log in until the token expires. Use OAUTHBEARER on listeners with TLS only.
 
