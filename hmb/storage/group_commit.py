@@ -14,8 +14,8 @@ producers wait at the same time, one sync covers 50 batches, and the log accepts
 
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
 After a crash, the broker checks the whole active segment. If the directory has no manifest (a list of all segments),
-the broker checks each segment that ends after the recovery point. The broker replaces damaged batches before the
-recovery point, and cuts off damaged bytes after the recovery point (recovery/repair.py).
+the broker checks each segment that ends after the recovery point. Below the recovery point, the broker restores or
+replaces damaged batches. Above it, the broker cuts off damaged bytes (recovery/repair.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and

@@ -11,6 +11,8 @@ the log remembers the last five batches of each producer. The log compares a new
   older batches. If the epoch is new, the first sequence number must be 0. The broker's own batches with committed
   offsets have no sequence number, and the log appends them.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
+- The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
+  INVALID_TXN_STATE.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
 19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
