@@ -14,8 +14,8 @@ def assign_range(partitions, consumers):
 def assign_sticky(previous, partitions, consumers):
     owned = {name: previous.get(name, []) for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
-    # If the partitions cannot be divided evenly, `rest` consumers get one partition more than the others. These are the
-    # consumers that own the most partitions now, so that as few partitions as possible move.
+    # If the partitions cannot be divided evenly, `rest` consumers get one partition more than the others. The function
+    # selects the consumers that own the most partitions now. So as few partitions as possible move.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
     kept = {name: sorted(owned[name])[: quota[name]] for name in owned}

@@ -62,10 +62,9 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the same records, and differ after them. Each later epoch is in only one of the logs, for
-        # the following reason. An epoch has only one leader. Before a follower copies records of this epoch, it makes
-        # its log equal to the leader's log. So if both logs had records of a later epoch, they would be equal before
-        # these records. But the logs already differ there.
+        # Both logs begin with the records of `common`, and differ after them. No later epoch is in both logs. The reason:
+        # only one leader writes records of an epoch. Before a follower copies these records, it makes its log equal to
+        # the leader's log. So two logs that contain the same epoch have the same records before this epoch.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]
