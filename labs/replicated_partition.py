@@ -76,8 +76,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The end offset of each replica's log that the leader knows. A new leader does not know how many of a follower's
-        # records are the same as its own records. So it begins with 0 for each follower.
+        # The end offset of each replica's log that the leader knows. A new leader does not know how many records of a
+        # follower are the same as its own records. So it begins with 0 for each follower.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

@@ -62,7 +62,7 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the records of `common`, and differ after them. No later epoch is in both logs. The reason:
+        # Both logs begin with the records of `common`, and differ after them. No later epoch is in both logs, because
         # only one leader writes records of an epoch. Before a follower copies these records, it makes its log equal to
         # the leader's log. So two logs that contain the same epoch have the same records before this epoch.
         common = random_epochs(rng, rng.randrange(8), 3)

@@ -21,8 +21,8 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# The records of the log (key, value): each list is one segment. The program first appends the segments of EARLIER, and
-# the cleaner compacts them. The program then appends the segments of LATER. The drawing shows the next compaction.
+# The records of the log as pairs (key, value). Each list is one segment. The cleaner first compacts the segments of
+# EARLIER. The drawing shows the next compaction, in which the segments of LATER are dirty.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000

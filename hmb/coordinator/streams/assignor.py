@@ -116,7 +116,7 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Give an active task to a member that has its state, if the member may own another task. Return whether it may."""
+        """Give an active task to a member with its state, if the member may own another task. Return whether it may."""
         if owner is None or owner.size >= self._active_quota.limit:
             return False
         self._add_active(owner, task)
