@@ -32,7 +32,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
 
 class Resource(Protocol):
-    """An object that has settings: a topic, a broker, a group or the loggers."""
+    """An object that has settings: a topic, a broker, the broker's loggers, a group, or client metrics."""
 
     @property
     def altered(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""AlterConfigs: replace all settings that were set for a topic, a broker or a group.
+"""AlterConfigs: replace all settings of a topic, a broker, a group or client metrics.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
@@ -7,8 +7,8 @@ Behavior: the request contains the complete new settings of a resource. If the r
     resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends
     the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
 Version notes: none. The versions differ only in their encoding.
-Left out: settings of loggers and of client metrics, which get INVALID_REQUEST. A client changes the level of a logger
-    with IncrementalAlterConfigs. A client cannot ask other clients for metrics (KIP-714).
+Left out: levels of loggers, which get INVALID_REQUEST. A client changes the level of a logger with
+    IncrementalAlterConfigs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
+"""IncrementalAlterConfigs: change single settings of topics, brokers, loggers, groups and client metrics.
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
@@ -9,9 +9,7 @@ Behavior: each change has an operation. SET sets a value, and DELETE resets the 
     invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. The error is also
     INVALID_REQUEST in these cases: the request contains a resource or a setting twice, a value is null, an operation is
     unknown, or a broker's setting cannot be changed while the broker runs.
-Version notes: none. The versions differ only in their encoding.
-Left out: settings of client metrics, which get INVALID_REQUEST. A client cannot ask other clients for metrics
-    (KIP-714).
+Version notes: none. The versions differ only in their encoding. Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Permissions: none; every client may send this request.
 Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
     the connection. On a listener without SASL, and after the login, the request gets ILLEGAL_SASL_STATE (34). If
     the session has a limited lifetime, an authenticated client can send the request to authenticate again (KIP-368).
-Version notes: after version 0, the client sends the messages of the mechanism as frames without a header. After version
-    1, the client sends them in SaslAuthenticate requests.
+Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a
+    header. After version 1, the client sends these messages in SaslAuthenticate requests.
 Left out: the mechanism GSSAPI (Kerberos). A client that needs it cannot log in.
 """
 
