@@ -3,9 +3,9 @@
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on each topic.
 Behavior: each partition has its own error code. For each producer, the response contains the last sequence number, and
-    the first offset of the producer's open transaction. A log forgets a producer 24 hours after the producer's last append.
-    The broker measures this time with its own clock. But `last_timestamp` in the response does
-    not come from the broker's clock: it is the timestamp that the producer has written into its last batch.
+    the first offset of the producer's open transaction. A log forgets a producer 24 hours after the producer's last
+    append. The broker measures this time with its own clock. But `last_timestamp` in the response does not come from
+    the broker's clock: it is the timestamp that the producer has written into its last batch.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

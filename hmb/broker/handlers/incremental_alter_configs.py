@@ -9,7 +9,8 @@ Behavior: each change has an operation. SET sets a value, and DELETE resets the 
     invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. The error is also
     INVALID_REQUEST in these cases: the request contains a resource or a setting twice, a value is null, an operation is
     unknown, or a broker's setting cannot be changed while the broker runs.
-Version notes: none. The versions differ only in their encoding. Left out: nothing. HMB supports the whole API.
+Version notes: none. The versions differ only in their encoding.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations
