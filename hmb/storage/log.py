@@ -92,8 +92,8 @@ class Log:
         """Open the log of a partition. An empty directory contains an empty log.
 
         If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
-        `manifest` is None, no list of the log's files exists, so the method accepts all files. It then checks each
-        segment that ends after `recovery_point`, or all segments if `recovery_point` is None. If the method finds
+        `manifest` is None, no list of the log's files exists, so the method accepts all files. The method then checks
+        each segment that ends after `recovery_point`, or all segments if `recovery_point` is None. If the method finds
         damaged bytes, the recovery point decides whether the method cuts off or replaces these bytes
         (recovery/loading.py). Records below `start_offset` were deleted, even if their segment still exists. If the
         disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and Stopped if `stop` is
@@ -165,10 +165,10 @@ class Log:
         """Append a producer's record batch, or its messages v0 or v1.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. If the
-        broker has stopped, the error is NOT_LEADER_OR_FOLLOWER. If the log was deleted, it is
-        UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended, with one exception: if the sync for
-        `flush.messages` fails, the records stay in the log.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. If the broker has
+        stopped, the error is NOT_LEADER_OR_FOLLOWER. If the log was deleted, the error is UNKNOWN_TOPIC_OR_PARTITION.
+        After an error, nothing was appended, with one exception: if the sync for `flush.messages` fails, the records
+        stay in the log.
         """
         if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")

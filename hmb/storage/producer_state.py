@@ -20,13 +20,13 @@ because the batch that begins with 20 is missing.
 
 The sequence numbers of a producer run from 0 to 2^31 - 1, and then begin at 0 again.
 
-The log forgets a producer 24 hours after its last append, unless the producer has an open transaction. In Kafka,
-`producer.id.expiration.ms` sets this time, and 24 hours is its default. HMB has no such setting, because few users need
-another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker with many
-short-lived producers needs more memory. The log measures this time with the broker's clock. It does not use the
-timestamps in the batches, because a client may set them to any value, for example to last year. When a broker starts,
-it does not know when the batches on disk were appended. The broker uses the time of its start for all these batches, so
-that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+The log forgets a producer 24 hours after the producer's last append, unless the producer has an open transaction. In
+Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. HMB has no such setting, because few
+users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
+with many short-lived producers needs more memory. The log measures this time with the broker's clock. It does not use
+the timestamps in the batches, because a client may set them to any value, for example to last year. When a broker
+starts, it does not know when the batches on disk were appended. The broker uses the time of its start for all these
+batches, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
 has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are

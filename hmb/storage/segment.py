@@ -10,8 +10,8 @@ first record, written with twenty digits:
 
 Example: each batch has 10 records and 1,000 bytes, and the batch that contains offset 8,100 begins at position 7,000.
 To read from offset 8,100, the segment looks up this offset in its offset index and finds the entry (offset 8,080,
-position 5,000). It scans the headers of the batches from position 5,000 on until it finds the batch. Then it returns
-the region of the file that begins at position 7,000.
+position 5,000). The segment scans the headers of the batches from position 5,000 on until it finds the batch. Then the
+segment returns the region of the file that begins at position 7,000.
 
 Appends go only to the last segment of a log, the active segment. The `size` of a segment is the number of bytes of its
 whole batches. The segment increases `size` only after a write has succeeded, so a reader never gets a batch that is
@@ -124,7 +124,7 @@ class Segment:
 
         The offset index stores `last_offset_of_first_batch`. `max_timestamp` contains the greatest timestamp of the
         batches, and the offset of the record with this timestamp. If the batch is an abort marker, `aborted` is the
-        transaction that it ends. If `append` raises OSError, nothing has been appended.
+        transaction that the marker ends. If `append` raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:

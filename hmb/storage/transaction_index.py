@@ -1,4 +1,4 @@
-"""The transaction index: it lists aborted transactions, so that readers of committed records can skip their records.
+"""The transaction index: it lists aborted transactions, so that readers of committed data can skip aborted records.
 
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
 abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
@@ -20,9 +20,9 @@ at or after `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
-file. (It does not sync the other indexes.) Each time the broker starts, it checks the length of the index and the order
-of the numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from the log
-(recovery/loading.py).
+file. (The broker does not sync the other indexes.) Each time the broker starts, it checks the length of the index and
+the order of the numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from
+the log (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """

@@ -2,7 +2,7 @@
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
 logs. A fetch first adds its watcher to the sets of its logs, then reads the logs, and then waits. If a fetch read the
-logs first, it would miss an append that comes after the read and before it adds its watcher.
+logs before it added its watcher, the fetch would miss an append between these two steps.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Read the modules in this order:
 3. `groups` and `group_offsets`: the members and the committed offsets of groups.
 
 You can skip these modules when you read this folder for the first time:
-- `configs`: the settings of topics, brokers, loggers and groups.
+- `configs`: the settings of topics, brokers, loggers, groups and client metrics.
 - `lag`: counts the records that a group has not read yet, and plans new offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
 - `whole_batches`: fetches batches byte for byte, for backups and for the page of a broker.

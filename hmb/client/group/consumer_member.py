@@ -18,7 +18,7 @@ A member has these states:
     RECONCILING    The member does not yet own exactly the partitions of its latest assignment.
     STABLE         The member owns exactly the partitions of its assignment.
     FENCED         The coordinator has removed the member, or the consumer has not polled for `max_poll_interval`.
-                   Its partitions are lost. The next poll calls `on_lost`, and then the member joins again.
+                   The member's partitions are lost. The next poll calls `on_lost`, and then the member joins again.
     FATAL          An error has occurred that a retry cannot solve. The member sends no more requests.
 
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
@@ -26,8 +26,8 @@ The member stays in the state RECONCILING until it knows all names.
 
 Limits: in this protocol, a member may subscribe with a regular expression, and the coordinator finds the topics that
 match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their names.
-For this purpose it requests the metadata of all topics at regular intervals. A topic that is new is therefore read only
-after the next of these requests.
+For this purpose, the client requests the metadata of all topics at regular intervals. The client therefore begins to
+read a new topic only after the next of these requests.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """

@@ -2,7 +2,7 @@
 
 Two classes implement this interface: `ClassicGroupMember` for the classic protocol, and `ConsumerGroupMember` for the
 consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
-The parameter `now` is the current time in seconds. It comes from a monotonic clock, which is never set back.
+The parameter `now` is the current time in seconds. This time comes from a monotonic clock, which is never set back.
 
 Two threads call a member's methods. A lock protects the member during each call (see `membership`). Each thread repeats
 its steps:

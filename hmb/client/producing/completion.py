@@ -138,7 +138,7 @@ class BatchCompletion:
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Let a batch be sent again after a pause, or give it up. Return True if it is sent again.
+        """Let a batch be sent again after a pause, or give it up. Return True if the batch is sent again.
 
         The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
         transaction must be aborted. `can_retry=True` means: treat the error as retriable, although Kafka does not.

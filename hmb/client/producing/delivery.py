@@ -6,9 +6,10 @@ when the result is known:
     producer.send("weather", b"rain", on_delivery=print)
 
 A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery contains
-only a reference to this result and the index of the record in the batch. So a delivery takes only 0.3 us and 56 bytes.
-A `concurrent.futures.Future` for each record, with its lock and its list of callbacks, would take 2 us and 1400 bytes.
-If the application does not keep a delivery, Python frees the memory of this delivery immediately.
+only a reference to this result and the index of the record in the batch. So Python creates a delivery in 0.3 us, and a
+delivery takes 56 bytes of memory. A `concurrent.futures.Future` for each record, with a lock and a list of callbacks,
+would take 2 us and 1400 bytes. If the application does not keep a delivery, Python frees the memory of this delivery
+immediately.
 
 A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
 after `send`.

@@ -74,10 +74,10 @@ SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong n
 
 
 class AtLeastOnce:
-    """The guarantee of a producer without idempotence: it writes each record at least once, or reports an error.
+    """The guarantee without idempotence: the producer writes each record at least once, or reports an error.
 
-    Its batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence` and
-    `TransactionManager` override the methods. The producer's threads call the methods.
+    The producer's batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence`
+    and `TransactionManager` override the methods. The producer's threads call the methods.
     """
 
     transactional_id: str | None = None
@@ -101,7 +101,8 @@ class AtLeastOnce:
 class Idempotence(AtLeastOnce):
     """The guarantee of an idempotent producer without transactions: it writes each record once, or reports an error.
 
-    Any broker can assign a producer id. The producer requests the id from the broker that receives its first batch.
+    Any broker can assign a producer id. The producer requests the id from the broker that receives the producer's first
+    batch.
     """
 
     def __init__(self, *, required: bool) -> None:

@@ -1,8 +1,9 @@
 """Limits the memory of a producer: the bytes of all records that wait in the producer's queues.
 
-A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of its records. If no
-memory is free, the thread waits. The thread that has waited longest gets memory first. Without this order, a thread
-with a large record could wait forever, because threads with small records would always get the free memory.
+A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of the batch's
+records. If no memory is free, the thread waits. The thread that has waited longest gets memory first. Without this
+order, a thread with a large record could wait forever, because threads with small records would always get the free
+memory.
 
 Source: Kafka's `BufferPool`.
 """

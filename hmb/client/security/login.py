@@ -25,7 +25,7 @@ class MechanismLogin(Protocol):
     def is_complete(self) -> bool: ...
 
     def first(self) -> bytes:
-        """Return the client's first message. Raises KafkaError if the client cannot make it."""
+        """Return the client's first message. Raises KafkaError if the client cannot make this message."""
 
     def receive(self, message: bytes) -> bytes:
         """Take the broker's next message, and return the client's next message. Raises ScramError."""
@@ -47,7 +47,7 @@ class PlainLogin:
 
 
 def log_in(security: ClientSecurity, send: Send, address: str) -> float | None:
-    """Log in to a broker. Return the lifetime of the session in seconds, or None if it is unlimited.
+    """Log in to a broker. Return the lifetime of the session in seconds, or None for no limit.
 
     Raises KafkaError, for example SASL_AUTHENTICATION_FAILED.
     """

@@ -1,4 +1,4 @@
-r"""The client's side of OAUTHBEARER: it sends a token, and says where the token comes from.
+r"""The client's side of OAUTHBEARER: the client gets a token from the place in its settings, and sends the token.
 
 The token is a text that an identity provider has made and signed. A client gets the token from one of these places:
     sasl.oauthbearer.token=...                              the token itself, or a Python function that returns it
@@ -79,7 +79,7 @@ class OauthLogin:
         return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
     def receive(self, message: bytes) -> bytes:
-        """Take the broker's message. If it explains an error, return the acknowledgement."""
+        """Take the broker's message. If the message explains an error, return the acknowledgement."""
         reply = OauthReply.EXPLAINED if message else OauthReply.ACCEPTED
         self.state = OAUTH_CLIENT.next(self.state, reply)
         return b"\x01" if message else b""

@@ -49,7 +49,7 @@ class ScramLogin:
         *,
         is_token: bool = False,
     ) -> None:
-        """Prepare a login as a user. If `is_token` is true, it uses the id and the HMAC of a token."""
+        """Prepare a login as a user. If `is_token` is true, the name and the password belong to a token."""
         self._mechanism = SCRAM_MECHANISMS[mechanism]
         self._password = password
         self._nonce = new_nonce()

@@ -8,8 +8,8 @@ The settings have Kafka's names. Librdkafka has other names for some of them, an
     sasl.password=alice-secret
     sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";       Kafka's name
 
-If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password its HMAC. The
-module `oauth.py` lists the settings of OAUTHBEARER.
+If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password is the token's
+HMAC. The module `oauth.py` lists the settings of OAUTHBEARER.
 
 A program passes these settings as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL", ...})`.
 """

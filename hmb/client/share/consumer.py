@@ -52,8 +52,8 @@ class ShareConsumer:
 
     - `group`: the name of the share group.
     - `acknowledgement`: "implicit" or "explicit".
-    - `acquire_mode`: with "batch_optimized", the broker acquires whole batches. With "record_limit", it acquires at
-      most `max_poll_records` records.
+    - `acquire_mode`: with "batch_optimized", the member acquires whole batches. With "record_limit", the member
+      acquires at most `max_poll_records` records.
     - `max_poll_records`: how many records `poll` requests. With "batch_optimized", `poll` can return more records.
     - `max_bytes`: the largest size of a response, in bytes.
     - `request_timeout`, `retry_for`: in seconds. After a temporary error, `poll` tries again for `retry_for`.

@@ -1,7 +1,7 @@
 """Decoding batches: the checks before the broker reads the records of a batch.
 
-A broker stores and sends batches without reading their records. In four cases it reads the records. PREPARING,
-SEARCHING and CONVERTING are semaphores for two threads each:
+A broker stores and sends batches without reading their records. In four cases, the broker also reads the records.
+PREPARING, SEARCHING and CONVERTING are semaphores for two threads each:
     case                               memory is limited by     CRC is checked by
     a producer's batch needs a check
     or another codec (preparation.py)  PREPARING                validation.py, before the append

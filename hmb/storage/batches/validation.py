@@ -65,7 +65,7 @@ WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
 class InvalidRecords(KafkaError):
     """The error for a batch that the log cannot append, because some of its records are invalid.
 
-    `errors` maps the index of an invalid record in the batch to an error message. It contains at most the first
+    `errors` maps the index of an invalid record in the batch to an error message. `errors` contains at most the first
     MOST_ERRORS invalid records.
     """
 

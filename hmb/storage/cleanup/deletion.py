@@ -25,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 def new_start(log: Log, before_offset: int) -> int:
     """Return the log start offset that the log would have after a deletion of all records below `before_offset`.
 
-    The function deletes nothing. If `before_offset` is -1, it means the log end offset.
+    The function deletes nothing. The value -1 for `before_offset` means the log end offset.
 
     Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
     """

@@ -290,7 +290,7 @@ class _Failure(NamedTuple):
 class Cleaner:
     """Compacts the logs of a data directory.
 
-    It begins with the log that has the greatest share of bytes that are not compacted yet.
+    The cleaner begins with the log that has the greatest share of bytes that are not compacted yet.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
 """The rule of compaction: of all records with the same key, the log keeps the last one.
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
-from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
-so gaps between offsets remain. A *tombstone* is a record without a value, which deletes its key. After its first
-compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of this
-time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
+from its beginning to its end, the reader knows the last value of each key. Compaction drops records but never changes
+offsets, so gaps between offsets remain. A *tombstone* is a record without a value, which deletes its key. After its
+first compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of
+this time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
 
 Compaction drops a record in these cases, in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
@@ -12,8 +12,8 @@ Compaction drops a record in these cases, in this order:
 3. The log has a later record with the same key.
 4. The record is a tombstone, and the delete horizon of its batch has passed.
 
-A *marker* is the record that ends a transaction. It stays as long as the log has a batch of this transaction. When the
-log has no such batch any more, the marker stays for another `delete.retention.ms`, like a tombstone.
+A *marker* is the record that ends a transaction. The marker stays as long as the log has a batch of this transaction.
+When the log has no such batch any more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
 *Dirty* records are records that were not compacted yet. A round of compaction has two passes. In the first pass, the
 round reads the dirty records backwards. So the first record with key K that the round finds is the log's last record

@@ -2,9 +2,9 @@
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
-does not keep its files open. It has a `VirtualFile` for each file, which opens the file when the broker uses it.
-`OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used
-recently.
+does not keep its files open. Instead, the segment has a `VirtualFile` for each file. The `VirtualFile` opens the file
+when the broker uses the file. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES`
+closes a file that was not used recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
 file's mark. If a read opens the file, this read sets no mark, so a file that was read only once closes first. A *hand*

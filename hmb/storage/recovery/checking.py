@@ -9,8 +9,8 @@ The CRC does not cover the offset of a batch (8 bytes). scanning.py checks that 
 the leader epoch (4 bytes) either, but no record depends on the leader epoch.
 
 `next_whole_batch` searches for an intact batch after a damaged batch. Batches do not begin with a special byte for
-which the function could search. So it looks for bytes that could be a header. If the CRC also matches, the search has
-found a batch.
+which the function could search. So the function looks for bytes that could be a header. If the CRC also matches, the
+search has found a batch.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class LoadedLog:
 
 @dataclass(frozen=True, slots=True)
 class LogCheckpoint:
-    """The content of the data directory's state files for one log. The broker reads it before the log's own files."""
+    """What the data directory's state files contain about one log. The broker reads them before the log's own files."""
 
     recovery_point: int | None  # all records at lower offsets have been synced; None if unknown
     is_clean: bool  # whether the log was closed properly

@@ -4,7 +4,7 @@ Each time a partition gets a new leader, its leader epoch grows by one. Every ba
 time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Each line contains
 an epoch and its start offset, for example:
     0 0          in epoch 0, the leader appended offsets 0 to 99
-    2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, it appended no record
+    2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, the leader appended no record
     5 250        epoch 5 is the current epoch
 
 An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask at which

@@ -244,7 +244,7 @@ class Manifest:
     # -- partitions
 
     def topic_id(self, partition: str) -> str | None:
-        """Return the topic id of a partition as text, or None if the manifest does not contain it."""
+        """Return the topic id of a partition as text, or None if the manifest does not contain this id."""
         known = self._partitions.get(partition)
         return known.topic_id or None if known else None
 
