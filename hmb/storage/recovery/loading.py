@@ -81,7 +81,7 @@ class LoadedLog:
 
 @dataclass(frozen=True, slots=True)
 class LogCheckpoint:
-    """What the data directory's state files contain about one log. The broker reads them before the log's own files."""
+    """The content of the state files about one log. The broker reads these files before the log's own files."""
 
     recovery_point: int | None  # all records at lower offsets have been synced; None if unknown
     is_clean: bool  # whether the log was closed properly
