@@ -7,8 +7,8 @@ and it need not stop. A backup is a directory, or one .tar file with the same co
     SHA256SUMS                           the SHA-256 checksum of each other file
 
 `hmb backup` copies whole batches, and changes no byte in them. So offsets, timestamps, headers, producer ids and
-transaction markers in the backup are those of the broker. It copies each partition up to the last stable offset at the
-start of the backup. The backup therefore contains no record of an open transaction.
+transaction markers in the backup are those of the broker. The command copies each partition up to the last stable
+offset at the start of the backup. The backup therefore contains no record of an open transaction.
 
 `hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
 on. A record keeps its offset only if its partition began at offset 0 and had no gaps below this record. Deleted
@@ -16,8 +16,8 @@ records, compaction and transaction markers cause gaps. For a partition with gap
 committed offsets of groups. For example, a partition has the records 100 to 149, and a group has committed offset 120.
 The restored partition has the records 0 to 49, and the group gets the offset 20.
 
-`hmb backup` first writes to a path that ends in `.incomplete`. It writes SHA256SUMS last, and then renames the path. A
-backup that was interrupted therefore never looks like a complete backup.
+`hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
+path. A backup that was interrupted therefore never looks like a complete backup.
 
 Read in this order:
 - `contents`      the file backup.json

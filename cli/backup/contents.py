@@ -33,7 +33,7 @@ class SavedPartition:
 
 @dataclass
 class SavedTopic:
-    """A topic in a backup, with the settings that were set for this topic and its partitions in order."""
+    """A topic in a backup: the settings that were set for this topic, and its partitions in order."""
 
     configs: dict[str, str]
     partitions: list[SavedPartition]

@@ -1,7 +1,7 @@
 """Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
-The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. Among them
-are batches of aborted transactions and transaction markers, and the backup keeps both.
+The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. Batches of
+aborted transactions and transaction markers are among these batches, and the backup keeps both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Send whole batches to the leader of an empty partition.
 
 `hmb.Producer` encodes records to batches. A restore already has batches, so this module sends Produce requests itself.
-It sends several requests before it reads their responses, so the broker syncs the records of several requests together.
+The module sends several requests before it reads their responses, so the broker syncs the records of several requests
+together.
 
 A request that fails is not sent again, because the broker may have written its batch already. The restore then ends
 with an error, and no record is ever written twice.

@@ -31,7 +31,7 @@ ONLY_OWNER = 0o600  # Records may be secret, so other users cannot read a backup
 
 
 class NewFile:
-    """A file of a new backup. It computes its checksum while the caller writes."""
+    """A file of a new backup. The object computes the file's checksum while the caller writes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

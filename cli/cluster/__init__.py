@@ -16,7 +16,7 @@ For example, `hmb topics describe weather` sends these three kinds of requests:
 Read in this order:
 - `topics`             create, list, alter, delete; `topic_description` shows a topic, `topic_trim` deletes old records
 - `groups`             list, delete and change; `group_description` shows the lag, `group_reset` sets committed offsets
-- `configs`            settings of topics, brokers, loggers and groups
+- `configs`            settings of topics, brokers, loggers, groups and client metrics
 - `offsets`            log start and log end offsets of partitions, or the first offset at or after a time
 - `meta`               brokers, leaders and API versions
 """

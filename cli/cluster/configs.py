@@ -1,4 +1,4 @@
-"""`hmb configs`: show and change the settings of topics, brokers, loggers and groups.
+"""`hmb configs`: show and change the settings of topics, brokers, loggers, groups and client metrics.
 
 An entity is anything that has settings, for example a topic. The user names an entity with the same options as in
 kafka-configs: in the long form (`--entity-type topics --entity-name weather`) or in the short form (`--topic weather`).

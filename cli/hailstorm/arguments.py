@@ -56,7 +56,8 @@ def errors_as_lines() -> Iterator[None]:
 def registry_file(store: Path) -> Path:
     """Return the path of the file with the registry's address.
 
-    `hmb hailstorm run` writes this file beside the snapshot store. Other commands read it to find the running topology.
+    `hmb hailstorm run` writes this file beside the snapshot store. Other commands read this file to find the running
+    topology.
     """
     return store / "registry.json" if store.is_dir() else store.with_name(store.name + ".registry.json")
 

@@ -36,7 +36,7 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of one answer. `problem` says what is wrong with the answer. It is empty if the answer passes."""
+    """The result of one answer. `problem` says what is wrong with the answer, and is empty if nothing is."""
 
     student: str
     lab: int

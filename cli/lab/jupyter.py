@@ -33,7 +33,7 @@ PLOT = re.compile(r"^figure, ", re.MULTILINE)
 
 
 def program(text: str, number: int) -> str:
-    """Return the code of a notebook as one program. It saves the plots as plot-1.png, plot-2.png, and so on."""
+    """Return the code of a notebook as one program, which saves the plots as plot-1.png, plot-2.png, and so on."""
     parts, plots = [HEAD.format(number=number)], 0
     for position, code in enumerate(CODE.findall(text), 1):
         parts.append(f"\n# Program {position}\n\n{code}")

@@ -90,7 +90,7 @@ class Events:
 
 
 class RequirementsPlugin:
-    """Writes the events of a check: which requirements it has, and when the test of a requirement begins and ends.
+    """Writes the events of a check: its requirements, and when the test of each requirement begins and ends.
 
     The events are `planned` for each requirement at first, and then `begun` and `ended` for each test.
     """

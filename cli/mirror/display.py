@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class MirrorDisplay:
-    """Shows the progress of a mirror, at most once in `interval` seconds. The rate is the average of that time."""
+    """Shows the progress of a mirror, at most once in `interval` seconds.
+
+    The rate is the average since the progress was last shown.
+    """
 
     def __init__(self, mirror: Mirror, *, as_json: bool, live: Live | None, interval: float) -> None:
         self._mirror, self._as_json, self._live, self._interval = mirror, as_json, live, interval

@@ -1,8 +1,9 @@
 """The choices that the user of `hmb top` makes with keys, and the table that follows from these choices.
 
 A `Screen` shows a list, for example all groups, or one opened row of this list, for example the members of one group.
-For both tables it remembers the column by which they are sorted, the filter and the selected row. `press` changes these
-choices, and `table` returns the rows. Both read no terminal, so a test can press keys and look at the table.
+For each of these tables, the `Screen` remembers the column by which the table is sorted, the filter and the selected
+row. `press` changes these choices, and `table` returns the rows. Both methods read no terminal, so a test can press
+keys and look at the table.
 """
 
 from __future__ import annotations

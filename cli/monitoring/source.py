@@ -45,7 +45,8 @@ class Fetch(Protocol):
     def __call__(self, seconds: int = 0) -> State:
         """Fetch the state. If `seconds` is not 0, `state["slowest"]` contains the slowest requests of each API.
 
-        The broker records requests only if a program asks for them. It then continues for these seconds.
+        The broker records requests only if a program asks for them. The broker then records requests for `seconds`
+        seconds.
         """
 
 

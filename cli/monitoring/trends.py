@@ -1,17 +1,17 @@
 """The trend of a group's lag over the last minutes: growing, shrinking or steady.
 
 Each sample is a list `[time, lag]`. The lag of a group that works well changes all the time, for example 3, 0, 7, 2, 5.
-So two samples show no trend. This module therefore compares each sample with each later one. It adds 1 if the later lag
-is greater, and -1 if it is smaller. In the example, six pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6,
-9, 12 have ten growing pairs, and the sum is 10.
+So two samples show no trend. This module therefore compares each sample with each later one. For each pair, the module
+adds 1 to a sum if the later lag is greater, and -1 if the later lag is smaller. In the example, six pairs grow and four
+shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, and the sum is 10.
 
 If the order of the lags were a matter of chance, the sum of five samples would have the standard deviation 4.1. The lag
-is *growing* or *shrinking* only if the sum is more than twice as far from 0 (the test of Mann and Kendall). Fewer than
-five samples cannot show this. The change per second is the median of the slopes of all pairs, so one peak does not
-change it (the estimator of Theil and Sen).
+is *growing* or *shrinking* only if the distance of the sum from 0 is more than two standard deviations (the test of
+Mann and Kendall). Fewer than five samples cannot show a trend. The change per second is the median of the slopes of all
+pairs, so one peak hardly changes the result (the estimator of Theil and Sen).
 
-A broker of HMB takes a sample every ten seconds (hmb/monitoring/sampling.py). Other brokers take none, so `LagSamples`
-takes them, and the first trend appears after about 30 s.
+A broker of HMB takes a sample every ten seconds (hmb/monitoring/sampling.py). Other brokers take no samples. For these
+brokers, `LagSamples` takes the samples, and the first trend appears after about 30 s.
 """
 
 from __future__ import annotations

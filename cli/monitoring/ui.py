@@ -1,6 +1,7 @@
 """`hmb ui`: print the link to the page of a running broker, and open it in a browser.
 
-With -b, this command serves the page itself, with what the APIs of the broker report. The page ends with the command.
+With -b, this command serves the page itself, until the command ends. The page then shows what the APIs of the broker
+report.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The decorator `resource_options` gives a command the argument `resources: AclResources`. The decorator `right_options`
 gives a command the argument `rights: AclRights`. The two arguments describe ACLs. A right applies to each resource:
     --topic a --topic b --allow-principal User:alice --operation READ     2 ACLs
-    --producer and --consumer                                             the table of each short form, below
 
-The short forms `--producer` and `--consumer` name all operations that a producer or a consumer needs.
+The short forms `--producer` and `--consumer` name all operations that a producer or a consumer needs. The tables
+PRODUCER and CONSUMER contain these operations.
 """
 
 from __future__ import annotations

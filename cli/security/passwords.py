@@ -1,7 +1,7 @@
 """Reads a password: from a prompt, a file or standard input.
 
-Other users of a computer can see the arguments of a process, and a shell stores them in its history. A password in an
-option is allowed, but the command therefore prints a warning.
+Other users of a computer can see the arguments of a process, and a shell stores them in its history. If an option
+contains a password, the command therefore prints a warning.
 """
 
 from __future__ import annotations

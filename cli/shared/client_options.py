@@ -89,7 +89,10 @@ def admin_settings() -> Mapping[str, Setting]:
 
 
 def security_settings() -> Mapping[str, Setting]:
-    """Return the settings of TLS and SASL: Kafka's name -> setting. A command that needs no other settings has them."""
+    """Return the settings of TLS and SASL: Kafka's name -> setting.
+
+    A command whose client needs no other settings accepts only these settings.
+    """
     from hmb.client.settings import COMMON, SECURITY
 
     return {name: setting for name, setting in COMMON.items() if setting.keyword in (SECURITY, "bootstrap_servers")}

@@ -24,7 +24,7 @@ class OpenedTls:
     """A connection with TLS. It has the methods of a socket that the proxy uses."""
 
     def __init__(self, plain: socket.socket, context: ssl.SSLContext, server_name: str | None) -> None:
-        """Make the handshake: as a client of `server_name`, or as a server if it is None. Raises OSError."""
+        """Make the handshake: as a client of `server_name`, or as a server if `server_name` is None. Raises OSError."""
         self._plain = plain
         self._lock = threading.Lock()  # guards the fields below; its holder takes no other lock
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -70,7 +70,10 @@ class OpenedTls:
             self._plain.sendall(encrypted)
 
     def shutdown(self, how: int) -> None:
-        """Send no more bytes if `how` is SHUT_WR, as `socket.shutdown`. The other side gets TLS's mark of the end."""
+        """If `how` is SHUT_WR, send no more bytes.
+
+        The other side gets the message with which TLS marks the end of the bytes.
+        """
         if how == socket.SHUT_WR:
             with self._order:
                 with self._lock:
