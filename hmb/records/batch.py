@@ -57,7 +57,7 @@ class RecordBatch(NamedTuple):
     """The fields of a batch's header, and a memoryview of the bytes of the whole batch.
 
     - `size` is at least the size of a header (61 bytes), because `parse` refuses a smaller batch.
-    - `view` begins with the header. It has `size` bytes, or fewer if the buffer ends inside the batch.
+    - `view` begins with the header. `view` has `size` bytes, or fewer if the buffer ends inside the batch.
     - Until `check` has succeeded, no other field is trustworthy. After `check`, `view` has exactly `size` bytes, and
       `records_count` is at most `last_offset_delta` + 1. The count is smaller if compaction has removed records.
     """

@@ -14,7 +14,7 @@ The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, an
 
 When Python imports the package crc32c, the package looks up its own version. This lookup imports `importlib.metadata`
 and `email`, and searches all installed packages, which takes time. So this module loads only the compiled module inside
-the package. This saves 0.01 s of a broker's start, which takes 0.15 s. If 120 packages are installed, it saves 0.05 s.
+the package. This saves 0.01 s of a broker's start, which takes 0.15 s. With 120 installed packages, this saves 0.05 s.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 A broker assigns a producer id and a producer epoch to each idempotent producer. The producer counts the records that it
 sends to a partition, and writes the sequence number of the first record into the batch. A broker that receives a batch
-twice recognizes it by these three numbers, and does not write it again. A batch of a producer without idempotence
-contains -1 in all three fields.
+twice recognizes the batch by these three numbers, and does not write the batch again. A batch of a producer without
+idempotence contains -1 in all three fields.
 
 For example, producer 7 with epoch 0 sends a batch of 10 records and then a batch of 5 records to one partition. The
 numbers of the batches are (7, 0, 0) and (7, 0, 10).
@@ -19,7 +19,7 @@ from hmb.protocol.enums import INT32_MAX, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_
 class ProducerIdAndEpoch(NamedTuple):
     """The id and the epoch of a producer. Each batch of an idempotent producer contains both.
 
-    If the broker knows a greater epoch of the same producer id, it rejects the batch.
+    If the broker knows a greater epoch of the same producer id, the broker rejects the batch.
     """
 
     producer_id: int

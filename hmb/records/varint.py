@@ -39,7 +39,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 class _Varints(dict[int, bytes]):
     """A mapping from a number to its bytes as a varint.
 
-    It stores the bytes of small numbers, because they are needed often.
+    The mapping stores the bytes of small numbers, because small numbers are frequent.
     """
 
     def __missing__(self, number: int) -> bytes:

@@ -20,7 +20,7 @@ second. The other values follow from the salted password:
 
 The proof is `client key XOR HMAC(stored key, all messages)`. The broker computes the HMAC itself, and so gets the
 client key from the proof. If the hash of this key is the stored key, the client knows the password. The signature is
-`HMAC(server key, all messages)`, and proves that the broker knows the user.
+`HMAC(server key, all messages)`, and proves that the broker stores the values of this user.
 
 The part before the name (`n,,`) makes two statements. The exchange is not bound to a TLS channel. The client acts under
 its own name. `biws` is `n,,` in base64. The names and the meanings of the letters are from the specification.

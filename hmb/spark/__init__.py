@@ -4,8 +4,8 @@ Problem: Spark's own Kafka connector is a Java library. Before its first query, 
 of this library, in the version that matches Spark.
 
 Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). The code in
-this folder is such a data source, with the name `hmb`. It has the same options, columns and errors as Spark's Kafka
-connector. It reads from and writes to HMB and Apache Kafka, and needs no jar.
+this folder is such a data source, with the name `hmb`. The data source has the same options, columns and errors as
+Spark's Kafka connector. The data source reads from and writes to HMB and Apache Kafka, and needs no jar.
 
 For a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks the brokers
 for offsets, and divides the offsets into ranges. Spark runs one task for each range. The task runs in a worker process,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """The description of one task. Spark sends it to a worker process, which reads the range of offsets."""
+    """The description of one task. A worker process of Spark gets this object, and reads the range of offsets."""
 
     def __init__(self, offsets: OffsetRange) -> None:
         self.offsets = offsets

@@ -196,8 +196,8 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run, and the offsets at which the whole load ends. The run is None if nothing is left to load.
 
-    The run has at most `most` offsets. Its numbers of rows and files are still 0. `target` contains the offsets at
-    which the whole load ends. In the first call, `target` is None, and the function finds these offsets.
+    The run has at most `most` offsets. The run's numbers of rows and files are still 0. `target` contains the offsets
+    at which the whole load ends. In the first call, `target` is None, and the function finds these offsets.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

@@ -55,7 +55,7 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 class TopicDeleted(KafkaError):
-    """A topic was deleted after its partitions were looked up. A new look-up no longer returns them."""
+    """A topic was deleted after its partitions were looked up. A new look-up no longer returns these partitions."""
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:

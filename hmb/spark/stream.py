@@ -96,7 +96,7 @@ class RefusedReader(DataSourceStreamReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of one streaming query. It runs in a Python process of Spark's driver. Each task receives a copy."""
+    """The reader of one streaming query. This object is in a process of Spark's driver, and each task gets a copy."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

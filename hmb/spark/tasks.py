@@ -116,8 +116,8 @@ def _read_until_lost(
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
     """Read records up to the end of the range, or up to the first records that were deleted.
 
-    At the end, the generator returns None if it has read the whole range. If records were deleted, it returns the part
-    of the range that it has not read.
+    At the end, the generator returns None if it has read the whole range. If records were deleted, the generator
+    returns the part of the range that it has not read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     names = [CLIENT_NAMES.get(name, name) for name in options.columns]

@@ -8,7 +8,8 @@ When a sink starts from a snapshot at clock C, it writes the restored outputs at
 because the negotiator starts an epoch only from a complete snapshot. The target of a transactional sink returns the
 clock of its last transaction. Let K be this clock. The target already contains the outputs at or below K, and three
 cases exist:
-    K below C     the sink ended when C was complete, before it wrote the outputs. It writes those between K and C now.
+    K below C     the sink ended when C was complete, before it wrote the outputs. The sink now writes
+                  the outputs between K and C.
     K equal to C  the target contains all outputs up to C
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 

@@ -2,8 +2,8 @@
 
 Snappy compresses *blocks* of data. A block begins with the length of its decompressed bytes, as a varint. Since version
 0.8, Kafka's Java clients have used the class SnappyOutputStream of snappy-java. This class divides the data into
-blocks. It writes a header before the first block, and a size before each block. (Snappy's official format for several
-blocks is newer and different.) The format of snappy-java is:
+blocks. The class writes a header before the first block, and a size before each block. (Snappy's official format for
+several blocks is newer and different.) The format of snappy-java is:
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
     int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
     repeated: int32 size of the block; the block

@@ -4,8 +4,8 @@ The problem: a consumer spends most of its time on creating a Python object for 
 column in two buffers. The first buffer contains the values, one after another. The second buffer contains the position
 at which each value begins. The bytes of a batch already contain all values, with other fields between the values. So
 this module only computes the positions of the values. The steps are:
-1. Find the position of each record from the lengths of the records. This is the only loop in Python. It takes 0.1 us
-   for each record.
+1. Find the position of each record from the lengths of the records. This is the only loop in Python. The loop takes 0.1
+   us for each record.
 2. Decode the varints inside the records with numpy: the timestamps, the offsets, and the lengths of keys and values.
    One call of numpy decodes the same field of all records.
 3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two

@@ -8,8 +8,8 @@ only *plain* batches. Nearly all batches are plain, which means:
 - The timestamp of a record differs from the timestamp of the first record by a few months or less.
 
 In a plain batch (a batch without unusual records), each varint before the value has one or two bytes, except the
-timestamp delta. So a decoder finds the key in a few steps, without a function call. It creates only one object, the
-key.
+timestamp delta. So a decoder finds the key in a few steps, without a function call. The decoder creates only one
+object, the key.
 
 If a batch contains unusual or damaged records, the caller uses `raw_records` instead. `raw_records` also reports
 damaged records.

@@ -1,9 +1,9 @@
 """Decodes a batch to objects of the class `ConsumerRecord`, which a consumer returns.
 
-The function `decode_records` in `hmb.records.record` is easier to read, but slower. It calls a function for each
-varint. It also creates a `Record` for each record, and the consumer would have to copy each `Record` to a
-`ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function call. This
-decoder creates only the `ConsumerRecord`, which is a tuple.
+The function `decode_records` in `hmb.records.record` is easier to read, but slower. `decode_records` calls a function
+for each varint. `decode_records` also creates a `Record` for each record, and the consumer would have to copy each
+`Record` to a `ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function
+call. This decoder creates only the `ConsumerRecord`, which is a tuple.
 
 The decoder's local variables contain numbers in the zigzag form of varints. For example, 40 stands for 20, and 1 stands
 for -1. An even number n stands for n / 2, and an odd number stands for a negative value.

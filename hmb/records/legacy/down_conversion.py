@@ -80,8 +80,8 @@ class DownConversion:
         """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
         `read` returns bytes of the log file, and `region` is a range of positions in this file. The conversion omits a
-        batch that ends after the region. If it converts a batch, it omits the records at offsets below `start_offset`.
-        The messages take at most `max_bytes`, unless the first message alone is larger.
+        batch that ends after the region. If the conversion converts a batch, it omits the records at offsets below
+        `start_offset`. The messages take at most `max_bytes`, unless the first message alone is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.

@@ -278,7 +278,7 @@ def encode_messages(
     """Encode messages without keys, whose values all have the same size.
 
     From the magic to the value's length, all messages have the same bytes. The function computes the CRC of these bytes
-    only once. To get the CRC of a message, it continues this CRC with the bytes of the message's value.
+    only once. To get the CRC of a message, the function continues this CRC with the bytes of the message's value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)

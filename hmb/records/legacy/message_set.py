@@ -1,8 +1,8 @@
 """Message sets of magic 0 and 1: encodes them, and writes the offsets of their messages when a broker appends them.
 
-When a broker appends a record batch, it writes only one number, the base offset. When it appends a message set, it must
-write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that contains a
-compressed message set. `assign_offsets` distinguishes three cases:
+When a broker appends a record batch, it writes only one number, the base offset. When the broker appends a message set,
+it must write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that
+contains a compressed message set. `assign_offsets` distinguishes three cases:
 - Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. The loop changes
   only a copy of the set.
 - A v1 wrapper: the broker decompresses it to check its inner messages. If the inner messages have the offsets 0, 1, 2
@@ -139,9 +139,9 @@ def assign_offsets(
 ) -> AssignedMessages:
     """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
-    If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1. The function decompresses and
-    processes each wrapper inside a `with decompressing` block, so that the caller can limit how many threads decompress
-    at the same time.
+    If `log_append_time` (ms) is not None, this time replaces the timestamps of messages v1. The function decompresses
+    and processes each wrapper inside a `with decompressing` block, so that the caller can limit how many threads
+    decompress at the same time.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong, and INVALID_RECORD if a producer must not send such a message.
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.

@@ -4,8 +4,8 @@ Problem: a Spark cluster runs the tasks of a query on other machines. Python on 
 Arrow. The user of a cluster may not be allowed to install packages there.
 
 Idea: if the option `--archives` names an archive, Spark copies this archive to each worker and unpacks it there. `ship`
-writes the archive. It contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's option
-`--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
+writes the archive. The archive contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's
+option `--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
 
 Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executor's working directory. The setting
 `spark.executorEnv.PYTHONPATH=hmb` makes this folder visible to Python:

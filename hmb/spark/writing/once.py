@@ -21,8 +21,8 @@ Each run of a task has three steps:
        otherwise: write all rows and the new note (the offset  batch + 1) in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
-crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". It therefore
-writes none of its rows.
+crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
+therefore writes none of its rows.
 
 After step 1, no earlier run of the task can commit any more, so no other run can change the note that step 2 fetches.
 The transaction in step 3 commits both the rows and the note, or aborts both.

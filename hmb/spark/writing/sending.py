@@ -1,8 +1,9 @@
 """Send the rows of one task to the broker. If a record is not delivered, raise an error that names the record.
 
 A task passes whole Arrow columns to `Producer.send_many`. This method queues the records, and does not wait until they
-are sent. It waits only while the producer's buffer is full. When the broker has acknowledged a group of rows, the task
-frees the memory of these rows. A task with many rows therefore needs memory only for the rows in the producer's buffer.
+are sent. The method waits only while the producer's buffer is full. When the broker has acknowledged a group of rows,
+the task frees the memory of these rows. A task with many rows therefore needs memory only for the rows in the
+producer's buffer.
 
 In a streaming query, each task of each batch creates a new producer. If the first connection of a new producer fails,
 the producer raises an error at once. A broker that restarts would therefore end the query. To prevent this, the
