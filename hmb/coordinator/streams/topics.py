@@ -198,7 +198,7 @@ class _Counts:
         }
 
     def missing_of(self, internal: Mapping[str, InternalTopic]) -> tuple[InternalTopic, ...]:
-        """Return the internal topics that do not exist. The others must have the right number of partitions."""
+        """Return the internal topics that do not exist. Raises TopicProblem if another one has wrong partitions."""
         for name in sorted(internal.keys() & self._existing.keys()):
             wanted, found = internal[name].partitions, self._existing[name]
             if wanted != found:
