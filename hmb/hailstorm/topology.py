@@ -18,10 +18,10 @@ In the example `trending`, the topic `hashtags` has 2 partitions, so the nodes r
 A processor sends each tuple to all nodes that follow its own node. In each of these nodes, one instance receives the
 tuple. The grouping function of the receiving node selects this instance.
 
-`Processors` is the topology together with the partitions that exist now. It contains the names of all processors, the
-receivers of each processor, and the partitions whose tuples reach each processor. The name of a processor is the name
-of its node and a number, for example `count-2`. The names of nodes are unique, so the names of processors are unique,
-too.
+`Processors` is the topology together with the partitions that exist now. `Processors` contains the names of all
+processors, the receivers of each processor, and the partitions whose tuples reach each processor. The name of a
+processor is the name of its node and a number, for example `count-2`. The names of nodes are unique, so the names of
+processors are unique, too.
 
 **Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
 instance that does not have the state of this key. A bolt with sums cannot load the states of means, and a bolt with
@@ -90,7 +90,7 @@ class Topology:
     def bolt(
         self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping | None = None
     ) -> None:
-        """Add a bolt node. It processes the tuples that the nodes named in `after` send.
+        """Add a bolt node. The bolt processes the tuples that the nodes named in `after` send.
 
         If `group` is None, the key of the bolt's state selects the instance for a tuple. If the bolt has no key, the
         first element of the tuple selects the instance.
@@ -104,7 +104,7 @@ class Topology:
     def sink(
         self, name: str, sink: AnySink, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
     ) -> None:
-        """Add a sink node. It writes the tuples that the nodes named in `after` send to the outside world."""
+        """Add a sink node. The sink writes the tuples of the nodes in `after` to the outside world."""
         if not isinstance(sink, Sink | IdempotentSink | HeldBackSink | TransactionalSink):
             raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: wrap the function, Sink(function)")
         self._add(Declaration(name, sink, _names(after), parallelism, group))

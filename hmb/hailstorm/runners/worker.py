@@ -1,4 +1,4 @@
-"""A worker: some processors of a topology in one process. Sockets connect them with the processors of other workers."""
+"""A worker: some processors of a topology in one process. Sockets connect the processors of all workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hmb.hailstorm.topology import Processors, Topology
 
 
 class Worker:
-    """Runs some processors in threads of this process. Sockets connect them with the processors of other workers."""
+    """Runs some processors in threads of this process. Sockets connect the processors of all workers."""
 
     def __init__(
         self,

@@ -6,9 +6,9 @@ as the offsets of a group. The committed offsets of the group `hailstorm-<topolo
 the sink's last transaction. Kafka's own tools and the command `hmb groups` show this progress of the sink:
     hmb groups describe hailstorm-trending-out-0
 
-When a sink starts, `init_transactions` fences an older producer with the same transactional id. It also waits until the
-last transaction of the older producer has committed or aborted. The offsets that the sink reads after this call are
-therefore final.
+When a sink starts, `init_transactions` fences an older producer with the same transactional id. `init_transactions`
+also waits until the last transaction of the older producer has committed or aborted. The offsets that the sink reads
+after this call are therefore final.
 
 A topic can be deleted, and created again with the same name. The committed offsets stay, so they would promise outputs
 that the new topic does not contain. Each committed offset therefore has the id of the topic as its metadata. The target

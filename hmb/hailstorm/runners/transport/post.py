@@ -1,9 +1,10 @@
 """The post: carries payloads from a processor's outbox to the receiver's mailbox.
 
-If the receiver runs in the same process, the post puts the payloads into its mailbox. If the receiver runs in another
-process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and receiver. If
-several receivers shared one connection and the mailbox of one receiver were full, the sender could not send to the
-other receivers either. Two such processes could wait for each other forever. These are the frames of a channel:
+If the receiver runs in the same process, the post puts the payloads into the receiver's mailbox. If the receiver runs
+in another process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and
+receiver. If several receivers shared one connection and the mailbox of one receiver were full, the sender could not
+send to the other receivers either. Two such processes could wait for each other forever. These are the frames of a
+channel:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
 A channel delivers all payloads in order, or it breaks. When a channel has broken, some payloads may be lost, so the
