@@ -5,7 +5,7 @@ environment variable `_HMB_COMPLETE`. If this variable is set, click runs no com
 complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
 `shared/completion.py` ask the broker for these words.
 
-bash divides a line into words at spaces, colons and equals signs. It would pass `localhost:9092` to click as three
+bash divides a line into words at spaces, colons and equals signs. bash would pass `localhost:9092` to click as three
 words. The script for bash therefore passes the whole line up to the cursor, and click itself divides it. When bash
 completes a word, it replaces only the part of the word after the last colon or equals sign. `hmb` must therefore answer
 with only this part of the completed word. In these three examples, the user presses Tab at the end of the line:

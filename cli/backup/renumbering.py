@@ -2,7 +2,7 @@
 
 A client cannot send every batch that a log contains, so this module changes some batches:
 - Batches of aborted transactions and transaction markers are left out. All other records are committed.
-- The producer id and the transaction bit are removed. They belong to the old cluster's producers.
+- The producer id and the transaction bit are removed. This id and this bit belong to the old cluster's producers.
 - A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps. This also applies to a
   batch with the log append time, because a client cannot send this bit. Each record gets its timestamp explicitly.
 

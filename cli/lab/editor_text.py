@@ -2,7 +2,7 @@
 
 The page of a lab is MyST Markdown. A browser and Jupyter fold the answers (`<details>`), so a student can predict first
 and unfold the answers later. An editor folds nothing. The file for an editor therefore has all answers in a section at
-its end. It also has no header for Sphinx, and its lines have at most 100 characters.
+its end. This file also has no header for Sphinx, and its lines have at most 100 characters.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ class Combining:
 class Bolt:
     """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
 
-    `key` returns the key of a tuple in the bolt's state. It is None if the bolt was not declared with a key. `mistake`
-    describes a mistake in the declaration, or is None. The topology raises an error with this text and the name of the
-    bolt.
+    `key` returns the key of a tuple in the bolt's state. `key` is None if the bolt was not declared with a key.
+    `mistake` describes a mistake in the declaration, or is None. The topology raises an error with this text and the
+    name of the bolt.
 
     Invariants: `monoid` obeys the laws of a commutative monoid. `event_time` is set if and only if the monoid drops old
     windows. `combining` is set only if `monoid` is a map of states.

@@ -1,8 +1,9 @@
 """Copies the committed offsets of consumer groups to the target, so that a group can continue there.
 
 Every few seconds, the mirror reads the committed offsets of each group at the source, and translates them. The mirror
-commits a translated offset at the target if two conditions hold. The group has no members at the target. Its offset at
-the target is smaller than the translated offset, so a group that already reads at the target does not go back.
+commits a translated offset at the target if two conditions hold. The group has no members at the target. The group's
+offset at the target is smaller than the translated offset, so a group that already reads at the target does not go
+back.
 
 The runs of a partition translate most offsets (see `translation`). An offset between two runs needs a count. For
 example, 40 records at the source are between the end of the first run and the offset. At the target, the mirror then

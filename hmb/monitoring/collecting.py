@@ -208,7 +208,7 @@ def _group(
 
 
 def _second(ms: int) -> int:
-    """Round a time down to a second. It is computed from two clocks, so its ms could differ in each collection."""
+    """Round a time down to a second: it comes from two clocks, so its ms could differ in each collection."""
     return ms // MS * MS
 
 

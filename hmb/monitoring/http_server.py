@@ -198,7 +198,7 @@ class _Server(ThreadingHTTPServer):
                 each.shutdown(SHUT_RDWR)
 
     def get_request(self) -> tuple[socket, Any]:
-        """Accept a connection. Its thread makes the handshake of TLS later."""
+        """Accept a connection. The thread of the connection makes the handshake of TLS later."""
         client, address = super().get_request()
         return (client if self._tls is None else encrypted(client, self._tls.context())), address
 

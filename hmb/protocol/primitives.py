@@ -285,7 +285,7 @@ def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def records(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of the type `records`. It does not decode the records, and does not copy their bytes."""
+    """Return the codec of the type `records`. This codec does not decode the records, and does not copy their bytes."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: Part) -> None:

@@ -45,7 +45,7 @@ def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:
-    """Return the values of the client that the conditions of subscriptions name. It has no instance id yet."""
+    """Return the values of the client that the conditions of subscriptions name. The client has no instance id yet."""
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)
     return TelemetryClient("", context.header.client_id or "", software, version, host, port)

@@ -2,10 +2,10 @@
 
 The salt of a decoy is computed from the name and a secret key, so the same name always gets the same salt.
 
-A client sees the salt and the iterations of each user. They show which program has created the user: `hmb users` makes
-random bytes, and Kafka's tools make a random number in base 36, such as `1x3kq...`. So a decoy takes its *shape* from
-the credentials that the broker stores: the iterations, and the form and the length of the salt. If the credentials have
-several shapes, the name decides which shape its decoy gets.
+A client sees the salt and the iterations of each user. The salt and the iterations show which program has created the
+user: `hmb users` makes random bytes, and Kafka's tools make a random number in base 36, such as `1x3kq...`. So a decoy
+takes its *shape* from the credentials that the broker stores: the iterations, and the form and the length of the salt.
+If the credentials have several shapes, the name decides which shape its decoy gets.
 """
 
 from __future__ import annotations

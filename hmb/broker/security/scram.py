@@ -9,8 +9,8 @@ A client must not be able to find out which users exist. For an unknown user, th
 password. The salt of a decoy is always the same for the same name, because the salt of a real user does not change
 either.
 
-A client can also log in with a delegation token (tokens/delegation.py). Its first message then has the extension
-`tokenauth=true`, its name is the id of the token, and its password is the HMAC of the token.
+A client can also log in with a delegation token (tokens/delegation.py). The client's first message then has the
+extension `tokenauth=true`. The name in this message is the id of the token, and the password is the HMAC of the token.
 
 Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
 nonce that the broker has sent. The comparison takes the same time wherever the first difference is.

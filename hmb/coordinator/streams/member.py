@@ -83,8 +83,8 @@ class TaskGoal:
 class StreamsMember:
     """The state of one member. The object never changes: a change of the member creates a new object.
 
-    - `assigned` contains the tasks that the member may run. It must give up the tasks in `revoking`, but still owns
-      them.
+    - `assigned` contains the tasks that the member may run. The member must give up the tasks in `revoking`, but still
+      owns these tasks.
     """
 
     member_id: str

@@ -6,15 +6,16 @@ these numbers by four rules:
 2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many partitions as
    the largest topic that its writing subtopology reads.
 3. Topics of one *copartition group* are joined: records with the same key must be in partitions with the same number.
-   They therefore have the same number of partitions. A repartition topic adopts the number of the source topics.
+   These topics therefore have the same number of partitions. A repartition topic adopts the number of the source
+   topics.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads it and writes "count-repartition", which thus has 4
 partitions. Subtopology "1" reads this topic, so it has 4 tasks, and "count-changelog" has 4 partitions.
 
 `configure` reports only one kind of problem at a time: missing source topics, wrong numbers of partitions, or missing
-internal topics. It refuses a topology that can never run with STREAMS_INVALID_TOPOLOGY. HMB also refuses a topology
-with more than `MOST_TASKS` tasks, so that a small request cannot fill the memory.
+internal topics. If a topology can never run, `configure` refuses the topology with STREAMS_INVALID_TOPOLOGY. HMB also
+refuses a topology with more than `MOST_TASKS` tasks, so that a small request cannot fill the memory.
 
 Source: KIP-1071; Kafka's `InternalTopicManager`.
 """

@@ -1,9 +1,9 @@
 """`Monoid`: the operations that a bolt needs for its state.
 
-The two operations `empty` and `merge` define a monoid, and the Hailstorm paper has only these two. They are slow for
-large states: a bolt that counts a million words would copy the whole map for each tuple. The operations `absorb` and
-`view` avoid this copy. If a monoid does not define `absorb` or `view`, the bolt uses `merge` instead, with the same
-results:
+The two operations `empty` and `merge` define a monoid, and the Hailstorm paper has only these two. These two operations
+are slow for large states: a bolt that counts a million words would copy the whole map for each tuple. The operations
+`absorb` and `view` avoid this copy. If a monoid does not define `absorb` or `view`, the bolt uses `merge` instead, with
+the same results:
     absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 

@@ -12,8 +12,8 @@ these steps:
 - *Offsets of old messages.* A record batch contains only its first offset, and the append sets it under the lock. In
   the old formats v0 and v1, each message contains its own offset. So before the append, the broker already writes
   offsets into the messages: the offsets that the log would assign next. If another producer appends first, these
-  offsets are in use when the append takes the lock. The append then changes the offsets in the messages. It cannot
-  change the offsets in compressed messages v0, so it converts these messages to a record batch.
+  offsets are in use when the append takes the lock. The append then changes the offsets in the messages. The append
+  cannot change the offsets in compressed messages v0, so it converts these messages to a record batch.
 
 Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the lock.)
 """

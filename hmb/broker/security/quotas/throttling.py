@@ -74,7 +74,8 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # The bytes of a Produce are in its request. Its response is deferred until the records are on disk.
+            # The bytes of a Produce are in its request. The response to a Produce is deferred until the records are on
+            # disk.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)
