@@ -23,13 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.events import EventKind, EventLog
@@ -37,6 +35,7 @@ from hmb.storage.events import EventKind, EventLog
 LOGGER = logging.getLogger(__name__)
 CLIENT_CHECK_INTERVAL = 5.0  # seconds between two checks whether a waiting client is still connected
 Outcome = TypeVar("Outcome")
+GroupT = TypeVar("GroupT", bound=Group)
 Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error that prevents it
 
 
@@ -101,18 +100,11 @@ class GroupRunner:
         # waits.
         self.lock = threading.Lock()
 
-    @property
-    def classic(self) -> ClassicGroup:
-        """The group as a classic group. Raises GROUP_ID_NOT_FOUND if the group uses the KIP-848 protocol."""
-        if not isinstance(self.machine, ClassicGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.machine.group_id} is not a classic group.")
-        return self.machine
-
-    @property
-    def consumer(self) -> ConsumerGroup:
-        """The group as a KIP-848 group. Raises GROUP_ID_NOT_FOUND if the group uses the classic protocol."""
-        if not isinstance(self.machine, ConsumerGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.machine.group_id} is not a consumer group.")
+    def as_kind(self, kind: type[GroupT]) -> GroupT:
+        """Return the state machine if its class is `kind`, for example `ClassicGroup`. Raises GROUP_ID_NOT_FOUND."""
+        if not isinstance(self.machine, kind):
+            why = f"Group {self.machine.group_id} is not a {kind.kind} group."
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, why)
         return self.machine
 
     def check_loaded(self) -> None:

@@ -18,6 +18,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from hmb.coordinator.classic.description import DescribedGroup, describe_classic_group
@@ -68,6 +69,7 @@ from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
+ModernGroup: TypeAlias = ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class GroupCoordinator:
@@ -95,9 +97,11 @@ class GroupCoordinator:
         self._offset_manager = OffsetManager(journal)
         self._settings = settings
         self._topics = topics
-        self._consumer_settings = consumer_settings
-        self._share_settings = share_settings  # None if the coordinator has no share groups
-        self._streams_settings = streams_settings  # None if the coordinator has no streams groups
+        self._modern_settings: dict[type[ModernGroup], Callable[[str], Any] | None] = {
+            ConsumerGroup: consumer_settings,
+            ShareGroup: share_settings,  # None if the coordinator has no share groups
+            StreamsGroup: streams_settings,  # None if the coordinator has no streams groups
+        }
         self._wall_clock = wall_clock
         self._clock = clock
         self.timer = GroupTimer(clock)
@@ -151,12 +155,10 @@ class GroupCoordinator:
         group_id: str = key.group_id  # type: ignore[attr-defined]
         runner = self._table.find_or_make(group_id)
         is_share, is_streams = isinstance(key, SHARE_KEYS), isinstance(key, STREAMS_KEYS)
-        kind = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
+        kind: type[ModernGroup] = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
         if not isinstance(runner.machine, kind):
-            make = self.make_share if is_share else self.make_streams if is_streams else self._consumer
-            runner.machine = make(group_id)
-        assert isinstance(runner.machine, ShareGroup | StreamsGroup | ConsumerGroup)
-        runner.machine.replay(key, value)
+            runner.machine = self._modern(kind, group_id)
+        runner.as_kind(kind).replay(key, value)
 
     def make_topic(self) -> None:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
@@ -181,25 +183,31 @@ class GroupCoordinator:
         """Return whether the group has committed offsets."""
         return bool(self._offset_manager.fetch(group_id))
 
-    def make_share(self, group_id: str) -> ShareGroup:
-        """Return a new share group, which is not in the table yet."""
-        assert self._share_settings is not None
-        return ShareGroup(group_id, self._share_settings, self._topics, self._wall_clock)
+    def replace_empty_classic(self, runner: GroupRunner, kind: type[ModernGroup]) -> None:
+        """If the group is a classic group without members, replace it by a new group of the class `kind`.
 
-    def make_streams(self, group_id: str) -> StreamsGroup:
-        """Return a new streams group, which is not in the table yet."""
-        assert self._streams_settings is not None
-        return StreamsGroup(group_id, self._streams_settings, self._topics, self._wall_clock)
+        The new group keeps the committed offsets. Its first write deletes the record of the classic group. The caller
+        must hold the group's lock.
+        """
+        classic = runner.machine
+        if not isinstance(classic, ClassicGroup) or not classic.is_empty:
+            return
+        modern = self._modern(kind, classic.group_id)
+        if classic.protocol_type is not None:  # A classic group that never had a member has no record.
+            modern.state.replace_classic(classic.tombstones())
+        runner.machine = modern
 
     def _make(self, group_id: str) -> GroupRunner:
-        """Return a new group, which uses the classic protocol until a member joins with the KIP-848 protocol."""
+        """Return a new group, which uses the classic protocol until a member joins with another protocol."""
         return GroupRunner(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)
 
-    def _consumer(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
+    def _modern(self, kind: type[ModernGroup], group_id: str) -> ModernGroup:
+        settings = self._modern_settings[kind]
+        assert settings is not None
+        return kind(group_id, settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> GroupRunner:
         """Return the classic group that the request of a member names.
@@ -210,8 +218,7 @@ class GroupCoordinator:
         check_group_id(group_id)
         try:
             runner = self._table.find(group_id)
-            if not isinstance(runner.machine, ClassicGroup):
-                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} does not use the classic protocol")
+            runner.as_kind(ClassicGroup)
             return runner
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -251,7 +258,7 @@ class GroupCoordinator:
             classic = self._classic(runner.machine.group_id)
             classic.writes.append(Write(runner.machine.tombstones()))
             runner.machine = classic
-        return runner.classic
+        return runner.as_kind(ClassicGroup)
 
     def consumer_heartbeat(
         self,
@@ -286,18 +293,13 @@ class GroupCoordinator:
         """
         if joins:
             runner.check_loaded()
-        if joins and isinstance(runner.machine, ClassicGroup) and runner.machine.is_empty:
-            consumer, was_written = self._consumer(runner.machine.group_id), runner.machine.protocol_type is not None
-            tombstones = runner.machine.tombstones()
-            if was_written:
-                consumer.state.replace_classic(tombstones)
-            runner.machine = consumer
-        return runner.consumer
+            self.replace_empty_classic(runner, ConsumerGroup)
+        return runner.as_kind(ConsumerGroup)
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
         runner = self._find_of_member(request.group_id)
-        runner.step(lambda now: runner.classic.sync(call, request, now))
+        runner.step(lambda now: runner.as_kind(ClassicGroup).sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
@@ -310,7 +312,7 @@ class GroupCoordinator:
                 return  # Sessions start only after all groups are loaded.
             raise
         with runner.lock:  # A heartbeat changes only a deadline, so it needs no step.
-            runner.classic.heartbeat(request, self._clock())
+            runner.as_kind(ClassicGroup).heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
         """Remove members from a classic group. Return one error code for each entry of `leaving`. Raises KafkaError."""
@@ -320,7 +322,7 @@ class GroupCoordinator:
             if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
                 return [error.code] * len(leaving)
             raise
-        return runner.step(lambda now: runner.classic.leave(leaving, now), durable=True)
+        return runner.step(lambda now: runner.as_kind(ClassicGroup).leave(leaving, now), durable=True)
 
     # -- admin requests
 
@@ -328,13 +330,13 @@ class GroupCoordinator:
         """Return the state and the members of a classic group. Raises KafkaError."""
         runner = self._table.find(group_id)
         with runner.lock:
-            return describe_classic_group(runner.classic.state)
+            return describe_classic_group(runner.as_kind(ClassicGroup).state)
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         """Return the state and the members of a KIP-848 group. Raises KafkaError."""
         runner = self._table.find(group_id)
         with runner.lock:
-            return describe_consumer_group(runner.consumer, self._topics)
+            return describe_consumer_group(runner.as_kind(ConsumerGroup), self._topics)
 
     def last_heartbeats(self, group_id: str) -> dict[str, int]:
         """Return, for each member of a group, how long ago (ms) its last heartbeat has arrived. Raises KafkaError."""

@@ -13,6 +13,7 @@ from hmb.broker import BrokerServer
 from hmb.broker.errors import CloseConnection
 from hmb.client import Connection
 from hmb.coordinator import group_runner
+from hmb.coordinator.classic.group import ClassicGroup
 from hmb.protocol import primitives
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode
@@ -116,7 +117,7 @@ def test_an_error_of_join_group_has_no_protocol(ask: Asker, version: int) -> Non
 def test_version_0_of_join_group_has_the_time_limit_of_its_session(ask: Asker) -> None:
     join(ask, 0)
     (group,) = ask.broker.groups._table.all()
-    assert group.classic.state.members.rebalance_timeout == 10_000
+    assert group.as_kind(ClassicGroup).state.members.rebalance_timeout == 10_000
 
 
 @pytest.mark.parametrize("version", SyncGroupRequest.versions)

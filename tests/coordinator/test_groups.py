@@ -326,7 +326,7 @@ def test_an_internal_error_in_the_journal_leaves_no_member_waiting(
     until(lambda: member_count(groups) == 2)
     join(groups, leader)
     follower = threads.submit(sync, groups, joining.result(30).member_id, 2)
-    until(lambda: any(member.syncing for member in groups._table.find_or_make("g").classic.state.members))
+    until(lambda: any(member.syncing for member in groups._table.find_or_make("g").as_kind(ClassicGroup).state.members))
 
     monkeypatch.setattr(journal, "write", _break_down)
     assert code_of(lambda: sync(groups, leader, 2)) is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -13,7 +13,6 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
@@ -23,7 +22,7 @@ from hmb.coordinator.share.partitions import SharePartitions
 from hmb.coordinator.share.state_records import NO_START_OFFSET
 from hmb.coordinator.share.stored_state import ShareState
 from hmb.protocol.enums import JOIN_EPOCH
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from hmb.protocol.topics import SHARE_STATE_TOPIC, PartitionId
 
@@ -65,7 +64,9 @@ class ShareGroupRequests:
         while missing := runner.step(lambda now: self._as_share(runner, joins).uninitialized(request)):
             self._initialize(group_id, missing, 0, NO_START_OFFSET)
             runner.step(partial(self._set_initialized, runner, missing), durable=True)
-        return runner.step(lambda now: _share(runner).heartbeat(request, client_id, client_host, now), durable=True)
+        return runner.step(
+            lambda now: runner.as_kind(ShareGroup).heartbeat(request, client_id, client_host, now), durable=True
+        )
 
     def _as_share(self, runner: GroupRunner, joins: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
@@ -75,13 +76,12 @@ class ShareGroupRequests:
         """
         if joins:
             runner.check_loaded()
-        is_new = isinstance(runner.machine, ClassicGroup) and runner.machine.protocol_type is None
-        if joins and is_new and runner.machine.is_empty and not self._groups.has_offsets(runner.machine.group_id):
-            runner.machine = self._groups.make_share(runner.machine.group_id)
-        return _share(runner)
+            if runner.machine.protocol_type is None and not self._groups.has_offsets(runner.machine.group_id):
+                self._groups.replace_empty_classic(runner, ShareGroup)
+        return runner.as_kind(ShareGroup)
 
     def _set_initialized(self, runner: GroupRunner, partitions: Iterable[PartitionId], now: int) -> None:
-        _share(runner).set_initialized(partitions)
+        runner.as_kind(ShareGroup).set_initialized(partitions)
 
     def _initialize(
         self, group_id: str, partitions: Iterable[PartitionId], state_epoch: int, start_offset: int
@@ -96,7 +96,7 @@ class ShareGroupRequests:
         """Return the result of `describe`, which runs under the lock of the group. Raises KafkaError."""
         runner = self._groups.find(group_id)
         with runner.lock:
-            return describe(_share(runner), self._topics)
+            return describe(runner.as_kind(ShareGroup), self._topics)
 
     def partitions_of(self, group_id: str) -> list[PartitionId]:
         """Return the share-partitions of a group, sorted. If the group is not a share group, return an empty list."""
@@ -117,7 +117,7 @@ class ShareGroupRequests:
         """
         runner = self._groups.find(group_id)
         with runner.lock:
-            _share(runner).check_empty()
+            runner.as_kind(ShareGroup).check_empty()
         for partition, start_offset in offsets:
             state_epoch = self.coordinator.summary(SharePartitionId(group_id, partition)).state_epoch + 1
             self._initialize(group_id, [partition], state_epoch, start_offset)
@@ -127,11 +127,11 @@ class ShareGroupRequests:
         """Delete the share-partitions of topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
         runner = self._groups.find(group_id)
         with runner.lock:
-            _share(runner).check_empty()
+            runner.as_kind(ShareGroup).check_empty()
         self._forget(runner, topic_ids)
 
     def _forget(self, runner: GroupRunner, topic_ids: Sequence[UUID]) -> None:
-        gone = runner.step(lambda now: _share(runner).forget(topic_ids), durable=True)
+        gone = runner.step(lambda now: runner.as_kind(ShareGroup).forget(topic_ids), durable=True)
         self.delete_states(runner.machine.group_id, gone)
 
     def delete_states(self, group_id: str, partitions: Iterable[PartitionId]) -> None:
@@ -150,10 +150,3 @@ class ShareGroupRequests:
             else:
                 topic_ids = set(ids.values())
             self._forget(runner, list(topic_ids))
-
-
-def _share(runner: GroupRunner) -> ShareGroup:
-    """Return the group as a share group. Raises GROUP_ID_NOT_FOUND."""
-    if not isinstance(runner.machine, ShareGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {runner.machine.group_id} is not a share group.")
-    return runner.machine

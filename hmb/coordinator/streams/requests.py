@@ -8,7 +8,6 @@ Source: KIP-1071; Kafka's `GroupCoordinatorService`.
 
 from __future__ import annotations
 
-from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.member_room import check_room
@@ -37,9 +36,10 @@ class StreamsGroupRequests:
         def step(now: int) -> HeartbeatResult:
             before = runner.machine
             if request.member_epoch == JOIN_EPOCH:
-                self._convert(runner)
+                runner.check_loaded()
+                self._groups.replace_empty_classic(runner, StreamsGroup)
             try:
-                return _streams(runner).heartbeat(request, client_id, client_host, now)
+                return runner.as_kind(StreamsGroup).heartbeat(request, client_id, client_host, now)
             except KafkaError:
                 runner.machine = before  # The group keeps its protocol if the member may not join.
                 raise
@@ -56,28 +56,8 @@ class StreamsGroupRequests:
                 raise KafkaError(error.code, f"Streams group {request.group_id} not found.") from error
             raise
 
-    def _convert(self, runner: GroupRunner) -> None:
-        """Make an empty classic group a streams group. The caller must hold the group's lock.
-
-        Raises COORDINATOR_NOT_AVAILABLE.
-        """
-        runner.check_loaded()
-        if isinstance(runner.machine, ClassicGroup) and runner.machine.is_empty:
-            streams, was_written = self._groups.make_streams(runner.machine.group_id), runner.machine.protocol_type
-            tombstones = runner.machine.tombstones()
-            if was_written is not None:
-                streams.state.replace_classic(tombstones)
-            runner.machine = streams
-
     def describe(self, group_id: str) -> DescribedStreamsGroup:
         """Return the state, the topology and the members of a streams group. Raises KafkaError."""
         runner = self._groups.find(group_id)
         with runner.lock:
-            return describe_streams_group(_streams(runner))
-
-
-def _streams(runner: GroupRunner) -> StreamsGroup:
-    """Return the group as a streams group. Raises GROUP_ID_NOT_FOUND."""
-    if not isinstance(runner.machine, StreamsGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {runner.machine.group_id} is not a streams group.")
-    return runner.machine
+            return describe_streams_group(runner.as_kind(StreamsGroup))
