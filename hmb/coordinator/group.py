@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.offsets import CommittedOffset
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import ProducerIdAndEpoch
@@ -64,18 +65,18 @@ def unloaded(group_id: str, code: ErrorCode) -> KafkaError:
     return KafkaError(code, f"group {group_id!r} was deleted, or the broker stops")
 
 
-def check_deletable(group: Group) -> None:
+def check_empty(group: Group) -> None:
     """Raise GROUP_ID_NOT_FOUND if the group is already unloaded, and NON_EMPTY_GROUP if it has members."""
     if group.is_unloaded:
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group.group_id!r} does not exist any more")
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
     if not group.is_empty:
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group.group_id!r} has members; stop them first")
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"{group.kind.capitalize()} group {group.group_id} is not empty.")
 
 
 class Group(Protocol):
     """A group of any kind. The parameter `now` is a time in ms from a clock that never jumps."""
 
-    kind: ClassVar[str]  # the group type in ListGroups responses
+    kind: ClassVar[GroupType]  # the group type in ListGroups responses
     group_id: str
     responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]

@@ -18,7 +18,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 from hmb.coordinator.classic.description import DescribedGroup, describe_classic_group
@@ -43,10 +43,12 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.member_room import check_room
+from hmb.coordinator.modern.base_group import AnyModernGroup
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
-from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
+from hmb.coordinator.modern.settings import ModernGroupSettings
 from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
@@ -69,7 +71,6 @@ from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
-ModernGroup: TypeAlias = ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class GroupCoordinator:
@@ -84,7 +85,7 @@ class GroupCoordinator:
         journal: Journal,
         settings: GroupSettings,
         topics: ClusterTopics,
-        consumer_settings: Callable[[str], ConsumerGroupSettings],
+        consumer_settings: Callable[[str], ModernGroupSettings],
         share_settings: Callable[[str], ShareGroupSettings] | None = None,
         streams_settings: Callable[[str], StreamsGroupSettings] | None = None,
         *,
@@ -97,7 +98,7 @@ class GroupCoordinator:
         self._offset_manager = OffsetManager(journal)
         self._settings = settings
         self._topics = topics
-        self._modern_settings: dict[type[ModernGroup], Callable[[str], Any] | None] = {
+        self._modern_settings: dict[type[AnyModernGroup], Callable[[str], Any] | None] = {
             ConsumerGroup: consumer_settings,
             ShareGroup: share_settings,  # None if the coordinator has no share groups
             StreamsGroup: streams_settings,  # None if the coordinator has no streams groups
@@ -155,7 +156,7 @@ class GroupCoordinator:
         group_id: str = key.group_id  # type: ignore[attr-defined]
         runner = self._table.find_or_make(group_id)
         is_share, is_streams = isinstance(key, SHARE_KEYS), isinstance(key, STREAMS_KEYS)
-        kind: type[ModernGroup] = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
+        kind: type[AnyModernGroup] = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
         if not isinstance(runner.machine, kind):
             runner.machine = self._modern(kind, group_id)
         runner.as_kind(kind).replay(key, value)
@@ -183,7 +184,7 @@ class GroupCoordinator:
         """Return whether the group has committed offsets."""
         return bool(self._offset_manager.fetch(group_id))
 
-    def replace_empty_classic(self, runner: GroupRunner, kind: type[ModernGroup]) -> None:
+    def replace_empty_classic(self, runner: GroupRunner, kind: type[AnyModernGroup]) -> None:
         """If the group is a classic group without members, replace it by a new group of the class `kind`.
 
         The new group keeps the committed offsets. Its first write deletes the record of the classic group. The caller
@@ -204,7 +205,7 @@ class GroupCoordinator:
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)
 
-    def _modern(self, kind: type[ModernGroup], group_id: str) -> ModernGroup:
+    def _modern(self, kind: type[AnyModernGroup], group_id: str) -> AnyModernGroup:
         settings = self._modern_settings[kind]
         assert settings is not None
         return kind(group_id, settings, self._topics, self._wall_clock)

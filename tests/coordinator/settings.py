@@ -7,7 +7,7 @@ from dataclasses import replace
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.group_overrides import classic_group_settings
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.modern.group import ConsumerGroupSettings
+from hmb.coordinator.modern.settings import ModernGroupSettings
 
 _DEFAULTS = BrokerConfig()
 
@@ -17,9 +17,9 @@ def group_settings(**changes: int) -> GroupSettings:
     return replace(classic_group_settings(_DEFAULTS), **changes)
 
 
-def consumer_group_settings(**changes: int) -> ConsumerGroupSettings:
+def consumer_group_settings(**changes: int) -> ModernGroupSettings:
     """Return the default settings of KIP-848 groups, with these changes."""
-    settings = ConsumerGroupSettings(
+    settings = ModernGroupSettings(
         session_timeout=_DEFAULTS.consumer_session,
         heartbeat_interval=_DEFAULTS.consumer_heartbeat,
         assignment_interval=_DEFAULTS.consumer_assignment,

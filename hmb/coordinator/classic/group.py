@@ -73,7 +73,7 @@ from hmb.coordinator.classic.rebalance import JOIN_AGAIN, Rebalance
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.state import ClassicState
 from hmb.coordinator.classic.static_members import replace_member
-from hmb.coordinator.group import Commit, check_deletable
+from hmb.coordinator.group import Commit, check_empty
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -91,7 +91,7 @@ class ClassicGroup:
     - `_rebalance` decides when the next generation starts (rebalance.py).
     """
 
-    kind: ClassVar[str] = GroupType.CLASSIC
+    kind: ClassVar[GroupType] = GroupType.CLASSIC
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
@@ -331,7 +331,7 @@ class ClassicGroup:
 
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
-        check_deletable(self)
+        check_empty(self)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
     # -- admin requests

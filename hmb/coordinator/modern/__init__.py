@@ -27,15 +27,19 @@ Read the modules of this folder in this order:
 - `assignors`     the two algorithms that compute a target: uniform and range
 - `subscriptions` which topics the members read, and whether these topics have changed
 - `group`         the group: how it handles one heartbeat, from the request to the response
+- `base_group`    what share groups and streams groups have in common with this group: the deadlines of the members
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `state`         the members, epochs and targets of a group, and the records of their changes
 
 On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts a group to
 records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
-expressions. `description` builds the response to ConsumerGroupDescribe.
+expressions. `settings` declares the settings of a group, and `description` builds the response to
+ConsumerGroupDescribe.
 
-Two features are not implemented: a KIP-848 group in which some members use the classic protocol (online migration), and
-assignments that use the racks of the members.
+Two features are not implemented. A KIP-848 group cannot contain members that use the classic protocol (online
+migration). To change its protocol, all consumers of a group must therefore stop before the first consumer joins with
+the new protocol. And the assignors ignore the racks of the members. This has no cost, because HMB is one broker: no
+member is closer to a partition than another member.
 
 Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
 """

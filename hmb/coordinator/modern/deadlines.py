@@ -1,11 +1,12 @@
-"""Stores the deadlines of the members of a KIP-848 group or a streams group: when sessions and revocations end.
+"""Stores the deadlines of the members of a modern group: when sessions and revocations end.
 
 A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
   member.
 - When a member must give up partitions, its *revocation* deadline starts. The member must give up these partitions
   within its rebalance timeout. If the member is still in its old epoch at the deadline, the group removes the member,
-  because other members wait for the partitions.
+  because other members wait for the partitions. The members of a share group have no such deadline, because several
+  of them may read one partition. For a streams group, read "tasks" in place of "partitions".
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never
@@ -21,7 +22,7 @@ from typing import Protocol
 
 
 class MemberWithDeadlines(Protocol):
-    """A member of a KIP-848 group or of a streams group, which may have to give up partitions or tasks."""
+    """A member of a modern group."""
 
     @property
     def member_id(self) -> str: ...
@@ -30,10 +31,8 @@ class MemberWithDeadlines(Protocol):
     def epoch(self) -> int: ...
 
     @property
-    def rebalance_timeout(self) -> int: ...
-
-    @property
-    def must_revoke(self) -> bool: ...
+    def revocation_timeout(self) -> int | None:
+        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
 
 
 class MemberDeadlines:
@@ -53,10 +52,11 @@ class MemberDeadlines:
 
     def watch_revocation(self, member: MemberWithDeadlines, now: int) -> None:
         """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
-        if member.must_revoke:
-            self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
-        else:
+        timeout = member.revocation_timeout
+        if timeout is None:
             self.end_revocation(member.member_id)
+        else:
+            self._revocations[member.member_id] = member.epoch, now + timeout
 
     def end_revocation(self, member_id: str) -> None:
         self._revocations.pop(member_id, None)

@@ -23,31 +23,26 @@ Invariants:
 - The epoch of a member is at most the assignment epoch.
 - If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
-Two features are not implemented: members that use the classic protocol in a KIP-848 group (online migration), and
-assignments that use the racks of the members.
-
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Commit, check_deletable, unloaded
-from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
-from hmb.coordinator.modern.deadlines import MemberDeadlines
+from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import ConsumerMember, Goal, check_fetch_epoch, subscription_size
+from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
+from hmb.coordinator.modern.settings import ModernGroupSettings
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
-from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -55,43 +50,25 @@ from hmb.protocol.topics import PartitionId
 from hmb.uuids import encode_uuid
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerGroupSettings:
-    """The values of the settings whose names begin with `group.consumer.`. Times are in ms."""
-
-    session_timeout: int
-    heartbeat_interval: int
-    assignment_interval: int
-    max_size: int
-
-
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
     """One KIP-848 group. It handles the requests of members.
 
-    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
-    - `subscriptions` increases the group epoch when the topics of the members have changed.
+    `subscriptions` increases the group epoch when the topics of the members have changed.
     """
 
-    kind: ClassVar[str] = GroupType.CONSUMER
+    kind = GroupType.CONSUMER
+    state_class = ConsumerState
 
     def __init__(
         self,
         group_id: str,
-        settings: Callable[[str], ConsumerGroupSettings],
+        settings: Callable[[str], ModernGroupSettings],
         topics: ClusterTopics,
         clock: Callable[[], int],
     ) -> None:
-        self.group_id = group_id
-        self.protocol_type: str | None = CONSUMER
-        self.state = ConsumerState(group_id, self.resume)
-        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
-        self.writes, self.events = self.state.writes, self.state.events
-        self._settings = settings
+        super().__init__(group_id, settings, topics, clock)
         self.subscriptions = Subscriptions(self.state, topics, clock)
-        self._clock = clock
-        self._deadlines = MemberDeadlines()
         self._causes: list[str] = []  # why the group needs a new target; empty after the target is computed
-        self.is_unloaded = False
 
     # -- ConsumerGroupHeartbeat
 
@@ -251,20 +228,20 @@ class ConsumerGroup:
         else:
             self.state.known(request.member_id)
         if request.member_epoch == LEAVE_EPOCH or request.instance_id is None:
-            self._fence([request.member_id], "the member leaves")
+            self._remove([request.member_id], "the member leaves")
         else:
             self.state.put_assignment(self.state.members[request.member_id].temporarily_left())
             self._deadlines.end_revocation(request.member_id)
         self.state.finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
-    def _fence(self, member_ids: Iterable[str], because: str) -> None:
-        for member_id in member_ids:
-            self.events.append(f"member {member_id} is removed: {because}")
-            self._causes.append(f"member {member_id} is removed ({because})")
-            self.state.remove(member_id)
-            self._deadlines.remove(member_id)
+    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+        self._causes += [f"member {member_id} is removed ({because})" for member_id in member_ids]
         self.subscriptions.members_removed()
+
+    def resume(self, now: int) -> None:
+        super().resume(now)
+        self.subscriptions.forget_version()
 
     # -- offsets
 
@@ -280,52 +257,7 @@ class ConsumerGroup:
             return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         self.state.known(commit.member_id).check_commit(commit)
 
-    def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
-        if member_id is None and epoch < 0:
-            return
-        check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
-
-    # -- deadlines
-
-    def last_heartbeats(self) -> dict[str, int]:
-        """Return the time (ms) of the last heartbeat of each member."""
-        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
-
-    def next_deadline(self) -> int | None:
-        return self._deadlines.next()
-
-    def tick(self, now: int) -> None:
-        silent = self._deadlines.ended_sessions(now)
-        if silent:
-            self._fence(silent, "the session has ended")
-        for member_id, epoch in self._deadlines.take_late_revocations(now):
-            if self.state.members[member_id].epoch == epoch:
-                self._fence([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
-        self.state.finish()
-
-    def resume(self, now: int) -> None:
-        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
-        self.subscriptions.forget_version()
-
-    def unload(self) -> None:
-        self.is_unloaded = True
-        self._deadlines.clear()
-
-    # -- the journal
-
-    def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts.
-
-        The journal yields one record for each key, in any order.
-        """
-        self.state.replay(key, value)
-
     # -- admin requests
-
-    @property
-    def is_empty(self) -> bool:
-        return self.state.is_empty
 
     @property
     def state_name(self) -> str:
@@ -342,10 +274,6 @@ class ConsumerGroup:
     def size(self) -> int:
         """The sum of the sizes of all members' subscriptions, in bytes."""
         return sum(subscription_size(member.topics, member.regex) for member in self.state.members.copy().values())
-
-    def tombstones(self) -> list[KeyAndValue]:
-        check_deletable(self)
-        return self.state.tombstones()
 
 
 def _cause(before: ConsumerMember, member: ConsumerMember, changed: bool) -> str:

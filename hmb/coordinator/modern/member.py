@@ -144,9 +144,9 @@ class ConsumerMember:
         return self._next(goal, owned)
 
     @property
-    def must_revoke(self) -> bool:
-        """Whether the member still owns partitions that it must give up."""
-        return self.state is MemberState.UNREVOKED_PARTITIONS
+    def revocation_timeout(self) -> int | None:
+        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
+        return self.rebalance_timeout if self.state is MemberState.UNREVOKED_PARTITIONS else None
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch

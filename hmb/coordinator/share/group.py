@@ -19,18 +19,12 @@ Source: KIP-932; Kafka's `ShareGroup`, `GroupMetadataManager` (shareGroup...).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import (
-    AssignableTopic,
-    ClusterTopics,
-    existing_topics,
-    metadata_hash,
-)
+from hmb.coordinator.cluster_topics import AssignableTopic, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
-from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.records import topics_of
 from hmb.coordinator.share.assignor import assign_simple
@@ -45,38 +39,11 @@ from hmb.protocol.topics import PartitionId
 Assignment = ShareGroupHeartbeatResponse.Assignment
 
 
-class ShareGroup:
-    """One share group, as a state machine without threads and disks. `now` is a time in ms.
+class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
+    """One share group. It handles the requests of members. `state` also stores the share-partitions."""
 
-    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
-    - Each member has a session deadline in `_sessions`.
-    """
-
-    kind: ClassVar[str] = GroupType.SHARE
-
-    def __init__(
-        self,
-        group_id: str,
-        settings: Callable[[str], ShareGroupSettings],
-        topics: ClusterTopics,
-        clock: Callable[[], int],
-    ) -> None:
-        """Create an empty group. `clock` returns the time in ms since 1970."""
-        self.group_id = group_id
-        self.protocol_type: str | None = GroupType.SHARE
-        self.state = ShareGroupState(group_id, self.resume)
-        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
-        self.writes, self.events = self.state.writes, self.state.events
-        self._settings = settings
-        self._topics = topics
-        self._clock = clock
-        self._sessions: dict[str, int] = {}  # member id -> the time (ms) at which the session ends
-        self.is_unloaded = False
-
-    def last_heartbeats(self) -> dict[str, int]:
-        """Return the time (ms) of the last heartbeat of each member."""
-        timeout = self._settings(self.group_id).session_timeout
-        return {member_id: limit - timeout for member_id, limit in self._sessions.items()}
+    kind = GroupType.SHARE
+    state_class = ShareGroupState
 
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
@@ -124,11 +91,12 @@ class ShareGroup:
         if request.member_epoch == LEAVE_EPOCH:
             self.state.known(request.member_id)
             self._remove([request.member_id], "the member leaves")
+            self.state.finish()
             return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
         settings = self._settings(self.group_id)
         before = self._before(request, settings.max_size)
         member = before.updated(request, client_id, client_host)
-        self._sessions[member.member_id] = now + settings.session_timeout
+        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
         if self.state.members.get(member.member_id) != member:
             self.state.put_metadata(member)
         self._refresh(changed=member.topics != before.topics)
@@ -182,13 +150,8 @@ class ShareGroup:
     def _subscribed(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.state.members.values()))
 
-    def _remove(self, member_ids: Iterable[str], because: str) -> None:
-        for member_id in member_ids:
-            self.events.append(f"member {member_id} is removed: {because}")
-            self.state.remove(member_id)
-            self._sessions.pop(member_id, None)
+    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
         self._refresh(changed=True)
-        self.state.finish()
 
     # -- committed offsets: a share group commits no offsets
 
@@ -201,33 +164,7 @@ class ShareGroup:
     def _not_a_consumer_group(self) -> KafkaError:
         return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
 
-    # -- deadlines
-
-    def next_deadline(self) -> int | None:
-        return min(self._sessions.values(), default=None)
-
-    def tick(self, now: int) -> None:
-        silent = [member_id for member_id, end in self._sessions.items() if end <= now]
-        if silent:
-            self._remove(silent, "the session has ended")
-
-    def resume(self, now: int) -> None:
-        end = now + self._settings(self.group_id).session_timeout
-        self._sessions = {member_id: self._sessions.get(member_id, end) for member_id in self.state.members}
-
-    def unload(self) -> None:
-        self.is_unloaded = True
-        self._sessions.clear()
-
-    # -- the journal and admin requests
-
-    def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts."""
-        self.state.replay(key, value)
-
-    @property
-    def is_empty(self) -> bool:
-        return self.state.is_empty
+    # -- admin requests
 
     @property
     def state_name(self) -> str:
@@ -239,17 +176,6 @@ class ShareGroup:
     def size(self) -> int:
         """The sum of the sizes of all members' subscriptions, in bytes."""
         return sum(subscription_size(member.topics, None) for member in self.state.members.copy().values())
-
-    def check_empty(self) -> None:
-        """Raise NON_EMPTY_GROUP if the group has members, and GROUP_ID_NOT_FOUND if it was deleted."""
-        if self.is_unloaded:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} not found.")
-        if not self.is_empty:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"Share group {self.group_id} is not empty.")
-
-    def tombstones(self) -> list[KeyAndValue]:
-        self.check_empty()
-        return self.state.tombstones()
 
 
 def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:

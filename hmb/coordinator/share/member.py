@@ -60,6 +60,11 @@ class ShareMember:
         if epoch not in (0, self.epoch, self.previous_epoch):
             raise fenced(GroupType.SHARE, epoch, self.epoch)
 
+    @property
+    def revocation_timeout(self) -> int | None:
+        """None, because several members may read one partition: no member waits until another one gives it up."""
+        return None
+
     def moved(self, epoch: int, assigned: frozenset[PartitionId]) -> ShareMember:
         """Return the member with a new epoch and a new assignment."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch, assigned=assigned)

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.group import check_empty
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
@@ -117,7 +118,7 @@ class ShareGroupRequests:
         """
         runner = self._groups.find(group_id)
         with runner.lock:
-            runner.as_kind(ShareGroup).check_empty()
+            check_empty(runner.as_kind(ShareGroup))
         for partition, start_offset in offsets:
             state_epoch = self.coordinator.summary(SharePartitionId(group_id, partition)).state_epoch + 1
             self._initialize(group_id, [partition], state_epoch, start_offset)
@@ -127,7 +128,7 @@ class ShareGroupRequests:
         """Delete the share-partitions of topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
         runner = self._groups.find(group_id)
         with runner.lock:
-            runner.as_kind(ShareGroup).check_empty()
+            check_empty(runner.as_kind(ShareGroup))
         self._forget(runner, topic_ids)
 
     def _forget(self, runner: GroupRunner, topic_ids: Sequence[UUID]) -> None:

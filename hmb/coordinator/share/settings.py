@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hmb.coordinator.modern.settings import ModernGroupSettings
+
 EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"  # values of `share.auto.offset.reset`
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroupSettings:
+class ShareGroupSettings(ModernGroupSettings):
     """The values of a group's settings whose names begin with `share.`. Times are in ms.
 
     - `lock_duration`: how long a member holds an acquisition lock.
@@ -17,10 +19,6 @@ class ShareGroupSettings:
     - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.
     """
 
-    session_timeout: int
-    heartbeat_interval: int
-    assignment_interval: int
-    max_size: int
     lock_duration: int
     delivery_limit: int
     max_locks: int

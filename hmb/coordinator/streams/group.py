@@ -26,14 +26,13 @@ Source: KIP-1071; Kafka's `StreamsGroup`, `GroupMetadataManager` (streamsGroup..
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
-from hmb.coordinator.group import Commit, check_deletable, unloaded
-from hmb.coordinator.journal.records import Key, KeyAndValue
-from hmb.coordinator.modern.deadlines import MemberDeadlines
-from hmb.coordinator.modern.member import check_fetch_epoch, subscription_size
+from hmb.coordinator.group import Commit, unloaded
+from hmb.coordinator.modern.base_group import ModernGroup
+from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.streams.assignor import StickyAssignor
 from hmb.coordinator.streams.endpoints import endpoints_of
@@ -60,15 +59,15 @@ class HeartbeatResult(NamedTuple):
     missing: tuple[InternalTopic, ...] = ()
 
 
-class StreamsGroup:
-    """One streams group, as a state machine without threads, clocks and disks. `now` is a time in ms.
+class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
+    """One streams group. It handles the requests of members. `state` also stores the topology.
 
-    - `state` stores the members, the epochs, the target and the topology. `writes` is the list `state.writes`.
     - `_configured` is the result of the last check of the topics. `_version` is the version of the topics at that time.
     - `_delay_end` is the time (ms) at which the first target may be computed, or None.
     """
 
-    kind: ClassVar[str] = GroupType.STREAMS
+    kind = GroupType.STREAMS
+    state_class = StreamsState
 
     def __init__(
         self,
@@ -77,22 +76,12 @@ class StreamsGroup:
         topics: ClusterTopics,
         clock: Callable[[], int],
     ) -> None:
-        """Create an empty group. `clock` returns the time in ms since 1970."""
-        self.group_id = group_id
-        self.protocol_type: str | None = GroupType.STREAMS
-        self.state = StreamsState(group_id, self.resume)
-        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
-        self.writes, self.events = self.state.writes, self.state.events
-        self._settings = settings
-        self._topics = topics
-        self._clock = clock
-        self._deadlines = MemberDeadlines()
+        super().__init__(group_id, settings, topics, clock)
         self._configured: ConfiguredTopology | None = None
         self._version, self._hash = REFRESHED, 0
         self._delay_end: int | None = None
         self._endpoint_epoch = 0  # increases when the tasks of a member with an address change
         self._shutdown_by: str | None = None  # the member that has asked the whole application to stop
-        self.is_unloaded = False
 
     # -- StreamsGroupHeartbeat
 
@@ -263,11 +252,8 @@ class StreamsGroup:
         self.state.finish()
         return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
-    def _remove(self, member_ids: Iterable[str], because: str) -> None:
-        for member_id in member_ids:
-            self.events.append(f"member {member_id} is removed: {because}")
-            self.state.remove(member_id)
-            self._deadlines.remove(member_id)
+    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+        for _ in member_ids:
             self.state.set_epoch(
                 self.state.epoch + 1, self.state.metadata_hash, self.state.validated_epoch, self.state.configs
             )
@@ -287,11 +273,6 @@ class StreamsGroup:
             return
         self.state.known(commit.member_id).check_commit(commit, self.state.topology)
 
-    def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
-        if member_id is not None or epoch >= 0:
-            check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
-
     def reads(self, topic: str) -> bool:
         """Return whether the members read the topic."""
         known = self.state.topology
@@ -299,49 +280,31 @@ class StreamsGroup:
 
     # -- deadlines
 
-    def last_heartbeats(self) -> dict[str, int]:
-        """Return the time (ms) of the last heartbeat of each member."""
-        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
-
     def next_deadline(self) -> int | None:
-        ends = [end for end in (self._deadlines.next(), self._delay_end) if end is not None]
+        ends = [end for end in (super().next_deadline(), self._delay_end) if end is not None]
         return min(ends, default=None)
 
-    def tick(self, now: int) -> None:
-        if silent := self._deadlines.ended_sessions(now):
-            self._remove(silent, "the session has ended")
-        for member_id, epoch in self._deadlines.take_late_revocations(now):
-            if self.state.members[member_id].epoch == epoch:
-                self._remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
+    def _meet_deadlines(self, now: int) -> None:
+        super()._meet_deadlines(now)
         if self._delay_end is not None and self._delay_end <= now:
             self._delay_end = None
             if not self.is_empty and self._configured is not None:
                 self._assign_if_due(self._configured, self._settings(self.group_id))
-        self.state.finish()
 
     def resume(self, now: int) -> None:
-        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
+        super().resume(now)
         self._configured = None
 
     def unload(self) -> None:
-        self.is_unloaded = True
+        super().unload()
         self._delay_end = None
-        self._deadlines.clear()
 
-    # -- the journal and admin requests
-
-    def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts."""
-        self.state.replay(key, value)
+    # -- admin requests
 
     @property
     def configured(self) -> ConfiguredTopology | None:
         """The result of the last check of the topics, or None if no member has sent a heartbeat since the start."""
         return self._configured
-
-    @property
-    def is_empty(self) -> bool:
-        return self.state.is_empty
 
     @property
     def state_name(self) -> str:
@@ -360,10 +323,6 @@ class StreamsGroup:
         """The approximate size of the topology and of the members' tags, in bytes."""
         tags = [text for member in self.state.members.copy().values() for tag in member.tags for text in tag]
         return size_of(self.state.topology) + subscription_size(tags, None)
-
-    def tombstones(self) -> list[KeyAndValue]:
-        check_deletable(self)
-        return self.state.tombstones()
 
 
 def _stale(member: StreamsMember, topology: Topology) -> list[Status]:

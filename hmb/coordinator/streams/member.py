@@ -149,9 +149,9 @@ class StreamsMember:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"The member epoch is {self.epoch}, not {commit.epoch}.")
 
     @property
-    def must_revoke(self) -> bool:
-        """Whether the member owns tasks that it must give up."""
-        return self.state is StreamsMemberState.UNREVOKED_TASKS
+    def revocation_timeout(self) -> int | None:
+        """The time (ms) that the member has to give up tasks, or None if it must give up none."""
+        return self.rebalance_timeout if self.state is StreamsMemberState.UNREVOKED_TASKS else None
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is StreamsMemberState.STABLE and self.epoch == epoch

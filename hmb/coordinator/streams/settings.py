@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hmb.coordinator.modern.settings import ModernGroupSettings
+
 STANDBY_REPLICAS = "num.standby.replicas"  # the name under which a group stores this setting
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroupSettings:
+class StreamsGroupSettings(ModernGroupSettings):
     """The values of a group's settings whose names begin with `streams.`. Times are in ms.
 
     - `standby_replicas`: the number of standby tasks for each task that has a state.
     - `initial_delay`: how long the first assignment of an empty group waits for more members.
     """
 
-    session_timeout: int
-    heartbeat_interval: int
-    assignment_interval: int
-    max_size: int
     standby_replicas: int
     initial_delay: int
 

@@ -1,0 +1,139 @@
+"""The base class of all modern groups: KIP-848 groups, share groups and streams groups.
+
+Kafka calls these kinds of group *modern*. In a modern group, the broker computes a target assignment, and each member
+moves to its target by heartbeats. The base class contains what does not depend on the kind: the state that restores a
+group after a restart, and the deadlines of the members. The subclasses handle the heartbeats, because each kind has its
+own requests, members and assignors.
+
+For example, a member of a share group sends its last heartbeat at second 0, and the session timeout is 45 s. At second
+45, `tick` finds that the session has ended, and removes the member. The hook `_on_removed` of `ShareGroup` then
+increases the group epoch. The next heartbeat of another member computes a new target.
+
+Source: Kafka's `ModernGroup`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.group import Commit, check_empty
+from hmb.coordinator.journal.records import Key, KeyAndValue
+from hmb.coordinator.modern.deadlines import MemberDeadlines
+from hmb.coordinator.modern.member import check_fetch_epoch
+from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.state import ModernState
+from hmb.protocol.enums import GroupType
+
+StateT = TypeVar("StateT", bound=ModernState[Any, Any])
+SettingsT = TypeVar("SettingsT", bound=ModernGroupSettings)
+
+
+class ModernGroup(ABC, Generic[StateT, SettingsT]):
+    """One modern group, as a state machine without threads and disks. `now` is a time in ms.
+
+    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
+    - `_deadlines` contains a session for each member.
+    """
+
+    kind: ClassVar[GroupType]
+    state_class: type[StateT]
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: Callable[[str], SettingsT],
+        topics: ClusterTopics,
+        clock: Callable[[], int],
+    ) -> None:
+        """Create an empty group. `clock` returns the time in ms since 1970."""
+        self.group_id = group_id
+        self.protocol_type: str | None = self.kind
+        self.state = self.state_class(group_id, self.resume)
+        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.writes, self.events = self.state.writes, self.state.events
+        self.is_unloaded = False
+        self._settings = settings
+        self._topics = topics
+        self._clock = clock
+        self._deadlines = MemberDeadlines()
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state.is_empty
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        if member_id is not None or epoch >= 0:
+            check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
+
+    # -- deadlines
+
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of the last heartbeat of each member."""
+        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
+
+    def next_deadline(self) -> int | None:
+        return self._deadlines.next()
+
+    def tick(self, now: int) -> None:
+        """Act on the deadlines that have passed."""
+        self._meet_deadlines(now)
+        self.state.finish()
+
+    def _meet_deadlines(self, now: int) -> None:
+        if silent := self._deadlines.ended_sessions(now):
+            self._remove(silent, "the session has ended")
+        for member_id, epoch in self._deadlines.take_late_revocations(now):
+            if self.state.members[member_id].epoch == epoch:
+                self._remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
+
+    def _remove(self, member_ids: Sequence[str], because: str) -> None:
+        for member_id in member_ids:
+            self.events.append(f"member {member_id} is removed: {because}")
+            self.state.remove(member_id)
+            self._deadlines.remove(member_id)
+        self._on_removed(member_ids, because)
+
+    # -- start and end
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts.
+
+        The journal yields one record for each key, in any order.
+        """
+        self.state.replay(key, value)
+
+    def resume(self, now: int) -> None:
+        """Start the deadlines of the members that were restored from the journal."""
+        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
+
+    def unload(self) -> None:
+        self.is_unloaded = True
+        self._deadlines.clear()
+
+    def tombstones(self) -> list[KeyAndValue]:
+        check_empty(self)
+        return self.state.tombstones()
+
+    # -- what each kind of group defines
+
+    @abstractmethod
+    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+        """Increase the group epoch, because members were removed."""
+
+    @property
+    @abstractmethod
+    def state_name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
+
+    @abstractmethod
+    def check_commit(self, commit: Commit, now: int) -> None: ...
+
+
+AnyModernGroup: TypeAlias = ModernGroup[Any, Any]

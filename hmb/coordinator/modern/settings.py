@@ -1,0 +1,23 @@
+"""The settings that all kinds of modern groups have: KIP-848 groups, share groups and streams groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModernGroupSettings:
+    """The settings of one group, which the group reads at each heartbeat of a member. Times are in ms.
+
+    - `session_timeout`: the group removes a member that sends no heartbeat for this time.
+    - `heartbeat_interval`: the time between two heartbeats of a member.
+    - `assignment_interval`: the shortest time between two targets.
+    - `max_size`: the largest number of members.
+
+    The names of a KIP-848 group's settings begin with `consumer.`, for example `consumer.session.timeout.ms`.
+    """
+
+    session_timeout: int
+    heartbeat_interval: int
+    assignment_interval: int
+    max_size: int
