@@ -29,12 +29,12 @@ Read the modules of this folder in this order:
 - `group`         the group: how it handles one heartbeat, from the request to the response
 - `base_group`    what share groups and streams groups have in common with this group: the deadlines of the members
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
-- `state`         the members, epochs and targets of a group, and the records of their changes
+- `base_state`    the members, epochs and targets of any modern group, and the records of their changes
+- `state`         the same for a KIP-848 group, with static members and regular expressions
 
-On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts a group to
-records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
-expressions. `settings` declares the settings of a group, and `description` builds the response to
-ConsumerGroupDescribe.
+On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts members to
+values of records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
+expressions. `settings` declares the settings of a group. `description` builds the response to ConsumerGroupDescribe.
 
 Two features are not implemented. A KIP-848 group cannot contain members that use the classic protocol (online
 migration). To change its protocol, all consumers of a group must therefore stop before the first consumer joins with

@@ -18,21 +18,8 @@ Source: KIP-848.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
-
-class MemberWithDeadlines(Protocol):
-    """A member of a modern group."""
-
-    @property
-    def member_id(self) -> str: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-    @property
-    def revocation_timeout(self) -> int | None:
-        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
+from hmb.coordinator.modern.base_state import ModernMember
 
 
 class MemberDeadlines:
@@ -50,7 +37,7 @@ class MemberDeadlines:
         """Start or extend the session of a member. The session ends at `deadline` (ms)."""
         self._sessions[member_id] = deadline
 
-    def watch_revocation(self, member: MemberWithDeadlines, now: int) -> None:
+    def watch_revocation(self, member: ModernMember, now: int) -> None:
         """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
         timeout = member.revocation_timeout
         if timeout is None:
@@ -66,7 +53,7 @@ class MemberDeadlines:
         self._sessions.pop(member_id, None)
         self.end_revocation(member_id)
 
-    def restart(self, members: Iterable[MemberWithDeadlines], session_timeout: int, now: int) -> None:
+    def restart(self, members: Iterable[ModernMember], session_timeout: int, now: int) -> None:
         """Start the deadlines of members that were restored from the journal: sessions and revocations.
 
         A session that is already running keeps its deadline.

@@ -1,19 +1,10 @@
-"""Converts KIP-848 groups and their members to records, and records to members.
+"""Converts the members of KIP-848 groups to values of records, and values to members.
 
-The journal stores a group as many small records. If one member changes, the coordinator writes only the records of this
-member. The kinds of records are:
-    kind of record      content
-    group               the group epoch, and the hash of the topics to which the group subscribes
-    member              the subscription of one member
-    target metadata     the assignment epoch, and the time at which the broker computed the target
-    target              the partitions that one member will own when it has reached its target
-    current             the partitions that one member owns or must give up, and its epoch
-    regular expression  the topics that an expression matches, and the time of the search
+The journal stores a group as many small records (base_state.py). Three of them belong to one member: its subscription,
+its target and its current assignment. For example, a group has a thousand members, and one member gives up a partition
+with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
 
-For example, a group has a thousand members, and one member gives up a partition with its heartbeat. The coordinator
-then writes only one record of the kind "current".
-
-Each function returns a record as a pair `(key, value)`. If the value is None, the record is a tombstone.
+The functions for lists of partitions are also used for share groups, and for the messages of heartbeats.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -23,21 +14,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from hmb.coordinator.journal.records import (
-    ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
-    ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
-    Key,
-    KeyAndValue,
-    Value,
-    encode_key,
-    encode_value,
 )
 from hmb.coordinator.modern.member import ConsumerMember, Owned
 from hmb.coordinator.modern.states import MemberState
@@ -45,11 +28,6 @@ from hmb.protocol.topics import PartitionId
 
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
-MEMBER_KEYS = (  # the keys of a member's records, in the order in which Kafka deletes these records
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupMemberMetadataKey,
-)
 T = TypeVar("T")
 
 
@@ -60,14 +38,9 @@ class TopicWithPartitions(Protocol):
     partitions: list[int]
 
 
-def encode(key: Key, value: Value | None) -> KeyAndValue:
-    """Return the bytes of a record's key and value. If `value` is None, the record is a tombstone."""
-    return encode_key(key), None if value is None else encode_value(value)
-
-
-def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
-    """Return the record that contains the subscription of a member."""
-    value = ConsumerGroupMemberMetadataValue(
+def metadata_value(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:
+    """Return the value of the record that contains the subscription of a member."""
+    return ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
         client_id=member.client_id,
@@ -78,31 +51,27 @@ def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
         server_assignor=member.assignor,
         classic_member_metadata=None,
     )
-    return encode(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
-    """Return the record that contains the epoch and the current assignment of a member."""
-    value = ConsumerGroupCurrentMemberAssignmentValue(
+def current_value(member: ConsumerMember) -> ConsumerGroupCurrentMemberAssignmentValue:
+    """Return the value of the record that contains the epoch and the current assignment of a member."""
+    return ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state,
         assigned_partitions=_topics_with_epochs(member.assigned),
         partitions_pending_revocation=_topics_with_epochs(member.revoking),
     )
-    return encode(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def target_record(group_id: str, member_id: str, target: Iterable[PartitionId]) -> KeyAndValue:
-    """Return the record that contains the target assignment of a member."""
-    value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
-    return encode(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+def target_value(target: Iterable[PartitionId]) -> ConsumerGroupTargetAssignmentMemberValue:
+    """Return the value of the record that contains the target assignment of a member."""
+    return ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
 
 
-def tombstones_of_member(keys: Iterable[type[Key]], group_id: str, member_id: str) -> list[KeyAndValue]:
-    """Return the tombstones that delete the records of a member. `keys` contains the types of their keys."""
-    named: dict[str, Any] = {"group_id": group_id, "member_id": member_id}
-    return [encode(key(**named), None) for key in keys]
+def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
+    """Return the target assignment in a value."""
+    return partitions_of(value.topic_partitions)
 
 
 def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:

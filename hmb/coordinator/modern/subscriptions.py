@@ -56,13 +56,13 @@ class Subscriptions:
         changed |= self._match(version, may_describe)
         found = metadata_hash(self.topics())
         if changed or found != self._state.metadata_hash:
-            self._state.set_epoch(self._state.epoch + 1, found)
+            self._state.increase_epoch(found)
         self._version = version
 
     def members_removed(self) -> None:
         """Increase the group epoch. The next heartbeat matches the expressions again, with the rights of its member."""
         self._forget_unused(self._topics.version)
-        self._state.set_epoch(self._state.epoch + 1, metadata_hash(self.topics()))
+        self._state.increase_epoch(metadata_hash(self.topics()))
 
     def forget_version(self) -> None:
         """Make the next heartbeat check all topics again, because the group was restored from the journal."""

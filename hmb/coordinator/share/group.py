@@ -67,7 +67,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         self.state.set_initialized(
             self.state.initialized.union(each for each in partitions if each.topic_id in known), topics
         )
-        self.state.set_epoch(self.state.epoch + 1, self.state.metadata_hash)
+        self.state.increase_epoch(self.state.metadata_hash)
         self.state.finish()
 
     def forget(self, topic_ids: Iterable[UUID]) -> list[PartitionId]:
@@ -75,7 +75,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         gone = [partition for partition in self.state.initialized if partition.topic_id in set(topic_ids)]
         if gone:
             self.state.set_initialized(self.state.initialized.difference(gone), ())
-            self.state.set_epoch(self.state.epoch + 1, self.state.metadata_hash)
+            self.state.increase_epoch(self.state.metadata_hash)
             self.state.finish()
         return gone
 
@@ -130,7 +130,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         """Increase the group epoch if a subscription or a subscribed topic has changed."""
         found = metadata_hash(existing_topics(self._topics, self._subscribed()))
         if changed or found != self.state.metadata_hash:
-            self.state.set_epoch(self.state.epoch + 1, found)
+            self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
         """Compute a new target, unless the last target is younger than `interval` ms. The first member never waits."""

@@ -1,18 +1,14 @@
-"""One member of a share group, and the records that store it."""
+"""One member of a share group, and the values of the records that store it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.modern.member import fenced
-from hmb.coordinator.modern.records import encode, partitions_of, topics_of
+from hmb.coordinator.modern.records import partitions_of, topics_of
 from hmb.coordinator.share.group_records import (
-    ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
-    ShareGroupMemberMetadataKey,
     ShareGroupMemberMetadataValue,
-    ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMemberValue,
 )
 from hmb.protocol.enums import GroupType
@@ -21,11 +17,6 @@ from hmb.protocol.topics import PartitionId
 
 CurrentPartitions = ShareGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ShareGroupTargetAssignmentMemberValue.TopicPartition
-MEMBER_KEYS = (  # the keys of a member's records
-    ShareGroupCurrentMemberAssignmentKey,
-    ShareGroupTargetAssignmentMemberKey,
-    ShareGroupMemberMetadataKey,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +61,14 @@ class ShareMember:
         return replace(self, epoch=epoch, previous_epoch=self.epoch, assigned=assigned)
 
 
-def member_record(group_id: str, member: ShareMember) -> KeyAndValue:
-    """Return the record that contains the subscription of a member."""
-    value = ShareGroupMemberMetadataValue(
+def metadata_value(member: ShareMember) -> ShareGroupMemberMetadataValue:
+    """Return the value of the record that contains the subscription of a member."""
+    return ShareGroupMemberMetadataValue(
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topics),
     )
-    return encode(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> ShareMember:
@@ -92,14 +82,13 @@ def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> 
     )
 
 
-def current_record(group_id: str, member: ShareMember) -> KeyAndValue:
-    """Return the record that contains the epoch and the assignment of a member."""
-    value = ShareGroupCurrentMemberAssignmentValue(
+def current_value(member: ShareMember) -> ShareGroupCurrentMemberAssignmentValue:
+    """Return the value of the record that contains the epoch and the assignment of a member."""
+    return ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         assigned_partitions=topics_of(CurrentPartitions, member.assigned),
     )
-    return encode(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
@@ -112,7 +101,11 @@ def with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentVa
     )
 
 
-def target_record(group_id: str, member_id: str, target: frozenset[PartitionId]) -> KeyAndValue:
-    """Return the record that contains the target assignment of a member."""
-    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
-    return encode(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+def target_value(target: frozenset[PartitionId]) -> ShareGroupTargetAssignmentMemberValue:
+    """Return the value of the record that contains the target assignment of a member."""
+    return ShareGroupTargetAssignmentMemberValue(topic_partitions=topics_of(TargetPartitions, target))
+
+
+def target_of(value: ShareGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
+    """Return the target assignment in a value."""
+    return partitions_of(value.topic_partitions)

@@ -180,7 +180,8 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         validated = topology.epoch if configured.is_ready else INCOMPLETE
         found = (self._hash, validated, settings.of_assignment)
         if member != before or found != (self.state.metadata_hash, self.state.validated_epoch, self.state.configs):
-            self.state.set_epoch(self.state.epoch + 1, *found)
+            _, self.state.validated_epoch, self.state.configs = found
+            self.state.increase_epoch(self._hash)
 
     def _problems(self, configured: ConfiguredTopology) -> list[Status]:
         found = []
@@ -254,9 +255,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
 
     def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
         for _ in member_ids:
-            self.state.set_epoch(
-                self.state.epoch + 1, self.state.metadata_hash, self.state.validated_epoch, self.state.configs
-            )
+            self.state.increase_epoch(self.state.metadata_hash)
         if self.is_empty:
             self._shutdown_by = None
 

@@ -1,8 +1,7 @@
-"""Converts the members of a streams group to records, and back.
+"""Converts the members of a streams group to values of records, and back.
 
-Each function returns a record as a pair `(key, value)`. The current record of a member contains its tasks grouped by
-subtopology. For example, the active tasks 0_0 and 0_1, which the member received in the epochs 4 and 5, become one
-`TaskIds` with the partitions [0, 1] and the epochs [4, 5].
+The current record of a member contains its tasks grouped by subtopology. For example, the active tasks 0_0 and 0_1,
+which the member received in the epochs 4 and 5, become one `TaskIds` with the partitions [0, 1] and the epochs [4, 5].
 
 Source: KIP-1071; Kafka's `StreamsCoordinatorRecordHelpers`.
 """
@@ -12,15 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hmb.coordinator.journal.records import KeyAndValue
-from hmb.coordinator.modern.records import encode
 from hmb.coordinator.streams.member import QueryAddress, StreamsMember
 from hmb.coordinator.streams.records import (
-    StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
-    StreamsGroupMemberMetadataKey,
     StreamsGroupMemberMetadataValue,
-    StreamsGroupTargetAssignmentMemberKey,
     StreamsGroupTargetAssignmentMemberValue,
 )
 from hmb.coordinator.streams.states import StreamsMemberState
@@ -28,16 +22,11 @@ from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks, numbers_by_
 from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue
 
 CurrentTasks = StreamsGroupCurrentMemberAssignmentValue.TaskIds
-MEMBER_KEYS = (  # the keys of a member's records, in the order in which Kafka deletes these records
-    StreamsGroupCurrentMemberAssignmentKey,
-    StreamsGroupTargetAssignmentMemberKey,
-    StreamsGroupMemberMetadataKey,
-)
 
 
-def member_record(group_id: str, member: StreamsMember) -> KeyAndValue:
-    """Return the record that contains the client, the process and the address of a member."""
-    value = StreamsGroupMemberMetadataValue(
+def metadata_value(member: StreamsMember) -> StreamsGroupMemberMetadataValue:
+    """Return the value of the record that contains the client, the process and the address of a member."""
+    return StreamsGroupMemberMetadataValue(
         instance_id=None,
         rack_id=member.rack_id,
         client_id=member.client_id,
@@ -48,7 +37,6 @@ def member_record(group_id: str, member: StreamsMember) -> KeyAndValue:
         user_endpoint=endpoint_of(member),
         client_tags=tags_of(member),
     )
-    return encode(StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def endpoint_of(member: StreamsMember) -> Endpoint | None:
@@ -62,7 +50,7 @@ def tags_of(member: StreamsMember) -> list[KeyValue]:
 
 
 def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue) -> StreamsMember:
-    """Return a copy of the member with the values of a record of the kind `member_record`."""
+    """Return a copy of the member with the client, the process and the address from a record."""
     endpoint = value.user_endpoint
     return replace(
         member,
@@ -77,9 +65,9 @@ def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue)
     )
 
 
-def current_record(group_id: str, member: StreamsMember) -> KeyAndValue:
-    """Return the record that contains the epoch and the tasks of a member."""
-    value = StreamsGroupCurrentMemberAssignmentValue(
+def current_value(member: StreamsMember) -> StreamsGroupCurrentMemberAssignmentValue:
+    """Return the value of the record that contains the epoch and the tasks of a member."""
+    return StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state,
@@ -88,7 +76,6 @@ def current_record(group_id: str, member: StreamsMember) -> KeyAndValue:
         active_tasks_pending_revocation=_active(member.revoking),
         standby_tasks_pending_revocation=_standby(member.revoking),
     )
-    return encode(StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
@@ -107,12 +94,16 @@ def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignme
     )
 
 
-def target_record(group_id: str, member_id: str, target: Tasks) -> KeyAndValue:
-    """Return the record that contains the target of a member."""
-    value = StreamsGroupTargetAssignmentMemberValue(
+def target_value(target: Tasks) -> StreamsGroupTargetAssignmentMemberValue:
+    """Return the value of the record that contains the target of a member."""
+    return StreamsGroupTargetAssignmentMemberValue(
         active_tasks=task_ids(target.active), standby_tasks=task_ids(target.standby)
     )
-    return encode(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+
+
+def target_of(value: StreamsGroupTargetAssignmentMemberValue) -> Tasks:
+    """Return the target in a value."""
+    return Tasks(tasks_in(value.active_tasks), tasks_in(value.standby_tasks))
 
 
 def _active(owned: OwnedTasks) -> list[CurrentTasks]:

@@ -10,8 +10,9 @@ import pytest
 from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.journal_decoder import decode_offsets, decode_share_state
 from hmb.coordinator.share.coordinator import SharePartitionId, check_share_key
+from hmb.coordinator.share.group_state import ShareGroupState
 from hmb.coordinator.share.in_flight import StateBatch, Update
-from hmb.coordinator.share.member import ShareMember, member_record
+from hmb.coordinator.share.member import ShareMember
 from hmb.coordinator.share.state_records import STATE_KEYS
 from hmb.coordinator.share.states import DeliveryState
 from hmb.coordinator.share.stored_state import (
@@ -63,7 +64,11 @@ def test_the_records_are_shown_as_json() -> None:
         "topicId": "AAAAAAAAAAAAAAAAAAAAAQ",
         "partition": 3,
     }
-    key, value = member_record("g", ShareMember("m", topics=frozenset({"t"})))
+    state = ShareGroupState("g", lambda now: None)
+    state.put_metadata(ShareMember("m", topics=frozenset({"t"})))
+    state.finish()
+    ((key, value),) = state.writes[0].records
+    assert value is not None
     assert json.loads(json.dumps(decode_offsets(Record(0, 0, key, value)).key))["type"] == "10"
 
 

@@ -1,0 +1,227 @@
+"""The base class of the states of all modern groups: members, epochs and target, and the records that store them.
+
+A modern group (base_group.py) has one object of a subclass of `ModernState`. During one request, the group changes the
+members, the epochs or the target through the methods of this object. Each method creates the record of its change. At
+the end of the request, `finish` puts all these records into one `Write`. After a restart, or after a failed write, the
+object restores the group from its stored records.
+
+Each kind of group has record types of its own. But five types occur in every kind, with the same meaning:
+    name in RecordTypes   content
+    group                 the group epoch, and the hash of the topics that the group reads
+    member                what a member has sent about itself, for example its subscription
+    target_metadata       the assignment epoch, and the time at which the broker computed the target
+    target                the target of one member
+    current               the epoch of one member, and what it owns now
+
+For example, when a member joins, the methods create records of its subscription, of the new group epoch, of the targets
+and of its assignment. The journal stores all these records in one batch.
+
+Source: KIP-848; Kafka's `ModernGroup`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from hmb.coordinator.journal.records import Key, KeyAndValue, Keys, Value, encode_key, encode_value
+from hmb.coordinator.modern.store import RecordedSteps
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+FIRST_EPOCH = 1  # the group epoch of a new group
+
+
+class ModernMember(Protocol):
+    """A member of any kind of modern group."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def revocation_timeout(self) -> int | None:
+        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
+
+
+MemberT = TypeVar("MemberT", bound=ModernMember)
+TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or the tasks of Kafka Streams
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTypes(Generic[MemberT, TargetT]):
+    """The record types of one kind of group, and the functions that convert members and targets to values, and back.
+
+    - `keys` contains all record types of the group, also those that only this kind of group has.
+    - The functions whose names begin with `with_` return a copy of the member with the fields of a value.
+    """
+
+    keys: Keys
+    group: type[Key]
+    member: type[Key]
+    target_metadata: type[Key]
+    target: type[Key]
+    current: type[Key]
+    new_member: Callable[[str], MemberT]
+    metadata_value: Callable[[MemberT], Value]
+    with_metadata: Callable[[MemberT, Any], MemberT]
+    current_value: Callable[[MemberT], Value]
+    with_current: Callable[[MemberT, Any], MemberT]
+    target_value: Callable[[TargetT], Value]
+    target_of: Callable[[Any], TargetT]
+
+
+class ModernState(ABC, Generic[MemberT, TargetT]):
+    """The members, the epochs and the target of one group, and the records of its current step.
+
+    All member ids in `targets` are ids of `members`.
+    """
+
+    record_types: RecordTypes[MemberT, TargetT]
+
+    def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
+        """Create the state of an empty group.
+
+        After a failed write, the state restores the group from its stored records and calls `resume(now)`, which
+        restarts the sessions of all members.
+        """
+        self.group_id = group_id
+        self.events: list[str] = []
+        self._steps = RecordedSteps(self._restore_all, resume, self.record_types.keys)
+        self.writes = self._steps.writes
+        self._forget()
+
+    def _forget(self) -> None:
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0  # the hash of the topics that the group reads
+        self.assignment_epoch = 0
+        self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
+        self.members: dict[str, MemberT] = {}
+        self.targets: dict[str, TargetT] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def known(self, member_id: str) -> MemberT:
+        """Return the member with this id. Raises UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            why = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+        return member
+
+    def check_room(self, kind: str, max_size: int) -> None:
+        """Raise GROUP_MAX_SIZE_REACHED if the group has `max_size` members or more."""
+        if len(self.members) >= max_size:
+            why = f"The {kind} group has reached its maximum capacity of {max_size} members."
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, why)
+
+    # -- changes
+
+    def increase_epoch(self, metadata_hash: int) -> None:
+        """Increase the group epoch by 1. The target of the old epoch is then outdated.
+
+        `metadata_hash` is the present hash of the topics that the group reads.
+        """
+        self.epoch += 1
+        self.metadata_hash = metadata_hash
+        self._add(self.record_types.group, self._group_value())
+
+    def put_metadata(self, member: MemberT) -> None:
+        """Store the member, and create the record of its metadata, for example its subscription."""
+        self._put(member)
+        self._add(self.record_types.member, self.record_types.metadata_value(member), member_id=member.member_id)
+
+    def put_assignment(self, member: MemberT) -> None:
+        """Store the member, and create the record of its epoch and its current assignment."""
+        self._put(member)
+        self._add(self.record_types.current, self.record_types.current_value(member), member_id=member.member_id)
+
+    def _put(self, member: MemberT) -> None:
+        self.members[member.member_id] = member
+
+    def remove(self, member_id: str) -> None:
+        self._take_out(member_id)
+        self.targets.pop(member_id, None)
+        types = self.record_types
+        for kind in (types.current, types.target, types.member):  # the order in which Kafka deletes these records
+            self._add(kind, None, member_id=member_id)
+
+    def _take_out(self, member_id: str) -> None:
+        del self.members[member_id]
+
+    def set_target(self, member_id: str, target: TargetT) -> None:
+        if self.targets.get(member_id) != target:
+            self.targets[member_id] = target
+            self._add(self.record_types.target, self.record_types.target_value(target), member_id=member_id)
+
+    def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
+        self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
+        fields: dict[str, Any] = {"assignment_epoch": epoch, "assignment_timestamp": timestamp}
+        self._add(self.record_types.target_metadata, self.record_types.target_metadata.value(**fields))
+
+    def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
+        """Add tombstones to the records of this step, because this group replaces a classic group."""
+        self._steps.add(*tombstones)
+
+    def finish(self) -> None:
+        """End a step: put the records of all its changes into `writes`."""
+        self._steps.finish()
+
+    # -- the journal
+
+    def _add(self, kind: type[Key], value: Value | None, **names: str) -> None:
+        """Add a record to the current step. `names` are the fields of the key after the group id."""
+        self._steps.add(self._record(kind, value, **names))
+
+    def _record(self, kind: type[Key], value: Value | None, **names: str) -> KeyAndValue:
+        """Return a record. If `value` is None, the record is a tombstone."""
+        key = kind(**{"group_id": self.group_id, **names})
+        return encode_key(key), None if value is None else encode_value(value)
+
+    def _group_value(self) -> Value:
+        fields: dict[str, Any] = {"epoch": self.epoch, "metadata_hash": self.metadata_hash}
+        return self.record_types.group.value(**fields)
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts.
+
+        The journal yields one record for each key, in any order.
+        """
+        self._steps.replay(key, value)
+        self._restore(key, value)
+
+    def _restore_all(self, records: Iterable[tuple[Key, Any]]) -> None:
+        self._forget()
+        for key, value in records:
+            self._restore(key, value)
+
+    def _restore(self, key: Key, value: Any) -> None:
+        """Restore one part of the group. A subclass overrides this method if its kind has more record types."""
+        types = self.record_types
+        if isinstance(key, types.group):
+            self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+        elif isinstance(key, types.target_metadata):
+            self.assignment_epoch, self.assignment_timestamp = value.assignment_epoch, value.assignment_timestamp
+        elif isinstance(key, types.target):
+            self.targets[_member_id(key)] = types.target_of(value)
+        elif isinstance(key, types.member):
+            self._put(types.with_metadata(self._member(_member_id(key)), value))
+        elif isinstance(key, types.current):
+            self._put(types.with_current(self._member(_member_id(key)), value))
+
+    def _member(self, member_id: str) -> MemberT:
+        return self.members.get(member_id) or self.record_types.new_member(member_id)
+
+    @abstractmethod
+    def tombstones(self) -> list[KeyAndValue]:
+        """Return the tombstones that delete all records of a group without members."""
+
+
+def _member_id(key: Key) -> str:
+    member_id: str = key.member_id  # type: ignore[attr-defined]  # the keys of a member's records have this field
+    return member_id
