@@ -25,7 +25,6 @@ from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
-from hmb.coordinator.share.description import describe_share_group
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.monitoring.positions import positions_of
 from hmb.monitoring.sampling import Sampler, SampleRates
@@ -230,7 +229,7 @@ def _share_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo
             last_heartbeat=None,
             partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
         )
-        for member in broker.share.describe(group_id, describe_share_group).members
+        for member in broker.share.describe(group_id).members
     ]
 
 

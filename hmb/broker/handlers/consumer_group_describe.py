@@ -12,26 +12,11 @@ Left out: nothing. HMB supports the whole API.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
+from hmb.broker.handlers.shared_responses import describe_all
 from hmb.coordinator.modern.description import DescribedConsumerGroup
-from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 
 def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
-    check_repetitions(request.group_ids)
-    groups = [_describe(group_id, context) for group_id in request.group_ids]
-    if request.include_authorized_operations:
-        add_authorized_operations(groups)
+    groups = describe_all(request, DescribedConsumerGroup, context.broker.groups.describe_consumer)
     return ConsumerGroupDescribeResponse(groups=groups)
-
-
-def _describe(group_id: str, context: RequestContext) -> DescribedConsumerGroup:
-    group = DescribedConsumerGroup(group_id=group_id)
-    if not group_id:
-        group.error_code = ErrorCode.INVALID_GROUP_ID
-        return group
-    with error_code_in(group):
-        return context.broker.groups.describe_consumer(group_id)
-    return group

@@ -11,26 +11,11 @@ Left out: nothing. HMB supports the whole API.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
-from hmb.coordinator.share.description import DescribedShareGroup, describe_share_group
-from hmb.protocol.errors import ErrorCode
+from hmb.broker.handlers.shared_responses import describe_all
+from hmb.coordinator.share.description import DescribedShareGroup
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 
 def handle(request: ShareGroupDescribeRequest, context: RequestContext) -> ShareGroupDescribeResponse:
-    check_repetitions(request.group_ids)
-    groups = [_describe(group_id, context) for group_id in request.group_ids]
-    if request.include_authorized_operations:
-        add_authorized_operations(groups)
+    groups = describe_all(request, DescribedShareGroup, context.broker.share.describe)
     return ShareGroupDescribeResponse(groups=groups)
-
-
-def _describe(group_id: str, context: RequestContext) -> DescribedShareGroup:
-    group = DescribedShareGroup(group_id=group_id)
-    if not group_id:
-        group.error_code = ErrorCode.INVALID_GROUP_ID
-        return group
-    with error_code_in(group):
-        return context.broker.share.describe(group_id, describe_share_group)
-    return group

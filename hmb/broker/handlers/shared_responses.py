@@ -9,7 +9,7 @@ from uuid import UUID
 
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.deferred import Deferred
-from hmb.broker.errors import CloseConnection
+from hmb.broker.errors import CloseConnection, error_code_in
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -25,14 +25,22 @@ class TopicResponse(Protocol):
     partitions: list[Any]
 
 
+class DescribeRequest(Protocol):
+    """A ConsumerGroupDescribe, ShareGroupDescribe or StreamsGroupDescribe request."""
+
+    group_ids: list[str]
+    include_authorized_operations: bool
+
+
 class DescribedGroup(Protocol):
-    """The entry of one group in the response to DescribeGroups, ConsumerGroupDescribe or ShareGroupDescribe."""
+    """The entry of one group in the response to DescribeGroups or to a `DescribeRequest`."""
 
     error_code: int
     authorized_operations: int
 
 
 T = TypeVar("T", bound=TopicResponse)
+G = TypeVar("G", bound=DescribedGroup)
 R = TypeVar("R", bound=Response)
 
 
@@ -99,6 +107,29 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
     for name, times in Counter(names).items():
         if times > MOST_TIMES:
             raise CloseConnection(f"a request names {str(name)[:100]!r} {times} times")
+
+
+def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Callable[[str], G]) -> list[G]:
+    """Return one entry for each group in the request.
+
+    `describe` returns the entry of one group, or raises KafkaError. The entry of a group with an error contains only
+    the error: `empty` is a function that creates it.
+    """
+
+    def described(group_id: str) -> G:
+        group = empty(group_id=group_id)
+        if not group_id:
+            group.error_code = ErrorCode.INVALID_GROUP_ID
+            return group
+        with error_code_in(group):
+            return describe(group_id)
+        return group
+
+    check_repetitions(request.group_ids)
+    groups = [described(group_id) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        add_authorized_operations(groups)
+    return groups
 
 
 def add_authorized_operations(groups: Iterable[DescribedGroup]) -> None:

@@ -13,26 +13,11 @@ Left out: the offsets of tasks, because members do not send them (with Kafka 4.3
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
+from hmb.broker.handlers.shared_responses import describe_all
 from hmb.coordinator.streams.description import DescribedStreamsGroup
-from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
 
 def handle(request: StreamsGroupDescribeRequest, context: RequestContext) -> StreamsGroupDescribeResponse:
-    check_repetitions(request.group_ids)
-    groups = [_describe(group_id, context) for group_id in request.group_ids]
-    if request.include_authorized_operations:
-        add_authorized_operations(groups)
+    groups = describe_all(request, DescribedStreamsGroup, context.broker.streams.describe)
     return StreamsGroupDescribeResponse(groups=groups)
-
-
-def _describe(group_id: str, context: RequestContext) -> DescribedStreamsGroup:
-    group = DescribedStreamsGroup(group_id=group_id)
-    if not group_id:
-        group.error_code = ErrorCode.INVALID_GROUP_ID
-        return group
-    with error_code_in(group):
-        return context.broker.streams.describe(group_id)
-    return group

@@ -8,9 +8,9 @@ Source: KIP-932; Kafka's `GroupCoordinatorService`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import ClusterTopics
@@ -18,6 +18,7 @@ from hmb.coordinator.group import check_empty
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
+from hmb.coordinator.share.description import DescribedShareGroup, describe_share_group
 from hmb.coordinator.share.group import ShareGroup, check_heartbeat
 from hmb.coordinator.share.partitions import SharePartitions
 from hmb.coordinator.share.state_records import NO_START_OFFSET
@@ -26,8 +27,6 @@ from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from hmb.protocol.topics import SHARE_STATE_TOPIC, PartitionId
-
-T = TypeVar("T")
 
 
 class NewOffset(NamedTuple):
@@ -93,23 +92,28 @@ class ShareGroupRequests:
 
     # -- administrators
 
-    def describe(self, group_id: str, describe: Callable[[ShareGroup, ClusterTopics], T]) -> T:
-        """Return the result of `describe`, which runs under the lock of the group. Raises KafkaError."""
+    def describe(self, group_id: str) -> DescribedShareGroup:
+        """Return the state and the members of a share group. Raises KafkaError."""
         runner = self._groups.find(group_id)
         with runner.lock:
-            return describe(runner.as_kind(ShareGroup), self._topics)
+            return describe_share_group(runner.as_kind(ShareGroup), self._topics)
 
     def partitions_of(self, group_id: str) -> list[PartitionId]:
         """Return the share-partitions of a group, sorted. If the group is not a share group, return an empty list."""
         try:
-            return self.describe(group_id, lambda group, topics: sorted(group.state.initialized))
+            return self._partitions_of(group_id)
         except KafkaError:
             return []
 
     def start_offsets(self, group_id: str) -> dict[PartitionId, ShareState]:
         """Return the stored state of each share-partition of a group. Raises GROUP_ID_NOT_FOUND."""
-        partitions = self.describe(group_id, lambda group, topics: sorted(group.state.initialized))
+        partitions = self._partitions_of(group_id)
         return {each: self.coordinator.summary(SharePartitionId(group_id, each)) for each in partitions}
+
+    def _partitions_of(self, group_id: str) -> list[PartitionId]:
+        runner = self._groups.find(group_id)
+        with runner.lock:
+            return sorted(runner.as_kind(ShareGroup).state.initialized)
 
     def alter_offsets(self, group_id: str, offsets: Sequence[NewOffset]) -> None:
         """Change the start offsets of share-partitions.
