@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from hmb.coordinator.group import Commit
+from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.states import MemberState
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -354,3 +355,17 @@ def test_an_empty_group_can_be_deleted_and_leaves_nothing(driver: ConsumerDriver
     driver.group.unload()
     with refused(ErrorCode.NOT_COORDINATOR):
         driver.join("m")
+
+
+def test_list_groups_reads_the_state_while_another_thread_adds_a_member(
+    driver: ConsumerDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.join("m")
+    members = driver.group.state.members
+
+    def add_a_member(member: ConsumerMember, epoch: int) -> bool:
+        members["n"] = ConsumerMember("n")
+        return True
+
+    monkeypatch.setattr(ConsumerMember, "is_reconciled_to", add_a_member)
+    assert driver.group.state_name == "Stable"

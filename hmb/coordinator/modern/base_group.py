@@ -15,7 +15,7 @@ Source: Kafka's `ModernGroup`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from hmb.coordinator.cluster_topics import ClusterTopics
@@ -25,6 +25,7 @@ from hmb.coordinator.modern.base_state import ModernState
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.member import check_fetch_epoch
 from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.states import GROUP_STATES, GroupFacts, StateCondition, state_of
 from hmb.protocol.enums import GroupType
 
 StateT = TypeVar("StateT", bound=ModernState[Any, Any])
@@ -39,6 +40,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     """
 
     kind: ClassVar[GroupType]
+    group_states: ClassVar[Iterable[StateCondition]] = GROUP_STATES
     state_class: type[StateT]
 
     def __init__(
@@ -63,6 +65,23 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     @property
     def is_empty(self) -> bool:
         return self.state.is_empty
+
+    @property
+    def state_name(self) -> str:
+        epoch = self.state.assignment_epoch
+        # ListGroups reads the state without the group's lock. The copy does not change during the iteration.
+        members = self.state.members.copy().values()
+        facts = GroupFacts(
+            is_unloaded=self.is_unloaded,
+            is_empty=self.is_empty,
+            is_ready=self._is_ready(),
+            is_target_old=self.state.epoch > epoch,
+            is_reconciled=all(member.is_reconciled_to(epoch) for member in members),
+        )
+        return state_of(facts, self.group_states).value
+
+    def _is_ready(self) -> bool:
+        return True
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
@@ -123,10 +142,6 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     @abstractmethod
     def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
         """Increase the group epoch, because members were removed."""
-
-    @property
-    @abstractmethod
-    def state_name(self) -> str: ...
 
     @property
     @abstractmethod

@@ -46,6 +46,9 @@ class ModernMember(Protocol):
     def revocation_timeout(self) -> int | None:
         """The time (ms) that the member has to give up partitions, or None if it must give up none."""
 
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Return whether the member owns the whole target of this epoch."""
+
 
 MemberT = TypeVar("MemberT", bound=ModernMember)
 TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or the tasks of Kafka Streams

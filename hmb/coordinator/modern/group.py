@@ -41,7 +41,6 @@ from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_f
 from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.settings import ModernGroupSettings
 from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -258,17 +257,6 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         self.state.known(commit.member_id).check_commit(commit)
 
     # -- admin requests
-
-    @property
-    def state_name(self) -> str:
-        epoch = self.state.assignment_epoch
-        facts = GroupFacts(
-            is_unloaded=self.is_unloaded,
-            is_empty=self.is_empty,
-            is_target_old=self.state.epoch > epoch,
-            is_reconciled=all(member.is_reconciled_to(epoch) for member in self.state.members.values()),
-        )
-        return state_of(facts).value
 
     @property
     def size(self) -> int:

@@ -27,22 +27,25 @@ from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.records import topics_of
+from hmb.coordinator.modern.states import GROUP_STATES
 from hmb.coordinator.share.assignor import assign_simple
 from hmb.coordinator.share.group_state import ShareGroupState
 from hmb.coordinator.share.member import ShareMember
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, GroupState, GroupType
+from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from hmb.protocol.topics import PartitionId
 
 Assignment = ShareGroupHeartbeatResponse.Assignment
+_DEAD, _EMPTY, *_, _STABLE = GROUP_STATES
 
 
 class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     """One share group. It handles the requests of members. `state` also stores the share-partitions."""
 
     kind = GroupType.SHARE
+    group_states = (_DEAD, _EMPTY, _STABLE)  # A group with members is Stable, because they take over targets at once.
     state_class = ShareGroupState
 
     # -- ShareGroupHeartbeat, part 1: share-partitions
@@ -165,12 +168,6 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
 
     # -- admin requests
-
-    @property
-    def state_name(self) -> str:
-        if self.is_empty:
-            return (GroupState.DEAD if self.is_unloaded else GroupState.EMPTY).value
-        return GroupState.STABLE.value
 
     @property
     def size(self) -> int:

@@ -56,6 +56,9 @@ class ShareMember:
         """None, because several members may read one partition: no member waits until another one gives it up."""
         return None
 
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.epoch == epoch
+
     def moved(self, epoch: int, assigned: frozenset[PartitionId]) -> ShareMember:
         """Return the member with a new epoch and a new assignment."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch, assigned=assigned)

@@ -33,7 +33,6 @@ from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metad
 from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.modern.member import subscription_size
-from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.streams.assignor import StickyAssignor
 from hmb.coordinator.streams.endpoints import endpoints_of
 from hmb.coordinator.streams.heartbeat import owned_by
@@ -67,6 +66,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     """
 
     kind = GroupType.STREAMS
+    group_states = STREAMS_GROUP_STATES
     state_class = StreamsState
 
     def __init__(
@@ -305,17 +305,9 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         """The result of the last check of the topics, or None if no member has sent a heartbeat since the start."""
         return self._configured
 
-    @property
-    def state_name(self) -> str:
-        epoch, topology = self.state.assignment_epoch, self.state.topology
-        facts = GroupFacts(
-            is_unloaded=self.is_unloaded,
-            is_empty=self.is_empty,
-            is_ready=topology is not None and topology.epoch == self.state.validated_epoch,
-            is_target_old=self.state.epoch > epoch,
-            is_reconciled=all(member.is_reconciled_to(epoch) for member in self.state.members.values()),
-        )
-        return state_of(facts, STREAMS_GROUP_STATES).value
+    def _is_ready(self) -> bool:
+        topology = self.state.topology
+        return topology is not None and topology.epoch == self.state.validated_epoch
 
     @property
     def size(self) -> int:
