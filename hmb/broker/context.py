@@ -141,3 +141,12 @@ class RequestContext(NamedTuple):
     @property
     def version(self) -> int:
         return self.header.api_version
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    @property
+    def client_host(self) -> str:
+        """The client's address in the form that groups store, for example "/127.0.0.1". This form comes from Java."""
+        return f"/{self.client.host}"

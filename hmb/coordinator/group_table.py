@@ -86,7 +86,7 @@ class GroupTable:
 def check_group_id(group_id: str) -> None:
     """Raise INVALID_GROUP_ID if the group id is empty."""
     if not group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the id of a group cannot be empty")
 
 
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:

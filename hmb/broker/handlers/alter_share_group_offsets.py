@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
-from hmb.broker.handlers.shared_responses import check_group_id
+from hmb.coordinator.group_table import check_group_id
 from hmb.coordinator.share.requests import NewOffset
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.alter_share_group_offsets import (

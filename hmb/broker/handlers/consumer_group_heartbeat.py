@@ -29,8 +29,7 @@ from hmb.protocol.messages.consumer_group_heartbeat import (
 def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> ConsumerGroupHeartbeatResponse:
     response = ConsumerGroupHeartbeatResponse()
     with error_code_in(response):
-        client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
         return context.broker.groups.consumer_heartbeat(
-            request, client_id, client_host, context.version, context.may_describe
+            request, context.client_id, context.client_host, context.version, context.may_describe
         )
     return response

@@ -48,4 +48,4 @@ def telemetry_client(context: RequestContext) -> TelemetryClient:
     """Return the values of the client that the conditions of subscriptions name. The client has no instance id yet."""
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)
-    return TelemetryClient("", context.header.client_id or "", software, version, host, port)
+    return TelemetryClient("", context.client_id, software, version, host, port)

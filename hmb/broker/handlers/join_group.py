@@ -24,9 +24,8 @@ from hmb.protocol.messages.join_group import FIRST_VERSION_OF_NO_PROTOCOL, JoinG
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     if context.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    client_host = f"/{context.client.host}"  # Kafka shows the address in this form, which comes from Java.
     call = WaitingCall(
-        context.header.client_id or "", client_host, context.version, is_client_gone=context.client.is_gone
+        context.client_id, context.client_host, context.version, is_client_gone=context.client.is_gone
     )
     context.memory.close()  # Free the request's memory, because the request may wait long.
     response = JoinGroupResponse(member_id=request.member_id)

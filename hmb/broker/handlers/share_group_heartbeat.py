@@ -20,6 +20,5 @@ from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatReque
 def handle(request: ShareGroupHeartbeatRequest, context: RequestContext) -> ShareGroupHeartbeatResponse:
     response = ShareGroupHeartbeatResponse()
     with error_code_in(response):
-        client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
-        return context.broker.share.heartbeat(request, client_id, client_host)
+        return context.broker.share.heartbeat(request, context.client_id, context.client_host)
     return response

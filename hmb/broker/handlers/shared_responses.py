@@ -92,12 +92,6 @@ def metadata_length(metadata: str | None) -> int:
     return len(metadata.encode("utf-16-le")) // 2
 
 
-def check_group_id(group_id: str) -> None:
-    """Raise INVALID_GROUP_ID if the id of a group is empty."""
-    if not group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the id of a group cannot be empty")
-
-
 def check_repetitions(names: Iterable[Hashable]) -> None:
     """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 

@@ -25,8 +25,7 @@ from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatR
 def handle(request: StreamsGroupHeartbeatRequest, context: RequestContext) -> StreamsGroupHeartbeatResponse:
     response = StreamsGroupHeartbeatResponse()
     with error_code_in(response):
-        client_id, client_host = context.header.client_id or "", f"/{context.client.host}"
-        response, missing = context.broker.streams.heartbeat(request, client_id, client_host)
+        response, missing = context.broker.streams.heartbeat(request, context.client_id, context.client_host)
         if missing and (problem := create_internal_topics(missing, context)):
             for status in response.status or ():
                 if status.status_code == StreamsStatus.MISSING_INTERNAL_TOPICS:
