@@ -26,6 +26,19 @@ iterations_option = click.option(
 )  # fmt: skip
 
 
+def new_user_name(text: str) -> str:
+    """Return the text if a user with this name can log in. Raises click.BadParameter.
+
+    Kafka and HMB store any name that a client sends in AlterUserScramCredentials. But HMB refuses the login of a user
+    whose name contains a line break, because the name would add a false line to the broker's log.
+    """
+    if not text:
+        raise click.BadParameter("the name is empty")
+    if not text.isprintable():
+        raise click.BadParameter(f"{text!r} contains a control character, so nobody could log in with it")
+    return text
+
+
 @click.group()
 def command() -> None:
     """Create, list and delete users, and change their passwords.
@@ -35,7 +48,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", type=new_user_name)
 @mechanism_option
 @iterations_option
 @password_options

@@ -86,6 +86,16 @@ def test_an_empty_password_is_refused(run: Hmb, tmp_path: Path) -> None:
     assert "password is empty" in run("users", "create", "a", "--data-dir", str(tmp_path), stdin="", exit_code=1).stderr
 
 
+@pytest.mark.parametrize("name", ["alice\nbob", "alice\tbob", "alice\x1b[2J", "alice\u2028bob"])
+def test_a_name_with_a_control_character_is_refused(run: Hmb, tmp_path: Path, name: str) -> None:
+    data = tmp_path / "data"
+    for place in (["--data-dir", str(data)], ["-b", "127.0.0.1:1"]):
+        refused = run("users", "create", name, *place, stdin="secret\n", exit_code=2)
+        assert f"{name!r} contains a control character" in refused.stderr
+    assert not data.exists()
+    assert "the name is empty" in run("users", "create", "", "--data-dir", str(data), stdin="x\n", exit_code=2).stderr
+
+
 def test_certificates_are_made_by_one_command(run: Hmb, tmp_path: Path) -> None:
     directory = tmp_path / "certificates"
     run("certs", "make", str(directory), "--client", "alice")
