@@ -1,7 +1,7 @@
 """DescribeShareGroupOffsets: return the share-partition start offsets of share groups (KIP-932).
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
-Permissions: DESCRIBE on each group.
+Permissions: DESCRIBE on each group, and on each topic.
 Behavior: if the list of topics is null, the response contains all share-partitions of the group. A partition that the
     group has never read has the start offset -1. A group that is not a share group gets GROUP_ID_NOT_FOUND.
 Version notes: version 1 adds the lag: the number of records at or above the start offset whose delivery is not

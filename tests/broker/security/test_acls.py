@@ -31,8 +31,10 @@ from hmb.protocol.messages import api_name, request_class
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
+from hmb.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
 from hmb.protocol.schema import Struct
@@ -269,6 +271,28 @@ def test_a_description_hides_a_group_that_reads_a_hidden_topic(broker: hmb.Broke
     assert (hidden.error_code, hidden.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, [])
     assert (visible.error_code, len(visible.members)) == (ErrorCode.NONE, 1)
     assert visible.authorized_operations == 1 << Op.DESCRIBE
+
+
+def share_offsets(connection: Connection, topics: list[str] | None) -> dict[str, int]:
+    """Return the error codes of topics that a share group reads. None means all topics."""
+    kind = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    topic = kind.DescribeShareGroupOffsetsRequestTopic
+    named = None if topics is None else [topic(topic_name=name, partitions=[0]) for name in topics]
+    request = DescribeShareGroupOffsetsRequest(groups=[kind(group_id="shared", topics=named)])
+    (group,) = connection.send(request, 1).groups
+    return {each.topic_name: each.partitions[0].error_code for each in group.topics}
+
+
+def test_the_offsets_of_a_share_group_hide_forbidden_topics(broker: hmb.Broker, secret: str) -> None:
+    """A forbidden topic that the client names gets an error. A list of all topics leaves it out."""
+    names, member = [secret, "t"], str(uuid.uuid4())
+    with connect(broker, "admin") as connection:
+        connection.send(ShareGroupHeartbeatRequest(group_id="shared", member_id=member, subscribed_topic_names=names))
+        until(lambda: len(share_offsets(connection, None)) == 2)
+    rights = acl("shared", Op.DESCRIBE, Kind.GROUP), acl("t", Op.DESCRIBE)
+    with acls(broker, *rights), connect(broker, "alice") as connection:
+        assert share_offsets(connection, names) == {secret: ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t": ErrorCode.NONE}
+        assert share_offsets(connection, None) == {"t": ErrorCode.NONE}
 
 
 def test_the_settings_of_a_new_topic_need_a_permission_of_their_own(broker: hmb.Broker) -> None:

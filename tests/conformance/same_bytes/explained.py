@@ -286,7 +286,10 @@ SHARE_GROUPS = [
         "HMB reports that the share group or the topic does not exist; Kafka reports that it has no offsets",
         ("DescribeShareGroupOffsets/unknown group*/*", "*", ANY, ANY),
         ("DescribeShareGroupOffsets/classic group/*", "*", ANY, ANY),
-        ("DescribeShareGroupOffsets/ACLs: */*", "groups.*", ANY, ANY),
+        ("DescribeShareGroupOffsets/ACLs: */*", "groups.*.error_code", "GROUP_ID_NOT_FOUND", "NONE"),
+        ("DescribeShareGroupOffsets/ACLs: allowed/*", "groups.*.topics", "[[]]", "*topic_name*"),
+        ("DescribeShareGroupOffsets/ACLs: only open/*", "groups.open.topics.open", ABSENT, "*"),
+        ("DescribeShareGroupOffsets/ACLs: allowed, existing group/*", "*", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
         ("DescribeShareGroupOffsets/unknown topic/*", "*", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
     ),
     *because(

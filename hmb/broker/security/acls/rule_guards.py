@@ -36,7 +36,7 @@ TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CL
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
-    *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
+    *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
@@ -49,7 +49,15 @@ def refuse_all(request: Any, context: RequestContext, resource_type: AclResource
     response = refuse(request, context.version, code, code.message)
     if request.api_key in WITHOUT_ITEMS:
         _clear_below_errors(response)
+    if request.api_key == ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
+        _clear_start_offsets(response)
     return response
+
+
+def _clear_start_offsets(response: Any) -> None:
+    """Set the start offset of refused partitions to -1, as Kafka does. In the other APIs of share groups, it is 0."""
+    for partition in (each for group in response.groups for topic in group.topics for each in topic.partitions):
+        partition.start_offset = -1
 
 
 def _clear_below_errors(struct: Any) -> None:
@@ -170,9 +178,6 @@ def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
             each.topics = [topic for topic in each.topics if may_see(topic, context, access)]
         if "groups" in response.fields:
             response.groups = [_visible_group(group, context, access) for group in response.groups]
-        if response.api_key == ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
-            for group in response.groups:
-                group.topics = [topic for topic in group.topics if may_see(topic, context, access)]
         return response
 
     return when_ready(answer, change)

@@ -99,7 +99,6 @@ RULES: Mapping[ApiKey, ApiRule] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
     ApiKey.DELETE_SHARE_GROUP_STATE: ApiRule(cluster=Op.CLUSTER_ACTION),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ApiRule(cluster=Op.CLUSTER_ACTION),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ApiRule(items=ItemRule("groups", GROUP, Op.DESCRIBE)),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: ApiRule(group=Op.READ, topics=Op.READ),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: ApiRule(group=Op.DELETE, topics=Op.READ),
 }
@@ -112,6 +111,7 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.CREATE_TOPICS: "CREATE on the cluster, or on each topic; for the settings in the response, DESCRIBE_CONFIGS",
     ApiKey.FIND_COORDINATOR: "DESCRIBE on the group or on the transactional id; CLUSTER_ACTION for share-partitions",
     ApiKey.OFFSET_FETCH: "DESCRIBE on the group, and on each topic",
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "DESCRIBE on each group, and on each topic",
     ApiKey.LIST_GROUPS: "DESCRIBE on the cluster for all groups; otherwise DESCRIBE on each group",
     ApiKey.LIST_TRANSACTIONS: "DESCRIBE on each transactional id",
     ApiKey.INIT_PRODUCER_ID: "WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic",

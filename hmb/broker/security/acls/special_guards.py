@@ -180,11 +180,16 @@ def _offset_fetch(request: Any, context: RequestContext, access: Access, handle:
         if request.topics is None:
             return when_ready(handle(request, context), lambda response: _hidden([response], context, access))
         return guard_topics(Op.DESCRIBE, request, context, access, handle)
+    return _offsets_of_groups(request, context, access, handle)
+
+
+def _offsets_of_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Refuse groups, and topics of these groups, that the client may not describe."""
     rule = ItemRule("groups", GROUP, Op.DESCRIBE)
-    return guard_items(rule, request, context, access, partial(_offset_fetch_of_groups, access, handle))
+    return guard_items(rule, request, context, access, partial(_offsets_of_permitted_groups, access, handle))
 
 
-def _offset_fetch_of_groups(access: Access, handle: Handle, request: Any, context: RequestContext) -> Answer:
+def _offsets_of_permitted_groups(access: Access, handle: Handle, request: Any, context: RequestContext) -> Answer:
     everything, named = copy(request), copy(request)
     everything.groups = [group for group in request.groups if group.topics is None]
     named.groups = [group for group in request.groups if group.topics is not None]
@@ -368,6 +373,7 @@ GUARDS: Mapping[ApiKey, Guard] = {
     ApiKey.CREATE_TOPICS: _create_topics,
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.OFFSET_FETCH: _offset_fetch,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _offsets_of_groups,
     ApiKey.LIST_GROUPS: _list_groups,
     ApiKey.LIST_TRANSACTIONS: _list_transactions,
     ApiKey.INIT_PRODUCER_ID: _init_producer_id,

@@ -30,6 +30,7 @@ from ..fixtures import records
 from ..permissions import users_of
 from .consumer_groups import ID
 from .consumer_groups import join as consumer_join
+from .share_groups import join as share_join
 
 NAMES = ("open", "secret", "missing")
 GROUP_ID = "open-<name>"
@@ -229,6 +230,15 @@ def described_cases() -> Iterator[Case]:
         yield case(f"ACLs: {user.situation}, hidden topic", *steps, ignored=IGNORED, user=user.name, api_key=api)
 
 
+def share_offsets_cases() -> Iterator[Case]:
+    """Yield cases that ask for the offsets of a share group that exists, but does not read the topics."""
+    api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
+    message: Any = partial(request_of, api, values={"groups": [{"group_id": GROUP_ID}]})
+    for user in users_of(api):
+        steps = Step(share_join(group_id=GROUP_ID), connection=SUPER_USER), message
+        yield case(f"ACLs: {user.situation}, existing group", *steps, ignored=IGNORED, user=user.name, api_key=api)
+
+
 def regex_case() -> Case:
     """Return a case in which a member subscribes to an expression that matches a topic that it may not describe."""
     values = {"subscribed_topic_names": None, "subscribed_topic_regex": "open|secret"}
@@ -250,5 +260,6 @@ CASES: list[Case] = [
     *(one for api in sorted(HANDLERS, key=_order) for one in cases_of(api, "", NOTHING, VERSIONS.get(api, "0+"))),
     *(one for each in FURTHER if each[1] != "all topics" for one in cases_of(*each)),
     *described_cases(),
+    *share_offsets_cases(),
     regex_case(),
 ]
