@@ -218,7 +218,7 @@ These modules are between the steps of the tour. Open them only if you want to s
   batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before
   step 6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`).
   The field `guarantee` is an object of the delivery guarantee: it returns the producer id, and adds the partitions to
-  the transaction (`client/producing/idempotence.py`, `client/producing/transactions.py`).
+  the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
 - Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).

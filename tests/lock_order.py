@@ -130,5 +130,7 @@ def _with_recorded(
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:
         init(self, *arguments, **options)
         setattr(self, field, make(name, order))
+        if hasattr(self, "__post_init__"):  # This method creates the condition of the lock.
+            self.__post_init__()
 
     return recorded_init

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.producing.encoding import NEWEST_PRODUCE
+from hmb.client.producing.idempotence import NEWEST_PRODUCE
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition

@@ -124,6 +124,8 @@ class Connection:
         self._stream: SocketStream
         self._protocol: ClientConnection
         self._versions: dict[int, range] = {}  # the versions that the broker supports, by API key
+        # The level of each feature of the cluster, by name (KIP-584). A broker before Kafka 2.7 reports no features.
+        self.features: Mapping[str, int] = {}
         self._waiting = 0  # the number of requests whose responses have not been received yet
 
     @property
@@ -342,6 +344,7 @@ class Connection:
             self.close()
             raise answered_error(self.address, response.error_code)
         self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
         self._address_failures.add_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:

@@ -73,6 +73,13 @@ class CoordinatorConnection:
             self._connection = self._cluster.connect(node)
         return self._connection
 
+    def feature(self, name: str) -> int:
+        """Return the level of a feature that the coordinator reported, or 0 if it did not report the feature.
+
+        The method sends no request. The caller must have sent a request to the coordinator before.
+        """
+        return 0 if self._connection is None else self._connection.features.get(name, 0)
+
     def send(
         self, kind: type[Request], request: RequestFor, newest: int | None = None, timeout: float | None = None
     ) -> Any:

@@ -27,7 +27,7 @@ from struct import Struct
 
 from hmb.client.admin import Admin, NewTopic
 from hmb.client.errors import answered_error
-from hmb.client.producing.encoding import NEWEST_PRODUCE
+from hmb.client.producing.idempotence import NEWEST_PRODUCE
 from hmb.mirror.errors import explained
 from hmb.mirror.groups import TranslatedOffset
 from hmb.mirror.names import HEARTBEATS, Aliases

@@ -10,6 +10,10 @@ offsets of a group on the target, the *mirror's group*. The mirror can commit in
 With and without transactions, the batches have sequence numbers (KIP-98), so the target recognizes a batch that arrives
 twice. At most MAX_IN_FLIGHT batches of a partition are in flight, because a broker remembers the last five batches of a
 producer.
+
+The transactions of a mirror have version 1 (KIP-890). A mirror adds all partitions of a transaction with one request,
+about once a second, so version 2 would save little. In version 2, a Kafka broker can also refuse a batch while it still
+writes the markers of the previous transaction. The mirror would then have to send this batch and all later ones again.
 """
 
 from __future__ import annotations
@@ -22,9 +26,9 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node
-from hmb.client.producing.encoding import NEWEST_PRODUCE
-from hmb.client.producing.idempotence import Idempotence
-from hmb.client.producing.transactions import TransactionManager
+from hmb.client.producing.idempotence import NEWEST_PRODUCE, Idempotence
+from hmb.client.producing.transactions.manager import TransactionManager
+from hmb.client.producing.transactions.requests import VERSION_1
 from hmb.mirror.copying import CopiedBatch, SourceBatch, copied
 from hmb.mirror.translation import CopiedRun
 from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
@@ -50,7 +54,7 @@ class TargetWriter:
         self._transactions: TransactionManager | None = None
         if transactional:
             times = (TRANSACTION_TIMEOUT, RETRY_FOR, 0.1)
-            self._transactions = TransactionManager(admin.cluster, group, *times)
+            self._transactions = TransactionManager(admin.cluster, group, *times, newest_version=VERSION_1)
             self._transactions.initialize()
         self._is_in_transaction = False
 

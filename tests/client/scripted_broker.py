@@ -48,6 +48,7 @@ class ScriptedBroker:
         self._answer = answer
         self._versions = versions or {}
         self.oldest_versions: dict[type[Request], int] = {}
+        self.features: dict[str, int] = {}  # the level of each feature that ApiVersions reports
         self._listener = socket.create_server(("127.0.0.1", port))
         self._clients: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
@@ -107,7 +108,11 @@ class ScriptedBroker:
                 for known in map(request_class, API_KEYS)
                 if self._versions.get(known, 0) >= 0
             ]
-            return ApiVersionsResponse(api_keys=keys)
+            features = [
+                ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+                for name, level in self.features.items()
+            ]
+            return ApiVersionsResponse(api_keys=keys, finalized_features=features)
         if isinstance(request, MetadataRequest):
             return self.metadata(request)
         self.requests.append((request, version))

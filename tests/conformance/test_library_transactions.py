@@ -9,9 +9,10 @@ import pytest
 
 import hmb
 from hmb.bench import peers
-from hmb.client import TopicPartition
+from hmb.client import Connection, TopicPartition
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest
 
 pytestmark = pytest.mark.external
 
@@ -105,3 +106,22 @@ def test_a_refused_record_makes_its_transaction_fail(bootstrap: str, name: str) 
         with producer.transaction():
             producer.send(name, b"next")
     assert read(bootstrap, name) == {b"next"}
+
+
+def test_each_transaction_has_its_own_epoch(bootstrap: str, name: str) -> None:
+    """Both brokers report transaction version 2 (KIP-890), so the producer uses it."""
+    host, port = bootstrap.rsplit(":", 1)
+    epochs = []
+    with hmb.Producer(bootstrap, transactional_id=name) as producer, Connection(host, int(port)) as connection:
+        producer.init_transactions()
+        for number in range(4):
+            producer.begin_transaction()
+            producer.send(name, b"%d" % number, partition=0).result()
+            described = connection.send(DescribeTransactionsRequest(transactional_ids=[name])).transaction_states[0]
+            epochs.append(described.producer_epoch)
+            if number % 2:
+                producer.commit_transaction()
+            else:
+                producer.abort_transaction()
+    assert epochs == list(range(epochs[0], epochs[0] + 4))
+    assert read(bootstrap, name) == {b"1", b"3"}

@@ -13,6 +13,7 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.hanging import OpenTransaction
 from hmb.coordinator.transactions.states import TransactionState
+from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch
@@ -345,3 +346,28 @@ def test_an_open_transaction_is_left_alone_while_a_part_of_the_journal_cannot_be
     markers.open = [open_in(T0, ProducerIdAndEpoch(9_000, 3))]
     start()
     assert markers.written == []
+
+
+def test_an_addition_of_version_2_waits_for_the_end_of_the_previous_transaction(
+    transactions: TransactionCoordinator, markers: Markers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmb.coordinator.transactions.coordinator.ADD_PATIENCE", 60.0)
+    producer = begun(transactions)
+    added = threading.Event()
+
+    def add() -> None:
+        """Add a partition with the next epoch. Before the markers are written, this request must wait."""
+        transactions.add_partitions("tx", producer._replace(epoch=producer.epoch + 1), {T0}, VERSION_2)
+        added.set()
+
+    adding = threading.Thread(target=add)
+
+    def while_the_markers_are_written() -> None:
+        adding.start()
+        assert not added.wait(0.02)
+
+    markers.before = while_the_markers_are_written
+    transactions.end("tx", producer, VERSION_2, committed=True)
+    adding.join(60)
+    assert added.is_set()
+    assert transactions.describe("tx").partitions == {T0}

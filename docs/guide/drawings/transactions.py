@@ -7,10 +7,11 @@ from sequence import Lane, Sequence
 from tracing import Locals, Watched, add_calls, traced
 
 import hmb
-from hmb.broker.handlers import add_partitions_to_txn, end_txn, init_producer_id, produce
+from hmb.broker.handlers import end_txn, init_producer_id
 from hmb.broker.lifecycle import BrokerServer
 from hmb.client import TopicPartition
 from hmb.coordinator.transactions import records
+from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.records import ControlType, control_type
 from hmb.records.reading import Batch, iter_batches
 from hmb.storage.log import Log
@@ -39,9 +40,8 @@ def marker(variables: Locals) -> str:
 
 WATCHED = [
     Watched(init_producer_id.handle, COORDINATOR, "InitProducerId", caller="producer", reply="producer id, epoch"),
-    Watched(add_partitions_to_txn.handle, COORDINATOR, "AddPartitionsToTxn", caller="producer", reply="OK"),
+    Watched(TransactionCoordinator.add_partitions, COORDINATOR, "add the partition", caller="producer"),
     Watched(records.records_of, JOURNAL, state, tone="violet"),
-    Watched(produce.handle, "", "Produce", caller="producer"),
     Watched(Log.append, of_log, "append a batch", caller="producer", tone="blue"),
     Watched(end_txn.handle, COORDINATOR, "EndTxn: commit", caller="producer", reply="OK"),
     Watched(Log.append_marker, of_log, marker, tone="violet"),

@@ -35,7 +35,7 @@ Read the modules in this order. A record passes through the modules in the same 
 You can skip these modules in a first reading:
 - `settings` declares keyword arguments, and `record_checks` checks the arguments of `send`.
 - `idempotence` assigns numbers to batches, so that the broker writes no batch twice.
-- `transactions` and `transaction_states`: the transactions of a producer.
+- `transactions`: the transactions of a producer.
 - `memory` limits the bytes in all queues, and `metrics` counts records and requests.
 - `columns`: many records in one call.
 """

@@ -23,10 +23,6 @@ from hmb.records.builder import RecordsBuilder
 from hmb.records.changed_batch import with_numbers
 from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
-# The newest version of Produce that the client uses. In newer versions, the broker itself adds partitions to
-# transactions (KIP-890).
-NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
-
 TopicProduceData = ProduceRequest.TopicProduceData
 
 

@@ -63,9 +63,13 @@ from hmb.client.producing.batch import PartitionQueue, PartitionSequence, Produc
 from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
+# The newest version of Produce that a producer without transactions uses. The next version only adds partitions to
+# transactions (KIP-890).
+NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -87,6 +91,10 @@ class AtLeastOnce:
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         """Return the producer's id and epoch, or None if the batches of this producer contain no numbers."""
         return None
+
+    def produce_version(self, connection: Connection) -> int:
+        """Return the version of the Produce requests that the producer sends on this connection."""
+        return connection.version_of(ProduceRequest, NEWEST_PRODUCE)
 
     def new_epoch(self, queue: PartitionQueue) -> None:
         """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""

@@ -39,7 +39,7 @@ from hmb.client.producing.partitioner import by_murmur2, partitioner_of
 from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
 from hmb.client.producing.sender import LeaderRouter
 from hmb.client.producing.settings import ProducerSettings
-from hmb.client.producing.transactions import TransactionManager
+from hmb.client.producing.transactions.manager import TransactionManager
 from hmb.client.retries import with_retries
 from hmb.client.settings import shows_settings, with_defaults
 from hmb.protocol.enums import MAX_IN_FLIGHT, Acks

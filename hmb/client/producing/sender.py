@@ -31,12 +31,7 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
-from hmb.client.producing.encoding import (
-    NEWEST_PRODUCE,
-    produce_request,
-    renumbered,
-    requests,
-)
+from hmb.client.producing.encoding import produce_request, renumbered, requests
 from hmb.client.producing.idempotence import AtLeastOnce, assign_numbers
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import KafkaError
@@ -152,7 +147,7 @@ class Sender(threading.Thread):
 
     def _send(self) -> None:
         """Encode the batches that the thread has taken from its queues (`_taken`), and send them to the leader."""
-        version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
+        version = self._guarantee.produce_version(self.connection)
         has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
         producer = self._guarantee.producer_id_and_epoch(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, producer)]

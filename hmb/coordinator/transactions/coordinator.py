@@ -7,7 +7,9 @@ transactional_id.py computes the new value of a transactional id. This module st
 3. The thread takes the lock again and replaces the old value in memory.
 
 A transactional id is *moving* while a thread stores the new value of the id. During this time, other requests for the
-same id fail with CONCURRENT_TRANSACTIONS.
+same id fail with CONCURRENT_TRANSACTIONS. A request that adds partitions with transaction version 2 (KIP-890) first
+waits for the end of this time, but for at most ADD_PATIENCE. With version 2, a Produce request and a TxnOffsetCommit
+request of one producer often arrive together, and both add a partition.
 
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
 EndTxn request makes these writes one after the other and then sends the response. When the producer receives the
@@ -54,6 +56,7 @@ from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 STOP_CHECK_INTERVAL = 0.5  # seconds between two checks whether the loader must stop
+ADD_PATIENCE = 0.1  # seconds; the default of Kafka's `add.partitions.to.txn.retry.backoff.max.ms`
 Change = Callable[[Transaction, int], Transaction]
 
 
@@ -149,7 +152,8 @@ class TransactionCoordinator:
         Raises the errors of `TransactionTable.find` and of `Transaction.check`.
         """
         entry = self._table.find(transactional_id)
-        self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
+        patience = ADD_PATIENCE if version >= VERSION_2 else 0.0
+        self._step(entry, lambda before, now: before.add(producer, partitions, version, now), patience)
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
         """Return the partitions of the producer's transaction. Raises the errors of `add_partitions`."""
@@ -197,12 +201,12 @@ class TransactionCoordinator:
 
     # -- steps
 
-    def _step(self, entry: TransactionEntry, change: Change) -> Transaction:
+    def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
         """Write a change to the journal. If the change commits or aborts the transaction, also write its markers.
 
-        Raises the errors of `change` and of `_write`.
+        `_write` explains `patience`. Raises the errors of `change` and of `_write`.
         """
-        after = self._write(entry, change)
+        after = self._write(entry, change, patience=patience)
         if not after.is_decided:
             return after
         try:
@@ -211,13 +215,18 @@ class TransactionCoordinator:
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
-    def _write(self, entry: TransactionEntry, change: Change, *, goes_on: bool = False) -> Transaction:
+    def _write(
+        self, entry: TransactionEntry, change: Change, *, goes_on: bool = False, patience: float = 0.0
+    ) -> Transaction:
         """Compute the new transaction of `entry` with `change`, store it in the journal, and return it.
 
-        `goes_on` is true if this thread has already set `is_moving` of `entry`. Raises the errors of `change`, and
-        CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its transaction.
+        `goes_on` is true if this thread has already set `is_moving` of `entry`. If another thread has set `is_moving`,
+        wait for it, but for at most `patience` seconds. Raises the errors of `change`, and CONCURRENT_TRANSACTIONS,
+        NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its transaction.
         """
         with entry.lock:
+            if patience:
+                entry.settled.wait_for(lambda: not entry.is_moving, patience)
             before = entry.transaction
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
@@ -227,16 +236,16 @@ class TransactionCoordinator:
             if after is before:
                 return before
             queued = self._journal.enqueue(before.transactional_id, records_of(after))
-            entry.is_moving = True
+            entry.set_moving(True)
         try:
             self._journal.write(queued)
         except BaseException:
             with entry.lock:
-                entry.is_moving = False
+                entry.set_moving(False)
             raise
         with entry.lock:
             entry.transaction = after
-            entry.is_moving = after.is_decided  # If the transaction is decided, this thread writes the markers next.
+            entry.set_moving(after.is_decided)  # If the transaction is decided, this thread writes the markers next.
         return after
 
     def _complete(self, entry: TransactionEntry) -> Transaction:
@@ -251,7 +260,7 @@ class TransactionCoordinator:
             self._markers.write(marker, decided.producer, decided.partitions)
         except BaseException:
             with entry.lock:
-                entry.is_moving = False
+                entry.set_moving(False)
             raise
         return self._write(entry, lambda before, now: before.complete(now), goes_on=True)
 
@@ -263,7 +272,7 @@ class TransactionCoordinator:
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
                     continue
-                entry.is_moving = True
+                entry.set_moving(True)
             with isolated(LOGGER, repr(entry.transaction.transactional_id), "the markers are not written"):
                 self._complete(entry)
 

@@ -29,6 +29,16 @@ class TransactionEntry:
     # releases this lock before it syncs to disk. The exception is an append to a log that syncs after every append
     # (`flush.messages`).
     lock: threading.Lock = field(default_factory=threading.Lock)
+    settled: threading.Condition = field(init=False)  # wakes the threads that wait until `is_moving` is false
+
+    def __post_init__(self) -> None:
+        self.settled = threading.Condition(self.lock)
+
+    def set_moving(self, is_moving: bool) -> None:
+        """Set `is_moving`. The caller holds the lock."""
+        self.is_moving = is_moving
+        if not is_moving:
+            self.settled.notify_all()
 
 
 class TransactionTable:

@@ -1,8 +1,11 @@
-"""Tests of transactions, with a broker and with a scripted coordinator."""
+"""Tests of transactions, with a broker and with a scripted coordinator.
+
+The scripted coordinator reports no features, so its producers use transaction version 1. The broker has version 2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,69 +14,17 @@ from hmb.client import Cluster, Connection, Consumer, TopicPartition
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Node
 from hmb.client.producing.producer import Producer
-from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalState
+from hmb.client.producing.transactions.states import TRANSITIONS, TransactionalState
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from hmb.protocol.schema import Request, Response
-from tests.client.producing.produce_scripts import Script, batches, numbers, produced, values
-from tests.client.scripted_broker import HangUp, ScriptedBroker
-
-
-class Coordinating(Script):
-    """A script of responses to Produce requests, and a coordinator.
-
-    The coordinator accepts every request for which the test has no other answer.
-    """
-
-    def __init__(self, *answers: Response | bool) -> None:
-        super().__init__(*answers)
-        self.broker: ScriptedBroker
-        self.other: dict[type[Request], list[Response | bool]] = {}
-        self.epoch = -1
-
-    def __call__(self, request: Request, version: int) -> Response | None:
-        if planned := self.other.get(type(request)):
-            answer = planned.pop(0)
-            if isinstance(answer, bool):
-                raise HangUp
-            return answer
-        if isinstance(request, FindCoordinatorRequest):
-            found = FindCoordinatorResponse.Coordinator(node_id=7, host="127.0.0.1", port=self.broker.port)
-            return FindCoordinatorResponse(coordinators=[found])
-        if isinstance(request, InitProducerIdRequest):
-            self.epoch += 1
-            return InitProducerIdResponse(producer_id=5, producer_epoch=self.epoch)
-        yes: dict[type[Request], Callable[[], Response]] = {
-            AddPartitionsToTxnRequest: AddPartitionsToTxnResponse,
-            AddOffsetsToTxnRequest: AddOffsetsToTxnResponse,
-            TxnOffsetCommitRequest: TxnOffsetCommitResponse,
-            EndTxnRequest: EndTxnResponse,
-        }
-        return yes[type(request)]() if type(request) in yes else super().__call__(request, version)
-
-
-class Scene:
-    """A scripted broker, and a transactional producer that uses it."""
-
-    def __init__(self, script: Coordinating) -> None:
-        self.script, self.broker = script, ScriptedBroker(script)
-        script.broker = self.broker
-        self.broker.__enter__()
-        self.producer = Producer(self.broker.address, transactional_id="me", retry_backoff=0.001)
-
-    def asked(self, *kinds: type[Request]) -> list[Any]:
-        return [request for request, _ in self.broker.requests if isinstance(request, kinds)]
-
-    def names(self) -> list[str]:
-        """Return the names of all requests that the broker received, except FindCoordinator."""
-        requests = [request for request, _ in self.broker.requests if not isinstance(request, FindCoordinatorRequest)]
-        return [type(request).__name__.removesuffix("Request") for request in requests]
+from hmb.protocol.schema import Response
+from tests.client.producing.produce_scripts import batches, numbers, produced, values
+from tests.client.producing.transaction_scripts import Coordinating, Scene
 
 
 @pytest.fixture
@@ -81,8 +32,7 @@ def scene() -> Iterator[Scene]:
     scene = Scene(Coordinating())
     scene.producer.init_transactions()
     yield scene
-    scene.producer.close(10)
-    scene.broker.stop()
+    scene.close()
 
 
 def read(servers: str, topic: str, isolation_level: Any = "read_committed") -> list[bytes | None]:

@@ -1,74 +1,32 @@
-"""Transactions: records of several partitions, and a consumer's offsets, become visible together or not at all.
-
-A producer with a *transactional id* sends requests about its transactions to one broker, the transaction coordinator.
-The coordinator stores the state of the transactional id. The state is not lost when the producer or the broker
-restarts. Each method of the producer sends these requests:
-    init_transactions            InitProducerId; the response contains a producer id and an epoch, and brokers then
-                                 reject older producers with the same transactional id
-    begin_transaction            no request
-    send                         AddPartitionsToTxn before the first batch of each partition, then Produce
-    send_offsets_to_transaction  AddOffsetsToTxn, then TxnOffsetCommit to the coordinator of the consumer's group
-    commit_transaction           EndTxn, after all batches are delivered; the coordinator then writes a marker into
-                                 each partition of the transaction
-    abort_transaction            EndTxn, after the producer has discarded its waiting batches and received the
-                                 responses for the batches in flight
-
-If a record cannot be delivered, the application must abort the transaction. After the abort, the application can begin
-another transaction. To abort a transaction, the producer usually sends EndTxn. EndTxn is not enough if a copy of a
-batch may still be on its way to a broker. The producer then requests a greater epoch instead of sending EndTxn. The
-coordinator then aborts the transaction itself, and brokers reject the copy (KIP-360).
-
-After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
-uses the same transactional id.
-
-Limits: HMB's client supports version 1 of transactions, but not version 2 (KIP-890). In version 2, the broker itself
-adds partitions to a transaction, and each transaction has its own epoch. Brokers with version 2 also accept clients
-with version 1. With version 1, the first record for each partition of a transaction costs one more request
-(AddPartitionsToTxn). A late request of an old transaction can also reach the next transaction of the same producer,
-because both have one epoch.
-
-Source: KIP-98, KIP-360, KIP-447.
-"""
+"""The methods of a transactional producer. The docstring of this folder lists the requests that each method sends."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import CoordinatorConnection, ErrorCodes, RequestFor
-from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata, Offsets
+from hmb.client.group.interface import GroupMetadata, Offsets
 from hmb.client.metadata import Cluster
 from hmb.client.producing.batch import PartitionQueue
 from hmb.client.producing.idempotence import SEQUENCE_ERRORS, AtLeastOnce
-from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalEvent, TransactionalState
-from hmb.protocol.enums import CoordinatorType
+from hmb.client.producing.transactions import requests
+from hmb.client.producing.transactions.requests import VERSION_1, VERSION_2, TransactionVersion
+from hmb.client.producing.transactions.states import TRANSITIONS, TransactionalEvent, TransactionalState
+from hmb.protocol.enums import NO_PRODUCER_ID, CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from hmb.protocol.messages.add_partitions_to_txn import (
-    FIRST_VERSION_OF_BROKERS,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-)
-from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import ProducerIdAndEpoch
-
-# HMB's client uses version 1 of transactions. Each constant NEWEST_... is the newest version of a request that such a
-# client may send. Newer versions of AddPartitionsToTxn, TxnOffsetCommit and EndTxn belong to version 2 of transactions
-# (KIP-890).
-NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
-NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
-NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
-NEWEST_END = FIRST_VERSION_OF_EPOCHS - 1
-FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")
-FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 
 FATAL = {
     ErrorCode.PRODUCER_FENCED,
@@ -81,16 +39,26 @@ FATAL = {
 }
 
 
-
 class TransactionManager(AtLeastOnce):
     """Manages the transactions of a producer. Application threads and sender threads use the same instance."""
 
     def __init__(
-        self, cluster: Cluster, transactional_id: str, timeout: float, retry_for: float, retry_backoff: float
+        self,
+        cluster: Cluster,
+        transactional_id: str,
+        timeout: float,
+        retry_for: float,
+        retry_backoff: float,
+        *,
+        newest_version: TransactionVersion = VERSION_2,
     ) -> None:
+        """Create a manager that uses `newest_version` if the cluster supports it, and otherwise version 1.
+
+        Times are in seconds.
+        """
         self.transactional_id: str = transactional_id
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
-        self._retry_backoff = retry_backoff
+        self._retry_backoff, self._newest_version = retry_backoff, newest_version
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
         # A thread holds this lock during a request to the coordinator. A thread that needs `_asking` and `_lock` takes
         # `_asking` first.
@@ -98,13 +66,24 @@ class TransactionManager(AtLeastOnce):
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
         self._error: Exception | None = None  # the error that made the transaction or the producer fail
+        self._version: TransactionVersion = VERSION_1
         self._producer: ProducerIdAndEpoch | None = None
-        self._partitions: set[TopicPartition] = set()  # the partitions that were added to the transaction
+        # The partitions that were added to the transaction. The set stays empty with transaction version 2.
+        self._partitions: set[TopicPartition] = set()
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         return self._producer
+
+    def produce_version(self, connection: Connection) -> int:
+        """Return the version of the Produce requests on this connection.
+
+        Raises KafkaError with UNSUPPORTED_VERSION if the broker does not support the producer's transaction version.
+        """
+        version = connection.version_of(ProduceRequest, self._version.produce[-1])
+        self._version.check(ProduceRequest, version, self._version.produce)
+        return version
 
     def new_epoch(self, queue: PartitionQueue) -> None:
         """Record that an abort of the transaction must also raise the producer epoch at the coordinator."""
@@ -118,33 +97,26 @@ class TransactionManager(AtLeastOnce):
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Send a request to the coordinator, to add the partitions that are not in the transaction yet."""
+        """Send a request to the coordinator, to add the partitions that are not in the transaction yet.
+
+        With transaction version 2, send no request: the Produce requests add their partitions.
+        """
+        if self._version is VERSION_2:
+            with self._lock:
+                self._is_begun = self._is_begun or any(partitions)
+            return
         with self._asking:
             new = sorted(set(partitions) - self._partitions)
             if not new:
                 return
-            topics: dict[str, list[int]] = {}
-            for topic, partition in new:
-                topics.setdefault(topic, []).append(partition)
             self._is_begun = True
-            producer = self._known_producer()
-            request = AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self.transactional_id,
-                v3_and_below_producer_id=producer.producer_id,
-                v3_and_below_producer_epoch=producer.epoch,
-                v3_and_below_topics=[
-                    AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction.AddPartitionsToTxnTopic(
-                        name=name, partitions=numbers
-                    )
-                    for name, numbers in topics.items()
-                ],
-            )
-            newest = NEWEST_ADD_PARTITIONS
-            self._ask(AddPartitionsToTxnRequest, newest, lambda version: request, _error_codes_of_partitions)
+            request = requests.add_partitions(self.transactional_id, self._known_producer(), new)
+            newest = requests.NEWEST_ADD_PARTITIONS
+            self._ask(AddPartitionsToTxnRequest, newest, lambda version: request, requests.error_codes_of_partitions)
             self._partitions.update(new)
 
     def initialize(self) -> None:
-        """Get a producer id and an epoch from the coordinator.
+        """Get a producer id and an epoch from the coordinator, and choose the transaction version.
 
         An older producer with the same transactional id may have left a transaction open. The coordinator aborts this
         transaction. From then on, brokers reject requests of the older producer.
@@ -152,6 +124,8 @@ class TransactionManager(AtLeastOnce):
         self._check("init_transactions", TransactionalEvent.INITIALIZED)
         with self._asking_coordinator():
             self._init_producer_id()
+            level = self._coordinator.feature(requests.FEATURE)
+            self._version = self._newest_version if level >= VERSION_2.number else VERSION_1
         self._move(TransactionalEvent.INITIALIZED)
 
     def begin(self) -> None:
@@ -205,7 +179,7 @@ class TransactionManager(AtLeastOnce):
         self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, because its transaction was aborted")
         flush()
         with self._asking_coordinator():
-            if self._needs_new_epoch:
+            if self._needs_new_epoch and self._version is VERSION_1:
                 self._init_producer_id()
             elif self._is_begun:
                 self._end(committed=False)
@@ -219,21 +193,11 @@ class TransactionManager(AtLeastOnce):
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
         group = GroupMetadata(group) if isinstance(group, str) else group
-        producer = self._known_producer()
         coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         try:
             with self._asking_coordinator():
                 self._is_begun = True
-                added = AddOffsetsToTxnRequest(
-                    transactional_id=self.transactional_id,
-                    producer_id=producer.producer_id,
-                    producer_epoch=producer.epoch,
-                    group_id=group.group_id,
-                )
-                self._ask(AddOffsetsToTxnRequest, NEWEST_ADD_OFFSETS, lambda version: added, _error_codes)
-                commit = partial(_offset_commit, self.transactional_id, producer, group, offsets)
-                times = (self._retry_for, self._retry_backoff)
-                coordinator.ask(TxnOffsetCommitRequest, NEWEST_COMMIT, commit, _error_codes_of_offsets, *times)
+                self._send_offsets(coordinator, offsets, group)
         except (KafkaError, ConnectionFailed) as error:
             with self._lock:
                 self._fail(error, TransactionalEvent.BATCH_FAILED)
@@ -261,22 +225,40 @@ class TransactionManager(AtLeastOnce):
             request = InitProducerIdRequest(
                 transactional_id=self.transactional_id, transaction_timeout_ms=int(self._timeout * 1000)
             )
-            if before is not None and version >= FIRST_INIT_WITH_EPOCH:
+            if before is not None and version >= requests.FIRST_INIT_WITH_EPOCH:
                 request.producer_id, request.producer_epoch = before
             return request
 
-        response: InitProducerIdResponse = self._ask(InitProducerIdRequest, NEWEST_INIT, request, _error_codes)
+        newest = requests.NEWEST_INIT
+        response: InitProducerIdResponse = self._ask(InitProducerIdRequest, newest, request, requests.error_codes)
         self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
+    def _send_offsets(self, coordinator: CoordinatorConnection, offsets: Offsets, group: GroupMetadata) -> None:
+        """Send offsets to the coordinator of their group. With version 1, first add the group to the transaction."""
+        producer, its = self._known_producer(), self._version
+        if its is VERSION_1:
+            added = requests.add_offsets(self.transactional_id, producer, group.group_id)
+            newest = requests.NEWEST_ADD_OFFSETS
+            self._ask(AddOffsetsToTxnRequest, newest, lambda version: added, requests.error_codes)
+
+        def commit(version: int) -> TxnOffsetCommitRequest:
+            its.check(TxnOffsetCommitRequest, version, its.commit)
+            return requests.offset_commit(self.transactional_id, producer, group, offsets, version)
+
+        times = (self._retry_for, self._retry_backoff)
+        coordinator.ask(TxnOffsetCommitRequest, its.commit[-1], commit, requests.error_codes_of_offsets, *times)
+
     def _end(self, *, committed: bool) -> None:
-        producer = self._known_producer()
-        request = EndTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=producer.producer_id,
-            producer_epoch=producer.epoch,
-            committed=committed,
-        )
-        self._ask(EndTxnRequest, NEWEST_END, lambda version: request, _error_codes)
+        """Commit or abort the transaction. With version 2, the response contains the epoch of the next transaction."""
+        producer, its = self._known_producer(), self._version
+
+        def request(version: int) -> EndTxnRequest:
+            its.check(EndTxnRequest, version, its.end)
+            return requests.end(self.transactional_id, producer, committed=committed)
+
+        response: EndTxnResponse = self._ask(EndTxnRequest, its.end[-1], request, requests.error_codes)
+        if response.producer_id != NO_PRODUCER_ID:
+            self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _ask(self, kind: type[Request], newest: int, request: RequestFor, error_codes: ErrorCodes) -> Any:
         """Send a request to the transaction coordinator, with retries, and return its response."""
@@ -297,7 +279,8 @@ class TransactionManager(AtLeastOnce):
     def _asking_coordinator(self) -> Iterator[None]:
         """Hold a lock for a `with` block, so that only one thread at a time sends requests to the coordinator.
 
-        If the block raises a fatal error, change the state to FATAL_ERROR. The producer can then only be closed.
+        If the block raises a fatal error, change the state to FATAL_ERROR. The producer can then only be closed. After
+        the error TRANSACTION_ABORTABLE, the application can abort the transaction.
         """
         with self._asking:
             try:
@@ -306,6 +289,9 @@ class TransactionManager(AtLeastOnce):
                 if error.code in FATAL or error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
                     with self._lock:
                         self._fail(error, TransactionalEvent.FENCED)
+                elif error.code is ErrorCode.TRANSACTION_ABORTABLE:
+                    with self._lock:
+                        self._fail(error, TransactionalEvent.BATCH_FAILED)
                 raise
 
     def _check(self, method: str, event: TransactionalEvent) -> None:
@@ -341,52 +327,3 @@ class TransactionManager(AtLeastOnce):
             self._error = error
             why = f"not sent, because its transaction failed: {error}"
             self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, why)
-
-
-def _error_codes(response: AddOffsetsToTxnResponse | EndTxnResponse | InitProducerIdResponse) -> list[tuple[None, int]]:
-    return [(None, response.error_code)]
-
-
-def _error_codes_of_partitions(response: AddPartitionsToTxnResponse) -> list[tuple[TopicPartition, int]]:
-    return [
-        (TopicPartition(topic.name, result.partition_index), result.partition_error_code)
-        for topic in response.results_by_topic_v3_and_below
-        for result in topic.results_by_partition
-    ]
-
-
-def _error_codes_of_offsets(response: TxnOffsetCommitResponse) -> list[tuple[TopicPartition, int]]:
-    return [
-        (TopicPartition(topic.name, partition.partition_index), partition.error_code)
-        for topic in response.topics
-        for partition in topic.partitions
-    ]
-
-
-def _offset_commit(
-    transactional_id: str, producer: ProducerIdAndEpoch, group: GroupMetadata, offsets: Offsets, version: int
-) -> TxnOffsetCommitRequest:
-    partition_of = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition
-    topics: dict[str, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = {}
-    for (name, partition), offset in offsets.items():
-        committed = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-        topic = topics.setdefault(name, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=name))
-        topic.partitions.append(
-            partition_of(
-                partition_index=partition,
-                committed_offset=committed.offset,
-                committed_leader_epoch=committed.leader_epoch,
-                committed_metadata=committed.metadata,
-            )
-        )
-    request = TxnOffsetCommitRequest(
-        transactional_id=transactional_id,
-        group_id=group.group_id,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        topics=list(topics.values()),
-    )
-    if version >= FIRST_COMMIT_WITH_MEMBER:
-        request.generation_id, request.member_id = group.generation_id, group.member_id
-        request.group_instance_id = group.group_instance_id
-    return request
