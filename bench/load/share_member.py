@@ -9,8 +9,8 @@ first ShareFetch request at this time. So all members have their assignments whe
 The last line of the output contains three numbers: the number of records, and the times (seconds since 1970) of the
 first and of the last poll that returned records. The member ends when no record arrives for IDLE seconds.
 
-With `--explicit`, the member acknowledges each record with a call of its own. Without it, each poll accepts the records
-of the last poll.
+With `--explicit`, the member acknowledges each record with a call of its own. Without `--explicit`, each poll accepts
+the records of the last poll.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def refuse_all(request: Any, context: RequestContext, resource_type: AclResource
 
 
 def _clear_start_offsets(response: Any) -> None:
-    """Set the start offset of refused partitions to -1, as Kafka does. In the other APIs of share groups, it is 0."""
+    """Set the start offset of refused partitions to -1, as in Kafka. In the other share APIs, this offset is 0."""
     for partition in (each for group in response.groups for topic in group.topics for each in topic.partitions):
         partition.start_offset = -1
 
