@@ -39,7 +39,7 @@ SOURCE_OPTIONS = {
     "includeHeaders": "`true` adds the column `headers`; default `false`",
     "columns": "the columns that the query reads, for example `key,offset,timestamp`. Spark does not tell the data "
     "source which columns a query uses. Without this option, the tasks pass all columns to Spark",
-    "pushFilters": "`true` reads only the offsets that can match the filters of a batch query (Spark 4.1 and newer). "
+    "pushFilters": "`true` reads only the offsets that can match the filters of a batch query. "
     "Each query then needs its own call of `load()`; default `false`",
     "maxLateness": "the longest time by which a record can be late in its partition, for example `10m`. With this "
     "option and `pushFilters`, a filter such as `timestamp < '2026-01-31'` ends the reading early",

@@ -1,6 +1,7 @@
 """Kills processes during Spark jobs with SIGKILL, and compares the answers with answers that plain Python computes.
 
-    python -m tests.spark.kill --kills 20
+    python -m tests.spark.kill --kills 20                  # with HMB's broker
+    python -m tests.spark.kill --kills 20 --broker kafka   # with Apache Kafka 4.3.0
 
 A producer sends the records of the module `orders` during the whole run. The driver process (module `kill_driver`) runs
 six jobs: a batch aggregate, windows with a watermark, a join of two streams, an upsert with foreachBatch, an
@@ -321,19 +322,30 @@ def check(found: dict[str, dict[str, int]]) -> None:
         assert name == "speed" or counts["repeated"] == 0, f"{name} has {counts['repeated']} rows twice"
 
 
+def broker_of(kind: str, directory: Path) -> peers.Peer:
+    """Return a broker that is not running: of HMB, or of Apache Kafka 4.3.0."""
+    if kind == "hmb":
+        return peers.Hmb(directory)
+    # Kafka's restart takes longer with the usual 50 partitions of each internal topic.
+    return peers.Kafka43(
+        directory, config={"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="kill -9 Spark's driver, its workers and their broker.")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--broker", choices=["hmb", "kafka"], default="hmb")
     chosen = parser.parse_args()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hmb-kill-") as name:
         directory = Path(name)
-        with peers.Hmb(directory / "broker") as broker:
+        with broker_of(chosen.broker, directory / "broker") as broker:
             experiment = Experiment(directory, chosen.seed, broker)
             found = experiment.run(chosen.kills)
     kills = ", ".join(f"{victim} {count}" for victim, count in experiment.killed.items())
-    print(f"{kills}, {time.monotonic() - begun:.0f} s")
+    print(f"{broker.name}: {kills}, {time.monotonic() - begun:.0f} s")
     for name, counts in found.items():
         print(f"{name:<8}" + "  ".join(f"{what} {count:,}" for what, count in counts.items()))
     check(found)

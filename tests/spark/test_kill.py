@@ -11,21 +11,26 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
 
-from hmb.bench.peers import Hmb
+from hmb.bench.peers import PeerUnavailable, kafka_43_jars
 from hmb.spark.local.environment import SparkUnavailableError
 from hmb.spark.local.sessions import check as check_spark
-from tests.spark.kill import Experiment, check
+from tests.spark.kill import Experiment, broker_of, check
 
 pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-def test_the_answers_of_six_jobs_equal_those_of_plain_python(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "kills"), [("hmb", ["worker", "broker", "driver"]), ("kafka", ["broker", "driver"])], ids=["hmb", "kafka"]
+)
+def test_the_answers_of_six_jobs_equal_those_of_plain_python(tmp_path: Path, kind: str, kills: list[str]) -> None:
     try:
         check_spark()
-    except SparkUnavailableError as missing:
+        if kind == "kafka":
+            kafka_43_jars()
+    except (SparkUnavailableError, PeerUnavailable) as missing:
         pytest.skip(str(missing))
-    with Hmb(tmp_path / "broker") as broker:
+    with broker_of(kind, tmp_path / "broker") as broker:
         experiment = Experiment(tmp_path, 3, broker)
-        found = experiment.run(3)
-    assert experiment.killed == {"worker": 1, "broker": 1, "driver": 1}
+        found = experiment.run(len(kills))
+    assert experiment.killed == dict.fromkeys(kills, 1)
     check(found)
