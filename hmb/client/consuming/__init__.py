@@ -21,7 +21,8 @@ Read the modules in this order:
 2. `consumer` and `assigned`: the public class `Consumer`.
 3. `positions`: the consumer's position in a partition: two offsets.
 4. `reader`: reads partitions, from their first offset to the buffer.
-5. `fetcher`: sends requests to the leaders; `partition_errors` handles the errors in the responses.
+5. `fetcher`: sends requests to the leaders; `partition_errors` handles the errors in the responses. `fetch_session`
+   makes the requests small if the consumer reads many partitions.
 6. `buffer`: decodes batches to records.
 7. `subscription` and `group_reading`: find the partitions to read.
 
