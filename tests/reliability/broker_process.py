@@ -15,6 +15,7 @@ from typing import Self
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.schema import Request, Response
+from tests.reliability.stopwatch import Stopwatch
 
 START_SECONDS = 30.0
 ANSWER_SECONDS = 60.0
@@ -48,6 +49,10 @@ class BrokerProcess:
         return self._log_path.read_text(encoding="utf-8", errors="replace")
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
@@ -62,7 +67,7 @@ class BrokerProcess:
         return self._status("VmRSS")
 
     def _status(self, name: str) -> int:
-        text = Path(f"/proc/{self._process.pid}/status").read_text()
+        text = Path(f"/proc/{self.pid}/status").read_text()
         found = re.search(rf"{name}:\s+(\d+) kB", text)
         assert found is not None
         return int(found[1]) * 1024
@@ -99,21 +104,23 @@ def ask(connection: socket.socket, request: Request, version: int) -> Response:
 class Probe:
     """A client in its own thread that follows the protocol.
 
-    It records how long the broker takes to answer each request.
+    It records how long the broker takes to answer each request, from the connection attempt to the answer.
     """
 
     def __init__(self, broker: BrokerProcess, request: Request, version: int, pause: float = 0.05) -> None:
         self._broker, self._request, self._version, self._pause = broker, request, version, pause
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.times: list[float] = []  # seconds from the connection attempt to the answer
+        self.times: list[float] = []  # seconds of the wall-clock time
+        self.own_times: list[float] = []  # seconds of the broker's own time (see stopwatch.py)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):
-            begin = time.monotonic()
+            stopwatch = Stopwatch(self._broker.pid)
             with self._broker.connect() as connection:
                 ask(connection, self._request, self._version)
-            self.times.append(time.monotonic() - begin)
+            self.times.append(stopwatch.wall_seconds())
+            self.own_times.append(stopwatch.own_seconds())
 
     def __enter__(self) -> Self:
         self._thread.start()

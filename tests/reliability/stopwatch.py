@@ -1,0 +1,71 @@
+"""Measures how long a broker takes, without the time in which the machine runs other programs instead.
+
+Problem: a broker must answer each request within a second. On a machine that is busy with other programs, a correct
+broker takes longer, because its threads wait for a processor. A limit of the wall-clock time then measures the machine.
+
+Idea: the kernel counts for each thread how long it was ready to run, but waited for a processor (`schedstat` in
+proc(5)). The stopwatch subtracts these waits of the broker and of the client from the wall-clock time. The rest is
+the broker's own time: its work, and its waits for a lock, for a disk or for a condition. For example:
+
+    wall-clock time  3.0 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s  +  waits for a processor 2.4 s
+    own time         0.6 s
+
+Limit: several threads can wait for a processor at the same time, so the waits can be longer than the wall-clock time.
+The own time is therefore never below the processor time that the broker has used. If the kernel does not count waits,
+the own time is the wall-clock time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from hmb.bench.peers import cpu_seconds
+
+Waits = dict[str, int]  # the id of each thread -> the ns for which the thread has waited for a processor
+
+
+def waits_of(pid: int) -> Waits:
+    """Return how long each thread of a process has waited for a processor until now."""
+    waits = Waits()
+    with contextlib.suppress(OSError):  # The process has ended.
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # The thread has ended, or the kernel does not count waits.
+                waits[thread.name] = int((thread / "schedstat").read_text().split()[1])
+    return waits
+
+
+class Stopwatch:
+    """A stopwatch for a broker in another process. It starts with its creation."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._waits = {each: waits_of(each) for each in (pid, os.getpid())}
+        self._cpu = cpu_seconds(pid)
+        self._begin = time.monotonic()
+
+    def wall_seconds(self) -> float:
+        return time.monotonic() - self._begin
+
+    def own_seconds(self) -> float:
+        """Return the broker's own time until now (see the beginning of this module)."""
+        wall = self.wall_seconds()
+        return own_seconds(wall, cpu_seconds(self._pid) - self._cpu, self._waited())
+
+    def _waited(self) -> float:
+        """Return for how many seconds all threads together have waited for a processor since the start."""
+        return sum(
+            now - before.get(thread, 0)
+            for pid, before in self._waits.items()
+            for thread, now in waits_of(pid).items()
+        ) / 1e9  # fmt: skip
+
+
+def own_seconds(wall: float, cpu: float, waited: float) -> float:
+    """Return the own time of a broker: the wall-clock time less the waits, but at least the processor time.
+
+    A broker can use two processors at the same time, so the result is also at most the wall-clock time.
+    """
+    return min(wall, max(cpu, wall - waited))

@@ -1,0 +1,39 @@
+"""Tests of the stopwatch: it counts the work and the waits of a broker, but not the waits for a processor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.reliability.stopwatch import own_seconds, waits_of
+from tests.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("wall", "cpu", "waited", "own"),
+    [
+        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock.
+        (3.0, 0.4, 2.4, 0.6),  # The machine is busy.
+        (3.0, 2.0, 9.0, 2.0),  # Many threads wait for a processor, but the broker works, too.
+        (1.0, 1.8, 0.0, 1.0),  # The broker uses two processors.
+    ],
+)
+def test_the_own_time_has_no_waits_for_a_processor(wall: float, cpu: float, waited: float, own: float) -> None:
+    assert own_seconds(wall, cpu, waited) == pytest.approx(own)
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not count waits")
+def test_two_processes_on_one_processor_wait_for_it() -> None:
+    with ExitStack() as stack:
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        for process in busy:
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+        for process in busy:
+            until(lambda pid=process.pid: sum(waits_of(pid).values()) > 50_000_000, "a wait of 50 ms for a processor")
