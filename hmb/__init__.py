@@ -175,6 +175,8 @@ These modules are between the steps of the tour. Open them only if you want to s
   `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
   After step 3, the thread of the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13,
   or after the first JoinGroup until the response of step 5. After step 15, it waits until step 22.
+- Between steps 3 and 4, `GroupConverter.join` selects the protocol of the group (`coordinator/migration/converter.py`).
+  Before step 16, `GroupConverter.sync` does the same.
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
   and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The

@@ -20,7 +20,7 @@ from hmb.coordinator.classic.members import Call
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -206,7 +206,7 @@ class ModernRun:
     """A KIP-848 group, its three members, and the steps so far."""
 
     def __init__(self) -> None:
-        settings = ModernGroupSettings(45_000, 5_000, assignment_interval=0, max_size=10)
+        settings = ConsumerGroupSettings(45_000, 5_000, assignment_interval=0, max_size=10)
         self.group = ConsumerGroup("kitchen", lambda group_id: settings, Topics(), lambda: 1_000)
         self.owned: dict[str, set[int]] = {name: set() for name in NAMES}
         self.epochs: dict[str, int] = {}

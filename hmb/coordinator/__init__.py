@@ -51,6 +51,7 @@ Read the modules and folders of this package in this order:
 - `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
+- `migration/`          a group with members moves from the classic protocol to KIP-848 and back
 - `share/`              share groups: several members read one partition, and acknowledge each record
 - `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
 

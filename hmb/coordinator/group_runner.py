@@ -11,8 +11,8 @@ For example, members A and B join. The thread of A takes the lock, adds A to the
 its response. The thread of B takes the lock and adds B. All members have joined, so the thread of B wakes the thread of
 A, and both threads send their responses.
 
-An empty group can change its protocol. `GroupRunner` then contains a new state machine. The lock, the wake-up in the
-timer and the entry in the table of groups stay the same.
+A group can change its protocol, if it is empty or during an online migration (migration/). `GroupRunner` then contains
+a new state machine. The lock, the wake-up in the timer and the entry in the table of groups stay the same.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.events import EventKind, EventLog
@@ -140,6 +141,16 @@ class GroupRunner:
         """Apply the group's deadlines that have passed. The timer calls this method."""
         self.step(lambda now: None)
 
+    def replace(self, machine: Group) -> None:
+        """Continue with another state machine, because the group changes its protocol. The caller must hold the lock.
+
+        The responses, writes and events that the old state machine has queued come first.
+        """
+        machine.responses[:0] = self.machine.responses
+        machine.writes[:0] = self.machine.writes
+        machine.events[:0] = self.machine.events
+        self.machine = machine
+
     def unload(self) -> None:
         """Unload the group and answer its waiting requests, because the broker stops or the group was discarded."""
         self.step(lambda now: self.machine.unload())
@@ -151,6 +162,8 @@ class GroupRunner:
         error that prevented the write.
         """
         self.machine.tick(self._clock())
+        if isinstance(self.machine, ConsumerGroup) and self.machine.successor is not None:
+            self.replace(self.machine.successor)
         for call, response in self.machine.responses:
             assert isinstance(call, WaitingCall)
             call.respond(response)

@@ -3,8 +3,9 @@
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
 restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py,
-modern/group.py, share/group.py and streams/group.py contain the behaviour of one group, group_runner.py shares a group
-between threads, and offset_requests.py handles the requests for committed offsets.
+modern/group.py, share/group.py and streams/group.py contain the behaviour of one group. `GroupConverter` selects the
+protocol of a group (migration/converter.py). `GroupRunner` shares a group between threads, and `OffsetRequests` handles
+the requests for committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
 removes a group when a client deletes the group, or when the group has no members and its last offset has expired.
@@ -26,7 +27,6 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Write
 from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
@@ -43,12 +43,13 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.member_room import check_room
+from hmb.coordinator.migration.converter import GroupConverter
 from hmb.coordinator.modern.base_group import AnyModernGroup
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
@@ -85,7 +86,7 @@ class GroupCoordinator:
         journal: Journal,
         settings: GroupSettings,
         topics: ClusterTopics,
-        consumer_settings: Callable[[str], ModernGroupSettings],
+        consumer_settings: Callable[[str], ConsumerGroupSettings],
         share_settings: Callable[[str], ShareGroupSettings] | None = None,
         streams_settings: Callable[[str], StreamsGroupSettings] | None = None,
         *,
@@ -98,8 +99,8 @@ class GroupCoordinator:
         self._offset_manager = OffsetManager(journal)
         self._settings = settings
         self._topics = topics
+        self._converter = GroupConverter(settings, consumer_settings, topics, wall_clock)
         self._modern_settings: dict[type[AnyModernGroup], Callable[[str], Any] | None] = {
-            ConsumerGroup: consumer_settings,
             ShareGroup: share_settings,  # None if the coordinator has no share groups
             StreamsGroup: streams_settings,  # None if the coordinator has no streams groups
         }
@@ -200,26 +201,25 @@ class GroupCoordinator:
 
     def _make(self, group_id: str) -> GroupRunner:
         """Return a new group, which uses the classic protocol until a member joins with another protocol."""
-        return GroupRunner(self._classic(group_id), self._journal, self.timer, self._clock, self._events)
-
-    def _classic(self, group_id: str) -> ClassicGroup:
-        return ClassicGroup(group_id, self._settings, self._wall_clock)
+        return GroupRunner(self._converter.classic(group_id), self._journal, self.timer, self._clock, self._events)
 
     def _modern(self, kind: type[AnyModernGroup], group_id: str) -> AnyModernGroup:
+        if kind is ConsumerGroup:
+            return self._converter.consumer(group_id)
         settings = self._modern_settings[kind]
         assert settings is not None
         return kind(group_id, settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> GroupRunner:
-        """Return the classic group that the request of a member names.
+        """Return the group that a request of the classic protocol names: a classic group or a KIP-848 group.
 
-        Raises INVALID_GROUP_ID, or UNKNOWN_MEMBER_ID if no classic group has this id, and the errors of
-        `GroupTable.find`.
+        Raises INVALID_GROUP_ID, or UNKNOWN_MEMBER_ID if no such group has this id, and the errors of `GroupTable.find`.
         """
         check_group_id(group_id)
         try:
             runner = self._table.find(group_id)
-            runner.as_kind(ClassicGroup)
+            if not isinstance(runner.machine, ConsumerGroup):
+                runner.as_kind(ClassicGroup)
             return runner
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -228,7 +228,9 @@ class GroupCoordinator:
 
     # -- members
 
-    def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
+    def join(
+        self, call: WaitingCall, request: JoinGroupRequest, may_describe: MayDescribe = everything
+    ) -> JoinGroupResponse:
         """Handle JoinGroup: wait until all members have joined, and return the response. Raises KafkaError."""
         check_group_id(request.group_id)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
@@ -241,25 +243,9 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        runner.step(lambda now: self._as_classic(runner).join(call, request, now))
+        runner.step(lambda now: self._converter.join(runner, call, request, now, may_describe))
         response: JoinGroupResponse = call.wait()
         return response
-
-    def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
-        """Return the group as a classic group. The caller must hold the group's lock.
-
-        If the group is an empty KIP-848 group or streams group, convert it to a classic group. Raises
-        INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
-        """
-        runner.check_loaded()
-        if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
-            if not runner.machine.is_empty:
-                why = f"group {runner.machine.group_id!r} has members that use the {runner.machine.kind} protocol"
-                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
-            classic = self._classic(runner.machine.group_id)
-            classic.writes.append(Write(runner.machine.tombstones()))
-            runner.machine = classic
-        return runner.as_kind(ClassicGroup)
 
     def consumer_heartbeat(
         self,
@@ -282,25 +268,14 @@ class GroupCoordinator:
         if runner is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         return runner.step(
-            lambda now: self._as_consumer(runner, joins).heartbeat(request, client_id, client_host, now, may_describe),
+            lambda now: self._converter.consumer_heartbeat(runner, request, client_id, client_host, now, may_describe),
             durable=True,
         )
-
-    def _as_consumer(self, runner: GroupRunner, joins: bool) -> ConsumerGroup:
-        """Return the group as a KIP-848 group. The caller must hold the group's lock.
-
-        If the group is an empty classic group and a member joins (`joins`), convert it to a KIP-848 group. Raises
-        GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
-        """
-        if joins:
-            runner.check_loaded()
-            self.replace_empty_classic(runner, ConsumerGroup)
-        return runner.as_kind(ConsumerGroup)
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
         runner = self._find_of_member(request.group_id)
-        runner.step(lambda now: runner.as_kind(ClassicGroup).sync(call, request, now))
+        runner.step(lambda now: self._converter.sync(runner, call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
@@ -312,18 +287,21 @@ class GroupCoordinator:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return  # Sessions start only after all groups are loaded.
             raise
-        with runner.lock:  # A heartbeat changes only a deadline, so it needs no step.
-            runner.as_kind(ClassicGroup).heartbeat(request, self._clock())
+        with runner.lock:
+            if isinstance(runner.machine, ClassicGroup):  # The heartbeat changes only a deadline, so it needs no step.
+                runner.machine.heartbeat(request, self._clock())
+                return
+        runner.step(lambda now: self._converter.heartbeat(runner, request, now))
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Remove members from a classic group. Return one error code for each entry of `leaving`. Raises KafkaError."""
+        """Remove members from a group. Return one error code for each entry of `leaving`. Raises KafkaError."""
         try:
             runner = self._find_of_member(group_id)
         except KafkaError as error:
             if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
                 return [error.code] * len(leaving)
             raise
-        return runner.step(lambda now: runner.as_kind(ClassicGroup).leave(leaving, now), durable=True)
+        return runner.step(lambda now: self._converter.leave(runner, leaving, now), durable=True)
 
     # -- admin requests
 

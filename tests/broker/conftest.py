@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_overrides import share_group_settings, streams_group_settings
+from hmb.broker.config.group_overrides import consumer_group_settings, share_group_settings, streams_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.coordinators import share_group_requests
@@ -40,7 +40,7 @@ from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.storage.clock import SYSTEM_CLOCK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.log_manager import LogManager
-from tests.coordinator.settings import consumer_group_settings, group_settings
+from tests.coordinator.settings import group_settings
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
 
@@ -103,7 +103,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         Journal(JournalTopic(topics, config, OFFSETS_TOPIC), must_sync=lambda: sync),
         group_settings(initial_delay=0),
         GroupTopics(topics),
-        lambda group_id: consumer_group_settings(assignment_interval=0),
+        lambda group_id: replace(consumer_group_settings(configs, group_id), assignment_interval=0),
         partial(share_group_settings, configs),
         partial(streams_group_settings, configs),
     )

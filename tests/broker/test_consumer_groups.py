@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -19,9 +20,11 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.storage.log import Log
 from tests.broker.conftest import Asker
 from tests.broker.test_groups import join as join_classic
@@ -179,22 +182,50 @@ def test_an_empty_classic_group_becomes_one_of_this_protocol_and_back(ask: Asker
     assert listed(again) == [], "nothing of the one or the other is left on disk"
 
 
-def test_members_of_one_protocol_keep_those_of_the_other_out(ask: Asker) -> None:
-    join(ask)
-    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range")
-    fields: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 10_000, "protocol_type": "consumer"}
-    refused = ask(JoinGroupRequest(protocols=[protocol], **fields), 3)
-    assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert ask(HeartbeatRequest(group_id="g", member_id="m", generation_id=1), 4).error_code == (
-        ErrorCode.UNKNOWN_MEMBER_ID
-    )
+def test_a_policy_keeps_members_of_the_new_protocol_out_of_a_classic_group(make_asker: MakeAsker) -> None:
+    ask = make_asker(group_consumer_migration_policy="disabled")
+    ask(FindCoordinatorRequest(key="c"), 0)
     join_classic(ask, 3, group_id="c")
-    fields = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 1, "topic_partitions": []}
+    fields: dict[str, Any] = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 1, "topic_partitions": []}
     answer = ask(ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", **fields), 1)
     assert (answer.error_code, answer.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
+        "Cannot upgrade classic group c to consumer group because online upgrade is disabled.",
+    )
+    unknown = ask(ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=1), 1)
+    assert (unknown.error_code, unknown.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND,
         "Group c is not a consumer group.",
     )
+
+
+def test_a_member_of_the_classic_protocol_joins_a_group_of_this_protocol(ask: Asker) -> None:
+    join(ask)
+    metadata = ConsumerProtocolSubscription(topics=["t"]).versioned(3)
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=metadata)
+    fields: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000}
+    refused = ask(JoinGroupRequest(protocol_type="connect", protocols=[protocol], **fields), 3)
+    assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    joined = ask(JoinGroupRequest(protocol_type="consumer", protocols=[protocol], **fields), 9)
+    assert joined.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    fields["member_id"] = joined.member_id
+    joined = ask(JoinGroupRequest(protocol_type="consumer", protocols=[protocol], **fields), 9)
+    assert (joined.error_code, joined.leader, joined.members, joined.protocol_name) == (0, "", [], "range")
+    fields = {"group_id": "g", "member_id": joined.member_id, "generation_id": joined.generation_id}
+    assert ask(HeartbeatRequest(**fields), 4).error_code == 0
+    named = {"protocol_type": "consumer", "protocol_name": "range"}
+    assert ask(SyncGroupRequest(**fields, **named), 5).error_code == 0
+    assert sorted(member.member_type for member in described(ask, 1).members) == [0, 1]
+    (leaving,) = ask(leave_request(joined.member_id), 5).members
+    assert leaving.error_code == 0
+    unknown = ask(HeartbeatRequest(group_id="g", member_id="m", generation_id=1), 4)
+    assert unknown.error_code == ErrorCode.UNKNOWN_MEMBER_ID, "m does not use the classic protocol"
+    (leaving,) = ask(leave_request("m"), 5).members
+    assert (leaving.error_code, described(ask).group_state) == (0, "Empty"), "LeaveGroup removes m anyway"
+
+
+def leave_request(member_id: str) -> LeaveGroupRequest:
+    return LeaveGroupRequest(group_id="g", members=[LeaveGroupRequest.MemberIdentity(member_id=member_id)])
 
 
 # -- committed offsets

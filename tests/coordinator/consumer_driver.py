@@ -13,7 +13,7 @@ from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.records import by_topic
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import PartitionId
@@ -68,7 +68,7 @@ class ConsumerDriver:
     """
 
     topics: Topics = field(default_factory=lambda: Topics(a=4))
-    settings: ModernGroupSettings = field(default_factory=lambda: consumer_group_settings(assignment_interval=0))
+    settings: ConsumerGroupSettings = field(default_factory=lambda: consumer_group_settings(assignment_interval=0))
     now: int = 1_000
     holds: bool = False  # whether the journal holds records back until `write` or `lose`
     fails: bool = False  # whether every write fails

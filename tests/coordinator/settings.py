@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.group_overrides import classic_group_settings
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
 
 _DEFAULTS = BrokerConfig()
 
@@ -17,9 +18,9 @@ def group_settings(**changes: int) -> GroupSettings:
     return replace(classic_group_settings(_DEFAULTS), **changes)
 
 
-def consumer_group_settings(**changes: int) -> ModernGroupSettings:
+def consumer_group_settings(**changes: Any) -> ConsumerGroupSettings:
     """Return the default settings of KIP-848 groups, with these changes."""
-    settings = ModernGroupSettings(
+    settings = ConsumerGroupSettings(
         session_timeout=_DEFAULTS.consumer_session,
         heartbeat_interval=_DEFAULTS.consumer_heartbeat,
         assignment_interval=_DEFAULTS.consumer_assignment,

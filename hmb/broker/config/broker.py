@@ -21,6 +21,7 @@ from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting as _key
 from hmb.broker.config.limits import LimitsConfig
 from hmb.broker.config.security import SECURITY
+from hmb.coordinator.modern.settings import MigrationPolicy
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
@@ -219,6 +220,11 @@ class BrokerConfig(LimitsConfig):
     )
     consumer_max_size: int = _key(
         "group.consumer.max.size", INT32_MAX, "The largest number of members of a consumer group.", 1, INT32_MAX
+    )
+    consumer_migration_policy: str = _key(
+        "group.consumer.migration.policy", MigrationPolicy.BIDIRECTIONAL.value,
+        "Whether a group with members may move from the classic protocol to KIP-848 (upgrade) and back (downgrade).",
+        choices=tuple(policy.value for policy in MigrationPolicy)
     )
     offsets_partitions: int = _key(
         "offsets.topic.num.partitions", 50, "The number of partitions of __consumer_offsets.", 1, INT32_MAX

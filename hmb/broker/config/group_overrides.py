@@ -22,7 +22,7 @@ from hmb.broker.config.share_groups import GROUP_ONLY, READ_COMMITTED, check_off
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.protocol.enums import ConfigSource
@@ -60,14 +60,15 @@ def classic_group_settings(config: BrokerConfig) -> GroupSettings:
     )
 
 
-def consumer_group_settings(broker: DynamicConfig, group: str) -> ModernGroupSettings:
+def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
     """Return the current settings of a consumer group. The coordinator calls this function at each heartbeat."""
     config, own = broker.current, broker.altered_of_group(group)
-    return ModernGroupSettings(
+    return ConsumerGroupSettings(
         session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
         heartbeat_interval=int(own.get("consumer.heartbeat.interval.ms", config.consumer_heartbeat)),
         assignment_interval=int(own.get("consumer.assignment.interval.ms", config.consumer_assignment)),
         max_size=config.consumer_max_size,
+        migration_policy=MigrationPolicy(config.consumer_migration_policy),
     )
 
 

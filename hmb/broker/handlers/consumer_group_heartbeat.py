@@ -8,12 +8,12 @@ Behavior: the broker assigns partitions to the members (coordinator/modern/). Th
     expression, the broker matches the expression against all topics during the same heartbeat. After a topic was
     created or deleted, the broker matches the expression again at the next heartbeat. (A Kafka broker can match the
     expression some seconds after this heartbeat.) An expression matches only topics that the sender of the heartbeat
-    may describe.
+    may describe. If the group still has members of the classic protocol, the broker converts the group
+    (coordinator/migration/). `group.consumer.migration.policy` can forbid the conversion, and the request then gets
+    GROUP_ID_NOT_FOUND.
 Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must choose its
     own id, and a heartbeat without an id gets INVALID_REQUEST.
-Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this
-    request gets GROUP_ID_NOT_FOUND, so an application must stop all members before it changes the protocol. The broker
-    ignores the rack of a member, which costs nothing, because all partitions are on one broker.
+Left out: racks. The broker ignores the rack of a member, which costs nothing, because all partitions are on one broker.
 """
 
 from __future__ import annotations

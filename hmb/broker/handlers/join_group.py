@@ -4,13 +4,13 @@ Versions: 0-9; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group.
 Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.
     Until then the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator selects
-    one member as the leader. Only the leader's response contains all members and their metadata.
+    one member as the leader. Only the leader's response contains all members and their metadata. If the group uses the
+    new group protocol (KIP-848), the response follows at once and contains no leader (coordinator/migration/).
 Version notes: in version 0, the session timeout is also the rebalance timeout. From version 4 on, a new member first
     gets a member id, and then joins with this id. If a response contains no protocol, for example because of an error,
     the protocol's name is "" in versions below 7, and null in later versions. From version 9 on, a static member that
     is the leader can return to its group without a new assignment.
-Left out: members of the classic protocol in groups of the new protocol (KIP-848). To change the protocol of a group, an
-    application must stop all members first.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupRespo
     context.memory.close()  # Free the request's memory, because the request may wait long.
     response = JoinGroupResponse(member_id=request.member_id)
     with error_code_in(response):
-        response = context.broker.groups.join(call, request)
+        response = context.broker.groups.join(call, request, context.may_describe)
     if not response.protocol_name and context.version >= FIRST_VERSION_OF_NO_PROTOCOL:
         response.protocol_name = None
     return response

@@ -121,6 +121,10 @@ class ClassicGroup:
             because = f"the group has {len(self.state.members)} members, more than group.max.size"
             self._rebalance.prepare(because, now)
 
+    def start_rebalance(self, because: str, now: int) -> None:
+        """Start a rebalance of a Stable group: all members must join again."""
+        self._rebalance.prepare(because, now)
+
     # -- JoinGroup
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
@@ -332,6 +336,10 @@ class ClassicGroup:
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
         check_empty(self)
+        return self.record_tombstones()
+
+    def record_tombstones(self) -> list[KeyAndValue]:
+        """Return the tombstone that deletes the group's record, because a group of another kind replaces this group."""
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
     # -- admin requests

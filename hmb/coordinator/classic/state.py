@@ -10,7 +10,7 @@ their assignments, the protocol "range", and the time at which the group became 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
@@ -18,7 +18,8 @@ from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import decode_members, encode_group
 from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
 from hmb.coordinator.group import Write, unloaded
-from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, encode_key
+from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
+from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupResponse
@@ -48,6 +49,7 @@ class ClassicState:
         self.responses: list[tuple[Call, ClassicResponse]] = []
         self.writes: list[Write] = []
         self.events: list[str] = []
+        self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 group whose members this group has
         self._clock = clock
 
     def restore(self, value: GroupMetadataValue) -> None:
@@ -57,6 +59,12 @@ class ClassicState:
         self.timestamp = value.current_state_timestamp
         self.generation = value.generation
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
+
+    def continue_as_stable(self, members: ClassicMembers, generation: int) -> None:
+        """Start as a Stable group of consumers, with the members of a KIP-848 group."""
+        self.members, self.generation = members, generation
+        self.current = GroupState.STABLE
+        self.protocol_type, self.protocol = CONSUMER, members.select_protocol()
 
     def move(self, event: GroupEvent) -> None:
         """Change `current` to the state that the table `TRANSITIONS` contains for this event."""
@@ -110,7 +118,10 @@ class ClassicState:
     def queue_write(
         self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
-        """Add the group's record to `writes`. `assignments` maps member ids to the assignments in the record."""
+        """Add the group's record to `writes`. `assignments` maps member ids to the assignments in the record.
+
+        The tombstones in `replaced` are part of each write until a write succeeds.
+        """
         value = encode_group(
             self.protocol_type,
             self.protocol,
@@ -119,8 +130,15 @@ class ClassicState:
             self.members,
             assignments,
         )
-        records = [(encode_key(GroupMetadataKey(group=self.group_id)), value)]
-        self.writes.append(Write(records) if on_stored is None else Write(records, on_stored))
+
+        def after_write(error: KafkaError | None, now: int) -> None:
+            if error is None:
+                self.replaced = ()
+            if on_stored is not None:
+                on_stored(error, now)
+
+        records = [*self.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), value)]
+        self.writes.append(Write(records, after_write))
 
     def generation_for(self, member: ClassicMember) -> JoinGroupResponse:
         """Return the JoinGroup response for a member. Only the response for the leader lists all members."""

@@ -36,10 +36,11 @@ On a first reading, skip the other modules. `heartbeat` checks the fields of a r
 values of records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
 expressions. `settings` declares the settings of a group. `description` builds the response to ConsumerGroupDescribe.
 
-Two features are not implemented. A KIP-848 group cannot contain members that use the classic protocol (online
-migration). To change its protocol, all consumers of a group must therefore stop before the first consumer joins with
-the new protocol. And the assignors ignore the racks of the members. This has no cost, because HMB is one broker: no
-member is closer to a partition than another member.
+During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
+their requests, and `classic_metadata` contains the data that only these members have.
+
+One feature is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB is one
+broker: no member is closer to a partition than another member.
 
 Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
 """

@@ -36,7 +36,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     """One modern group, as a state machine without threads and disks. `now` is a time in ms.
 
     - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
-    - `_deadlines` contains a session for each member.
+    - `deadlines` contains a session for each member.
     """
 
     kind: ClassVar[GroupType]
@@ -54,13 +54,13 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.group_id = group_id
         self.protocol_type: str | None = self.kind
         self.state = self.state_class(group_id, self.resume)
-        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.responses: list[tuple[Any, Any]] = []  # only in a mixed group (migration/); `heartbeat` returns responses
         self.writes, self.events = self.state.writes, self.state.events
         self.is_unloaded = False
         self._settings = settings
         self._topics = topics
         self._clock = clock
-        self._deadlines = MemberDeadlines()
+        self.deadlines = MemberDeadlines()
 
     @property
     def is_empty(self) -> bool:
@@ -92,10 +92,10 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     def last_heartbeats(self) -> dict[str, int]:
         """Return the time (ms) of the last heartbeat of each member."""
-        return self._deadlines.last_heartbeats(self._settings(self.group_id).session_timeout)
+        return self.deadlines.last_heartbeats()
 
     def next_deadline(self) -> int | None:
-        return self._deadlines.next()
+        return self.deadlines.next()
 
     def tick(self, now: int) -> None:
         """Act on the deadlines that have passed."""
@@ -103,17 +103,18 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.state.finish()
 
     def _meet_deadlines(self, now: int) -> None:
-        if silent := self._deadlines.ended_sessions(now):
-            self._remove(silent, "the session has ended")
-        for member_id, epoch in self._deadlines.take_late_revocations(now):
+        if silent := self.deadlines.ended_sessions(now):
+            self.remove(silent, "the session has ended", now)
+        for member_id, epoch in self.deadlines.take_late_revocations(now):
             if self.state.members[member_id].epoch == epoch:
-                self._remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
+                self.remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout", now)
 
-    def _remove(self, member_ids: Sequence[str], because: str) -> None:
+    def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
+        """Remove members. The caller then calls `state.finish`."""
         for member_id in member_ids:
             self.events.append(f"member {member_id} is removed: {because}")
             self.state.remove(member_id)
-            self._deadlines.remove(member_id)
+            self.deadlines.remove(member_id)
         self._on_removed(member_ids, because)
 
     # -- start and end
@@ -127,11 +128,12 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     def resume(self, now: int) -> None:
         """Start the deadlines of the members that were restored from the journal."""
-        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
+        timeout = self._settings(self.group_id).session_timeout
+        self.deadlines.restart([(member, timeout) for member in self.state.members.values()], now)
 
     def unload(self) -> None:
         self.is_unloaded = True
-        self._deadlines.clear()
+        self.deadlines.clear()
 
     def tombstones(self) -> list[KeyAndValue]:
         check_empty(self)

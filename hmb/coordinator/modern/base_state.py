@@ -130,8 +130,10 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
 
         `metadata_hash` is the present hash of the topics that the group reads.
         """
-        self.epoch += 1
-        self.metadata_hash = metadata_hash
+        self.set_epoch(self.epoch + 1, metadata_hash)
+
+    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
+        self.epoch, self.metadata_hash = epoch, metadata_hash
         self._add(self.record_types.group, self._group_value())
 
     def put_metadata(self, member: MemberT) -> None:
@@ -150,9 +152,16 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def remove(self, member_id: str) -> None:
         self._take_out(member_id)
         self.targets.pop(member_id, None)
+        self._steps.add(*self._tombstones_of(member_id))
+
+    def _tombstones_of(self, member_id: str) -> list[KeyAndValue]:
         types = self.record_types
-        for kind in (types.current, types.target, types.member):  # the order in which Kafka deletes these records
-            self._add(kind, None, member_id=member_id)
+        kinds = (types.current, types.target, types.member)  # the order in which Kafka deletes these records
+        return [self._record(kind, None, member_id=member_id) for kind in kinds]
+
+    def tombstones_of_members(self) -> list[KeyAndValue]:
+        """Return the tombstones that delete the records of all members, because a classic group replaces this group."""
+        return [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
 
     def _take_out(self, member_id: str) -> None:
         del self.members[member_id]
@@ -168,8 +177,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         self._add(self.record_types.target_metadata, self.record_types.target_metadata.value(**fields))
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add tombstones to the records of this step, because this group replaces a classic group."""
-        self._steps.add(*tombstones)
+        """Add tombstones to the next write, because this group replaces a classic group."""
+        self._steps.replace(tombstones)
 
     def finish(self) -> None:
         """End a step: put the records of all its changes into `writes`."""

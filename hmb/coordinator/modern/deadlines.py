@@ -8,6 +8,11 @@ A member can have two deadlines:
   because other members wait for the partitions. The members of a share group have no such deadline, because several
   of them may read one partition. For a streams group, read "tasks" in place of "partitions".
 
+In an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no revocation
+deadline. It has two other deadlines, whose length is its rebalance timeout:
+- The *join* deadline starts when a response asks the member to join again. It ends with the next JoinGroup request.
+- The *sync* deadline starts with the response to a JoinGroup request. It ends with the SyncGroup request.
+
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never
 confirms that it has given up partition 2, so the group removes the member at second 60.
@@ -18,8 +23,16 @@ Source: KIP-848.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from hmb.coordinator.modern.base_state import ModernMember
+
+
+class SessionDeadline(NamedTuple):
+    """The session of a member: the time at which it ends, and its length. Both are in ms."""
+
+    deadline: int
+    timeout: int
 
 
 class MemberDeadlines:
@@ -30,12 +43,12 @@ class MemberDeadlines:
     """
 
     def __init__(self) -> None:
-        self._sessions: dict[str, int] = {}
+        self._sessions: dict[str, SessionDeadline] = {}
         self._revocations: dict[str, tuple[int, int]] = {}  # member id -> (old epoch, deadline)
 
-    def start_session(self, member_id: str, deadline: int) -> None:
-        """Start or extend the session of a member. The session ends at `deadline` (ms)."""
-        self._sessions[member_id] = deadline
+    def start_session(self, member_id: str, timeout: int, now: int) -> None:
+        """Start or extend the session of a member. The session ends `timeout` ms later."""
+        self._sessions[member_id] = SessionDeadline(now + timeout, timeout)
 
     def watch_revocation(self, member: ModernMember, now: int) -> None:
         """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
@@ -53,32 +66,34 @@ class MemberDeadlines:
         self._sessions.pop(member_id, None)
         self.end_revocation(member_id)
 
-    def restart(self, members: Iterable[ModernMember], session_timeout: int, now: int) -> None:
+    def restart(self, members: Iterable[tuple[ModernMember, int]], now: int) -> None:
         """Start the deadlines of members that were restored from the journal: sessions and revocations.
 
-        A session that is already running keeps its deadline.
+        Each item of `members` is a pair `(member, session timeout)`. A session that is already running keeps its
+        deadline.
         """
         known, self._sessions = self._sessions, {}
         self._revocations.clear()
-        for member in members:
-            self._sessions[member.member_id] = known.get(member.member_id, now + session_timeout)
+        for member, timeout in members:
+            self._sessions[member.member_id] = known.get(member.member_id, SessionDeadline(now + timeout, timeout))
             self.watch_revocation(member, now)
 
     def clear(self) -> None:
         self._sessions.clear()
         self._revocations.clear()
 
-    def last_heartbeats(self, session_timeout: int) -> dict[str, int]:
-        """Return the time (ms) of each member's last heartbeat, which has started a session of `session_timeout`."""
-        return {member_id: limit - session_timeout for member_id, limit in self._sessions.items()}
+    def last_heartbeats(self) -> dict[str, int]:
+        """Return the time (ms) of each member's last heartbeat, which has started the member's session."""
+        return {member_id: session.deadline - session.timeout for member_id, session in self._sessions.items()}
 
     def next(self) -> int | None:
         """Return the earliest deadline (ms), or None if the group has none."""
-        return min([*self._sessions.values(), *(limit for _, limit in self._revocations.values())], default=None)
+        limits = [session.deadline for session in self._sessions.values()]
+        return min([*limits, *(limit for _, limit in self._revocations.values())], default=None)
 
     def ended_sessions(self, now: int) -> list[str]:
         """Return the ids of the members whose sessions have ended."""
-        return [member_id for member_id, limit in self._sessions.items() if limit <= now]
+        return [member_id for member_id, session in self._sessions.items() if session.deadline <= now]
 
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
         """Remove and return the revocation deadlines that have passed.
@@ -90,3 +105,59 @@ class MemberDeadlines:
         for member_id, _ in late:
             self.end_revocation(member_id)
         return late
+
+
+class ConsumerDeadlines(MemberDeadlines):
+    """The deadlines of a KIP-848 group's members, which may use the classic protocol during an online migration.
+
+    Only a member that uses the classic protocol has a join deadline or a sync deadline.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._joins: dict[str, int] = {}
+        self._syncs: dict[str, int] = {}
+
+    def start_join(self, member_id: str, deadline: int) -> None:
+        """Start the join deadline of a member, if it is not running yet."""
+        self._joins.setdefault(member_id, deadline)
+
+    def joined(self, member_id: str, sync_deadline: int) -> None:
+        """End the join deadline and the revocation deadline of a member, and start its sync deadline."""
+        self.end_classic(member_id)
+        self.end_revocation(member_id)
+        self._syncs[member_id] = sync_deadline
+
+    def end_sync(self, member_id: str) -> None:
+        self._syncs.pop(member_id, None)
+
+    def end_classic(self, member_id: str) -> None:
+        """End the join deadline and the sync deadline of a member."""
+        self._joins.pop(member_id, None)
+        self._syncs.pop(member_id, None)
+
+    def remove(self, member_id: str) -> None:
+        super().remove(member_id)
+        self.end_classic(member_id)
+
+    def restart(self, members: Iterable[tuple[ModernMember, int]], now: int) -> None:
+        super().restart(members, now)
+        self._joins.clear()  # The next heartbeat of a member starts its join deadline again.
+        self._syncs.clear()
+
+    def clear(self) -> None:
+        super().clear()
+        self._joins.clear()
+        self._syncs.clear()
+
+    def next(self) -> int | None:
+        limits = (super().next(), *self._joins.values(), *self._syncs.values())
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def late_to_join(self, now: int) -> list[str]:
+        """Return the ids of the members that have not sent JoinGroup in time."""
+        return [member_id for member_id, limit in self._joins.items() if limit <= now]
+
+    def late_to_sync(self, now: int) -> list[str]:
+        """Return the ids of the members that have not sent SyncGroup in time."""
+        return [member_id for member_id, limit in self._syncs.items() if limit <= now]

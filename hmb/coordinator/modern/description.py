@@ -13,7 +13,7 @@ from hmb.protocol.topics import PartitionId
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member
-CONSUMER_MEMBER = 1  # the member type of a member with the KIP-848 protocol; 0 means the classic protocol
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1  # the member types: which protocol the member uses
 
 
 def describe_consumer_group(group: ConsumerGroup, topics: ClusterTopics) -> DescribedConsumerGroup:
@@ -43,7 +43,7 @@ def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: Clust
         subscribed_topic_regex=member.regex,
         assignment=_assignment([*member.assigned, *member.revoking], topics),
         target_assignment=_assignment(target, topics),
-        member_type=CONSUMER_MEMBER,
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 
 

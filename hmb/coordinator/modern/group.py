@@ -23,23 +23,28 @@ Invariants:
 - The epoch of a member is at most the assignment epoch.
 - If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
+During an online migration, some members of the group use the classic protocol. The folder `migration` handles their
+requests, and calls `step` and `remove` of this class. If the last member with the KIP-848 protocol leaves, the group
+may become a classic group again: `successor` is then the classic group that takes its place.
+
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Commit, unloaded
+from hmb.coordinator.group import Commit, Group, unloaded
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.base_group import ModernGroup
+from hmb.coordinator.modern.deadlines import ConsumerDeadlines
 from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
-from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.member import ConsumerMember, Goal
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
@@ -49,10 +54,16 @@ from hmb.protocol.topics import PartitionId
 from hmb.uuids import encode_uuid
 
 
-class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
+def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> Group | None:
+    """Return None: without a migration policy, a KIP-848 group never becomes a classic group."""
+    return None
+
+
+class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     """One KIP-848 group. It handles the requests of members.
 
-    `subscriptions` increases the group epoch when the topics of the members have changed.
+    - `subscriptions` increases the group epoch when the topics of the members have changed.
+    - `successor` is None, or the classic group that replaces this group after the current step.
     """
 
     kind = GroupType.CONSUMER
@@ -61,13 +72,26 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
     def __init__(
         self,
         group_id: str,
-        settings: Callable[[str], ModernGroupSettings],
+        settings: Callable[[str], ConsumerGroupSettings],
         topics: ClusterTopics,
         clock: Callable[[], int],
+        downgraded: Callable[[ConsumerGroup, Collection[str], int], Group | None] = keep_protocol,
     ) -> None:
+        """Create an empty group.
+
+        Before members are removed, the group calls `downgraded(self, ids of these members, now)`. The result is None,
+        or the classic group of the other members.
+        """
         super().__init__(group_id, settings, topics, clock)
+        self.deadlines: ConsumerDeadlines = ConsumerDeadlines()
+        self._downgraded = downgraded
+        self.successor: Group | None = None
         self.subscriptions = Subscriptions(self.state, topics, clock)
         self._causes: list[str] = []  # why the group needs a new target; empty after the target is computed
+
+    @property
+    def settings(self) -> ConsumerGroupSettings:
+        return self._settings(self.group_id)
 
     # -- ConsumerGroupHeartbeat
 
@@ -87,15 +111,16 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
-            return self._leave(request)
-        settings = self._settings(self.group_id)
+            return self._leave(request, now)
+        settings = self.settings
         if request.member_id not in self.state.members:
             self.state.check_room(self.kind, settings.max_size)
         owned = owned_by(request)
         before = self._before(request, owned)
         member = before.updated(request, client_id, client_host)
-        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
-        after = self._step(before, member, owned, now, may_describe)
+        self.deadlines.start_session(member.member_id, settings.session_timeout, now)
+        self.deadlines.end_classic(member.member_id)
+        after = self.step(before, member, owned, now, may_describe)
         self.state.finish()
         response = ConsumerGroupHeartbeatResponse(
             member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
@@ -123,14 +148,14 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         return member
 
     def _check_released(self, old: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
-        if old.epoch != STATIC_LEAVE_EPOCH:
+        if old.epoch != STATIC_LEAVE_EPOCH and old.classic is None:
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
                 f"because the instance id is owned by {old.member_id} member.",
             )
 
-    def _step(
+    def step(
         self,
         before: ConsumerMember,
         member: ConsumerMember,
@@ -140,7 +165,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
     ) -> ConsumerMember:
         """Store the subscription, compute a new target if it is due, and move the member one step.
 
-        Return the member.
+        Return the member. The caller then calls `state.finish`.
         """
         old_id = self.state.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
@@ -160,19 +185,25 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         self.events.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
-        self._deadlines.remove(old_id)
+        self.deadlines.remove(old_id)
         self.state.put_metadata(member)
         self.state.set_target(member.member_id, target)
         self.state.put_assignment(member)
 
     # -- heartbeat, part 2: the target assignment
 
+    @property
+    def is_assignment_due(self) -> bool:
+        """Whether the target is outdated, and `group.consumer.assignment.interval.ms` has passed since it was computed.
+
+        A member's next heartbeat or JoinGroup then computes a new target.
+        """
+        since = self.state.assignment_timestamp
+        is_early = bool(since) and self._clock() < since + self.settings.assignment_interval
+        return self.state.assignment_epoch < self.state.epoch and not is_early
+
     def _assign_if_due(self) -> None:
-        now = self._clock()
-        interval = self._settings(self.group_id).assignment_interval
-        if self.state.assignment_epoch >= self.state.epoch or (
-            self.state.assignment_timestamp and now < self.state.assignment_timestamp + interval
-        ):
+        if not self.is_assignment_due:
             return
         members = [
             MemberToAssign(
@@ -192,7 +223,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         self.events.append(text)
         for member_id, target in targets.items():
             self.state.set_target(member_id, target)
-        self.state.set_assignment_epoch(epoch, now)
+        self.state.set_assignment_epoch(epoch, self._clock())
 
     @property
     def assignor(self) -> str:
@@ -213,12 +244,12 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         after = member.reconciled(goal, owned)
         if after != member:
             self.state.put_assignment(after)
-            self._deadlines.watch_revocation(after, now)
+            self.deadlines.watch_revocation(after, now)
         return after
 
     # -- removal of members
 
-    def _leave(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    def _leave(self, request: ConsumerGroupHeartbeatRequest, now: int) -> ConsumerGroupHeartbeatResponse:
         if request.instance_id is not None:
             known = self.state.instances.get(request.instance_id)
             if known is None:
@@ -227,19 +258,44 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
         else:
             self.state.known(request.member_id)
         if request.member_epoch == LEAVE_EPOCH or request.instance_id is None:
-            self._remove([request.member_id], "the member leaves")
+            self.remove([request.member_id], "the member leaves", now)
         else:
             self.state.put_assignment(self.state.members[request.member_id].temporarily_left())
-            self._deadlines.end_revocation(request.member_id)
+            self.deadlines.end_revocation(request.member_id)
         self.state.finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+
+    def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
+        """Remove members. If the group may become a classic group, its `successor` starts without these members."""
+        if self.try_downgrade(member_ids, now):
+            self.events += [f"member {member_id} is removed: {because}" for member_id in member_ids]
+        else:
+            super().remove(member_ids, because, now)
+
+    def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
+        """Let a classic group without the members `leaving` replace this group, if the policy and the members allow it.
+
+        Return whether `successor` is now set.
+        """
+        self.successor = self._downgraded(self, leaving, now)
+        if self.successor is not None:
+            self.unload()
+        return self.successor is not None
 
     def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
         self._causes += [f"member {member_id} is removed ({because})" for member_id in member_ids]
         self.subscriptions.members_removed()
 
+    def _meet_deadlines(self, now: int) -> None:
+        super()._meet_deadlines(now)
+        if late := self.deadlines.late_to_join(now):
+            self.remove(late, "the member did not send JoinGroup within its rebalance timeout", now)
+        if late := self.deadlines.late_to_sync(now):
+            self.remove(late, "the member did not send SyncGroup within its rebalance timeout", now)
+
     def resume(self, now: int) -> None:
-        super().resume(now)
+        usual = self.settings.session_timeout
+        self.deadlines.restart([(member, member.session_timeout(usual)) for member in self.state.members.values()], now)
         self.subscriptions.forget_version()
 
     # -- offsets
@@ -247,7 +303,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
     def check_commit(self, commit: Commit, now: int) -> None:
         """Check that the sender of a commit is allowed to commit these offsets.
 
-        Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH,
+        ILLEGAL_GENERATION.
         """
         if self.is_unloaded:  # The group was deleted, so a committed offset would be lost.
             raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -256,12 +313,20 @@ class ConsumerGroup(ModernGroup[ConsumerState, ModernGroupSettings]):
             return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         self.state.known(commit.member_id).check_commit(commit)
 
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Check that the sender is allowed to fetch committed offsets.
+
+        Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+        """
+        if member_id is not None or epoch >= 0:
+            self.state.known(member_id or "").check_fetch(epoch)
+
     # -- admin requests
 
     @property
     def size(self) -> int:
-        """The sum of the sizes of all members' subscriptions, in bytes."""
-        return sum(subscription_size(member.topics, member.regex) for member in self.state.members.copy().values())
+        """The sum of the sizes of all members' subscriptions and protocols, in bytes."""
+        return sum(member.size for member in self.state.members.copy().values())
 
 
 def _cause(before: ConsumerMember, member: ConsumerMember, changed: bool) -> str:

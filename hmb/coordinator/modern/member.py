@@ -35,6 +35,7 @@ from sys import getsizeof
 from uuid import UUID
 
 from hmb.coordinator.group import Commit
+from hmb.coordinator.modern.classic_metadata import ClassicMetadata
 from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
 from hmb.protocol.enums import STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -78,9 +79,13 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Owned = field(default_factory=dict)
     revoking: Owned = field(default_factory=dict)  # partitions that the member must give up
+    classic: ClassicMetadata | None = None  # set only if the member uses the classic protocol
 
     def updated(self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> ConsumerMember:
-        """Return a copy of the member with the values of a heartbeat. A null field of the request changes nothing."""
+        """Return a copy of the member with the values of a heartbeat. A null field of the request changes nothing.
+
+        A member that sends this heartbeat uses the KIP-848 protocol from now on.
+        """
         names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
         timeout = request.rebalance_timeout_ms
         return replace(
@@ -93,7 +98,17 @@ class ConsumerMember:
             topics=self.topics if names is None else frozenset(names),
             regex=self.regex if regex is None else regex,
             assignor=self.assignor if request.server_assignor is None else request.server_assignor,
+            classic=None,
         )
+
+    def session_timeout(self, usual: int) -> int:
+        """Return the member's session timeout (ms). `usual` is the timeout of members with the KIP-848 protocol."""
+        return usual if self.classic is None else self.classic.session_timeout
+
+    @property
+    def size(self) -> int:
+        """The approximate memory that the subscription and the protocols of the member use, in bytes."""
+        return subscription_size(self.topics, self.regex) + (0 if self.classic is None else self.classic.size)
 
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
@@ -111,9 +126,11 @@ class ConsumerMember:
         """Check that this member is allowed to commit these offsets.
 
         A commit can contain an older epoch of the member if the member already owned the partitions in that epoch
-        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH. If the member uses the classic protocol, raises
+        only ILLEGAL_GENERATION.
         """
-        check_commit_version(GroupType.CONSUMER, commit)
+        if self.classic is None:
+            check_commit_version(GroupType.CONSUMER, commit)
         if commit.epoch == self.epoch:
             return
         since = [
@@ -121,7 +138,26 @@ class ConsumerMember:
             for partition, offset in commit.offsets.items()
         ]
         if commit.epoch > self.epoch or any(assigned is None or commit.epoch < assigned for assigned in since):
-            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"The member epoch is {self.epoch}, not {commit.epoch}.")
+            code = ErrorCode.STALE_MEMBER_EPOCH if self.classic is None else ErrorCode.ILLEGAL_GENERATION
+            raise KafkaError(code, f"The member epoch is {self.epoch}, not {commit.epoch}.")
+
+    def check_fetch(self, epoch: int) -> None:
+        """Check the epoch in a fetch of committed offsets. Raises STALE_MEMBER_EPOCH, ILLEGAL_GENERATION."""
+        if self.classic is not None:
+            self.check_generation(epoch)
+        else:
+            check_fetch_epoch(epoch, self.epoch)
+
+    def check_generation(self, generation: int) -> None:
+        """Check the generation in a request of a member that uses the classic protocol. Raises ILLEGAL_GENERATION.
+
+        Such a member receives its member epoch as the generation.
+        """
+        if generation != self.epoch:
+            raise KafkaError(
+                ErrorCode.ILLEGAL_GENERATION,
+                f"The received generation id {generation} does not match the expected member epoch {self.epoch}.",
+            )
 
     def assignment_epoch(self, partition: PartitionId) -> int | None:
         """Return the epoch in which the member received the partition, or None if the member does not own it."""
@@ -145,8 +181,12 @@ class ConsumerMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
-        return self.rebalance_timeout if self.state is MemberState.UNREVOKED_PARTITIONS else None
+        """The time (ms) that the member has to give up partitions, or None if it must give up none.
+
+        None for a member that uses the classic protocol: it has other deadlines (deadlines.py).
+        """
+        must_revoke = self.state is MemberState.UNREVOKED_PARTITIONS and self.classic is None
+        return self.rebalance_timeout if must_revoke else None
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch

@@ -22,10 +22,12 @@ from hmb.coordinator.journal.records import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupTargetAssignmentMemberValue,
 )
+from hmb.coordinator.modern.classic_metadata import ClassicMetadata
 from hmb.coordinator.modern.member import ConsumerMember, Owned
 from hmb.coordinator.modern.states import MemberState
 from hmb.protocol.topics import PartitionId
 
+ClassicMemberMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
 T = TypeVar("T")
@@ -49,7 +51,7 @@ def metadata_value(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=member.regex,
         rebalance_timeout_ms=member.rebalance_timeout,
         server_assignor=member.assignor,
-        classic_member_metadata=None,
+        classic_member_metadata=None if member.classic is None else _classic_value(member.classic),
     )
 
 
@@ -86,6 +88,7 @@ def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValu
         regex=value.subscribed_topic_regex or "",
         rebalance_timeout=value.rebalance_timeout_ms,
         assignor=value.server_assignor,
+        classic=_classic_metadata(value.classic_member_metadata),
     )
 
 
@@ -120,6 +123,22 @@ def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
     for topic_id, number in sorted(partitions):
         topics[topic_id].append(number)
     return topics
+
+
+def _classic_value(classic: ClassicMetadata) -> ClassicMemberMetadata:
+    return ClassicMemberMetadata(
+        session_timeout_ms=classic.session_timeout,
+        supported_protocols=[
+            ClassicMemberMetadata.ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols
+        ],
+    )
+
+
+def _classic_metadata(value: ClassicMemberMetadata | None) -> ClassicMetadata | None:
+    if value is None:
+        return None
+    protocols = [(protocol.name, bytes(protocol.metadata)) for protocol in value.supported_protocols]
+    return ClassicMetadata(value.session_timeout_ms, protocols)
 
 
 def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:

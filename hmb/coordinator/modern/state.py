@@ -68,6 +68,11 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
     def is_taken(self, partition: PartitionId) -> bool:
         return partition in self._owners
 
+    def waits(self, member: ConsumerMember) -> bool:
+        """Return whether a partition of the member's target still has another owner."""
+        missing = self.targets.get(member.member_id, frozenset()) - member.assigned.keys()
+        return any(self.is_taken(partition) for partition in missing)
+
     # -- changes
 
     def _put(self, member: ConsumerMember) -> None:

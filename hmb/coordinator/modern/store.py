@@ -34,6 +34,7 @@ class RecordedSteps:
 
     - `writes` contains one `Write` for each step that has changed the group. The caller stores and removes the writes.
     - `_records` contains the records of the current step.
+    - `_replaced` contains tombstones that are part of each write until a write succeeds.
     """
 
     def __init__(
@@ -49,16 +50,21 @@ class RecordedSteps:
         self.writes: list[Write] = []
         self._restore, self._resume, self._keys = restore, resume, keys
         self._records: list[KeyAndValue] = []
+        self._replaced: Sequence[KeyAndValue] = ()
         self._stored = StoredRecords()
 
     def add(self, *records: KeyAndValue) -> None:
         """Add records to the current step."""
         self._records += records
 
+    def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
+        """Add the tombstones of a group that this group replaces to each write, until a write succeeds."""
+        self._replaced = tombstones
+
     def finish(self) -> None:
         """End a step: put all its records into one `Write`."""
         if self._records:
-            records, self._records = self._records, []
+            records, self._records = [*self._replaced, *self._records], []
             self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
 
     def replay(self, key: Key, value: Any) -> None:
@@ -66,6 +72,8 @@ class RecordedSteps:
         self._stored.put(encode_key(key), encode_value(value))
 
     def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
+        if error is None:
+            self._replaced = ()
         if self._stored.end(number, records, error):
             self._restore([self._decoded(key, value) for key, value in self._stored])
             self._resume(now)

@@ -93,13 +93,13 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         """
         if request.member_epoch == LEAVE_EPOCH:
             self.state.known(request.member_id)
-            self._remove([request.member_id], "the member leaves")
+            self.remove([request.member_id], "the member leaves", now)
             self.state.finish()
             return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
         settings = self._settings(self.group_id)
         before = self._before(request, settings.max_size)
         member = before.updated(request, client_id, client_host)
-        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
+        self.deadlines.start_session(member.member_id, settings.session_timeout, now)
         if self.state.members.get(member.member_id) != member:
             self.state.put_metadata(member)
         self._refresh(changed=member.topics != before.topics)

@@ -95,7 +95,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
         if request.member_epoch < 0:
-            return HeartbeatResult(self._leave(request))
+            return HeartbeatResult(self._leave(request, now))
         settings, owned = self._settings(self.group_id), owned_by(request)
         before = self._before(request, owned, settings.max_size)
         topology = self._topology_after(request.topology)
@@ -106,7 +106,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         if self.is_empty and settings.initial_delay and self._delay_end is None:
             self._delay_end = now + settings.initial_delay
         member = before.updated(request, client_id, client_host)
-        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
+        self.deadlines.start_session(member.member_id, settings.session_timeout, now)
         is_new_group = self.state.topology is None
         self._store(before, member, topology, configured, settings)
         delay = self._assign_if_due(configured, settings)
@@ -240,16 +240,16 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         after = member.reconciled(TaskGoal(epoch, target, Holders.of(self.state.members.values())), owned)
         if after != member:
             self.state.put_assignment(after)
-            self._deadlines.watch_revocation(after, now)
+            self.deadlines.watch_revocation(after, now)
         return after
 
     # -- removal of members
 
-    def _leave(self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
+    def _leave(self, request: StreamsGroupHeartbeatRequest, now: int) -> StreamsGroupHeartbeatResponse:
         self.state.known(request.member_id)
         if request.shutdown_application:
             self._shutdown_by = self._shutdown_by or request.member_id
-        self._remove([request.member_id], "the member leaves")
+        self.remove([request.member_id], "the member leaves", now)
         self.state.finish()
         return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 

@@ -209,8 +209,9 @@ GROUPS = [
         ("ConsumerGroupHeartbeat/ACLs: *, regular expression/*", "1.assignment.topic_partitions*", ANY, ANY),
     ),
     *because(
-        "HMB does not convert a classic group that has members to the consumer protocol",
-        ("ConsumerGroupHeartbeat/classic group, stable/*", "4.*", ANY, ANY),
+        "a JoinGroup response with an error contains the member id of the request, also in a consumer group",
+        ("JoinGroup/migration: malformed subscription/*", "5.member_id", "<member>", ""),
+        ("JoinGroup/migration: static, unknown/*", "5.member_id", "nobody", ""),
     ),
 ]
 WORDS = [

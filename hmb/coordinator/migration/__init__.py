@@ -1,0 +1,63 @@
+r"""Online migration: a group with members moves from the classic protocol to KIP-848, and back, while it reads.
+
+Problem: an application with a hundred consumers changes its protocol from classic to KIP-848. Nobody wants to stop all
+consumers at once. The application restarts them one after the other, so for some time the group has members of both
+protocols.
+
+Idea: the coordinator converts the *group*, and answers the members of the other protocol in the new kind of group.
+- *Upgrade*: the first member with the KIP-848 protocol joins a classic group. The classic group becomes a KIP-848
+  group with the same members and the same assignment.
+- *Mixed group*: a KIP-848 group in which some members use the classic protocol. Such a member still sends JoinGroup,
+  SyncGroup, Heartbeat and LeaveGroup. The coordinator answers from the state of the KIP-848 group, and computes the
+  assignment. No member waits for another member, and no member is the leader.
+- *Downgrade*: the last member with the KIP-848 protocol leaves, or its session ends. The KIP-848 group becomes a
+  classic group, which then rebalances.
+
+        classic group  -- upgrade: a ConsumerGroupHeartbeat with epoch 0 -------------------->  KIP-848 group
+                       <-- downgrade: only members with the classic protocol are left --------  (mixed)
+
+For example, the classic group "readers" is in generation 7. Consumers A and B read partitions 0 and 1 of topic
+"weather". Then C joins with the KIP-848 protocol, and these events follow:
+1. C sends ConsumerGroupHeartbeat with epoch 0. "readers" becomes a KIP-848 group in epoch 7. A and B are its members in
+   epoch 7, and they keep their partitions. Requests of A or B that wait for a rebalance get REBALANCE_IN_PROGRESS.
+2. C is added, so the group epoch increases to 8. The coordinator computes a target, in which partition 1 moves to C.
+3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because 7 is less than 8.
+4. B sends JoinGroup. A consumer with an eager assignor such as "range" has given up all its partitions before. The
+   response contains generation 8, the member epoch of B.
+5. B sends SyncGroup, and the response contains the partitions of B: none. C receives partition 1 with its next
+   heartbeat. A has joined again in the same way, and keeps partition 0.
+6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.
+   This group starts with generation 8, and its members join again.
+
+The members of a mixed group move to the target in steps, as in every KIP-848 group. A consumer with a cooperative
+assignor keeps its partitions while it joins. JoinGroup then lists the partitions that it owns. If the consumer must
+give up some of them, its member epoch stays the same, SyncGroup returns the other partitions, and the next Heartbeat
+asks the consumer to join once more.
+
+The setting `group.consumer.migration.policy` allows each direction:
+    policy           upgrade    downgrade
+    bidirectional    yes        yes          the default
+    upgrade          yes        no
+    downgrade        no         yes
+    disabled         no         no
+Without an upgrade, ConsumerGroupHeartbeat gets the error GROUP_ID_NOT_FOUND. Without a downgrade, the group stays a
+KIP-848 group whose members all use the classic protocol. The policy does not apply to JoinGroup: a consumer with the
+classic protocol can always join a KIP-848 group. The policy also does not apply to groups without members, which change
+their protocol with the first member that joins.
+
+The journal needs no new kind of record. The record of a member contains the field `classic_member_metadata` if the
+member uses the classic protocol (modern/classic_metadata.py). A conversion writes the records of the new group together
+with the tombstones of the old group. If this write fails, the new group repeats the tombstones with its next write.
+After a failed upgrade the KIP-848 group is empty, so all members join again.
+
+Read the modules of this folder in this order:
+- `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps
+- `classic_requests`   JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a mixed group
+- `downgrade`          when a KIP-848 group becomes a classic group again, and with which assignment
+- `converter`          makes groups, and selects the protocol of a group for each request
+
+On a first reading, skip `partitions`, which converts topic names to topic ids and back.
+
+Source: KIP-848; Kafka's `GroupMetadataManager` (`convertToConsumerGroup`, `classicGroupJoinToConsumerGroup`,
+`convertToClassicGroup`).
+"""

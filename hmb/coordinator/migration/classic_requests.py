@@ -1,0 +1,273 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
+
+A member with the classic protocol knows only generations, leaders and rebalances. In a mixed group, the coordinator
+translates these words:
+    the member sends or receives      in the KIP-848 group
+    generation                        the epoch of this member; other members can have other epochs
+    JoinGroup                         one step towards the target (modern/member.py), with the owned partitions of the
+                                      request; the response follows at once and names no leader
+    SyncGroup                         returns the current assignment of the member
+    Heartbeat                         extends the session; REBALANCE_IN_PROGRESS asks the member to take its next step
+    LeaveGroup                        removes members of both protocols
+
+A heartbeat asks the member to join again in three cases. In each case, the member must send JoinGroup within its
+rebalance timeout (the join deadline):
+1. The assignment epoch is greater than the member's epoch: the group has a new target. Or a new target is due, and no
+   member uses the KIP-848 protocol. Then only a JoinGroup request can compute the target.
+2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
+3. The member has waited for partitions of other members, and all of them are free now.
+
+For example, a member in epoch 7 has a cooperative assignor and owns the partitions {0, 1}. In the target of epoch 8, it
+owns {0}:
+    Heartbeat, generation 7         REBALANCE_IN_PROGRESS (case 1)
+    JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
+    SyncGroup, generation 7         the assignment {0}
+    Heartbeat, generation 7         REBALANCE_IN_PROGRESS (case 2)
+    JoinGroup, owns {0}             generation 8
+    SyncGroup, generation 8         the assignment {0}
+
+A function that raises KafkaError has not changed the group.
+
+The second part of case 1 is not in Kafka 4.3: there, the partitions of the members that have left have no owner until
+the next JoinGroup request.
+
+Source: Kafka's `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and the functions with similar names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import uuid4
+
+from hmb.coordinator.classic.members import Call, MemberIdentity, protocols_of
+from hmb.coordinator.classic.older_clients import check_protocol, requests_member_id
+from hmb.coordinator.classic.rebalance import JOIN_AGAIN
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.group import unloaded
+from hmb.coordinator.migration.partitions import encode_assignment, ids_of
+from hmb.coordinator.modern.classic_metadata import ClassicMetadata
+from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.modern.state import ConsumerState
+from hmb.coordinator.modern.states import MemberState
+from hmb.coordinator.modern.subscriptions import MayDescribe
+from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from hmb.uuids import encode_uuid
+
+
+def join(
+    group: ConsumerGroup,
+    call: Call,
+    request: JoinGroupRequest,
+    topics: ClusterTopics,
+    now: int,
+    may_describe: MayDescribe,
+) -> None:
+    """Handle JoinGroup: add the member, or let it take its next step. Queue the response. Raises KafkaError."""
+    _check_loaded(group)
+    member_id = request.member_id or encode_uuid(uuid4())
+    if member_id not in group.state.members:
+        group.state.check_room(group.kind, group.settings.max_size)
+    _check_protocols(group.state, request)
+    if not request.member_id and request.group_instance_id is None and requests_member_id(call):
+        response = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        group.responses.append((call, response))
+        return
+    classic, subscription = _decoded(request)
+    before = _before(group.state, request, member_id)
+    replaces = group.state.members.get(group.state.instances.get(request.group_instance_id or "", ""))
+    owned = ids_of(subscription.owned_partitions, topics)
+    member = group.step(before, _updated(before, call, request, classic, subscription), owned, now, may_describe)
+    group.state.finish()
+    group.deadlines.start_session(member_id, request.session_timeout_ms, now)
+    group.deadlines.joined(member_id, now + request.rebalance_timeout_ms)
+    if replaces is not None and replaces.classic is None:
+        group.try_downgrade((), now)
+    response = JoinGroupResponse(
+        member_id=member_id, generation_id=member.epoch, protocol_type=CONSUMER, protocol_name=classic.protocol
+    )
+    group.responses.append((call, response))
+
+
+def sync(group: ConsumerGroup, call: Call, request: SyncGroupRequest, topics: ClusterTopics, now: int) -> None:
+    """Handle SyncGroup: queue a response with the current assignment of the member. Raises KafkaError."""
+    member, classic = _known(group, request.member_id, request.group_instance_id)
+    member.check_generation(request.generation_id)
+    check_protocol(request, CONSUMER, classic.protocol)
+    if group.state.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        raise _must_join(group, member, now)
+    group.deadlines.end_sync(member.member_id)
+    group.deadlines.start_session(member.member_id, classic.session_timeout, now)
+    _, version = classic.subscription()
+    response = SyncGroupResponse(
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignment=encode_assignment(member.assigned, version, topics),
+    )
+    group.responses.append((call, response))
+
+
+def heartbeat(group: ConsumerGroup, request: HeartbeatRequest, now: int) -> None:
+    """Handle Heartbeat: extend the session of the member.
+
+    Raises REBALANCE_IN_PROGRESS if the member must join again. Raises another error if the group does not know the
+    member or its generation.
+    """
+    member, classic = _known(group, request.member_id, request.group_instance_id)
+    member.check_generation(request.generation_id)
+    group.deadlines.start_session(member.member_id, classic.session_timeout, now)
+    is_due = group.is_assignment_due and _are_all_classic(group)
+    has_new_target = is_due or member.epoch < group.state.assignment_epoch
+    match member.state:
+        case MemberState.UNREVOKED_PARTITIONS:
+            must_join = True
+        case MemberState.UNRELEASED_PARTITIONS:
+            must_join = has_new_target or not group.state.waits(member)
+        case MemberState.STABLE:
+            must_join = has_new_target
+    if must_join:
+        raise _must_join(group, member, now)
+
+
+def _are_all_classic(group: ConsumerGroup) -> bool:
+    """Return whether no member uses the KIP-848 protocol: the last one has left, and the policy forbids a downgrade."""
+    return all(member.classic is not None for member in group.state.members.values())
+
+
+def leave(group: ConsumerGroup, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
+    """Handle LeaveGroup: remove members. Return one error code for each entry of `leaving`.
+
+    The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+    """
+    _check_loaded(group)
+    outcomes, gone = [], []
+    for identity in leaving:
+        try:
+            gone.append(_leaving(group, identity).member_id)
+            outcomes.append(ErrorCode.NONE)
+        except KafkaError as error:
+            outcomes.append(error.code)
+    if gone:
+        group.remove(list(dict.fromkeys(gone)), "the member leaves", now)
+        group.state.finish()
+    return outcomes
+
+
+# -- the member of a request
+
+
+def _check_loaded(group: ConsumerGroup) -> None:
+    if group.is_unloaded:
+        raise unloaded(group.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tuple[ConsumerMember, ClassicMetadata]:
+    """Return the member of a request, and its classic metadata.
+
+    Raises COORDINATOR_NOT_AVAILABLE, FENCED_INSTANCE_ID, and UNKNOWN_MEMBER_ID if the group does not know the member or
+    the member uses the KIP-848 protocol.
+    """
+    _check_loaded(group)
+    member = _named(group.state, member_id, instance_id)
+    if member.classic is None:
+        why = f"Member {member.member_id} does not use the classic protocol."
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+    return member, member.classic
+
+
+def _named(state: ConsumerState, member_id: str, instance_id: str | None) -> ConsumerMember:
+    """Return the member with these ids. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    if instance_id is None:
+        return state.known(member_id)
+    known_id = state.instances.get(instance_id)
+    if known_id is None:
+        why = f"Member with instance id {instance_id} is not a member of group {state.group_id}."
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+    if known_id != member_id:
+        why = f"Static member {member_id} with instance id {instance_id} was fenced by member {known_id}."
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, why)
+    return state.members[known_id]
+
+
+def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
+    """Return the member that leaves. An admin client names a static member without its member id."""
+    instance_id, member_id = identity.group_instance_id, identity.member_id
+    if instance_id is not None and not member_id:
+        member_id = group.state.instances.get(instance_id, "")
+    return _named(group.state, member_id, instance_id)
+
+
+# -- JoinGroup
+
+
+def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
+    """Return the stored member, or a new member if the client joins. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+
+    A static member that has restarted joins without a member id. It takes over the partitions of the old member.
+    """
+    instance_id = request.group_instance_id
+    if instance_id is None:
+        return state.members.get(member_id) or ConsumerMember(member_id)
+    if request.member_id:
+        return _named(state, member_id, instance_id)
+    if (old_id := state.instances.get(instance_id)) is None:
+        return ConsumerMember(member_id)
+    return replace(state.members[old_id], member_id=member_id, epoch=0, previous_epoch=0)
+
+
+def _updated(
+    before: ConsumerMember,
+    call: Call,
+    request: JoinGroupRequest,
+    classic: ClassicMetadata,
+    subscription: ConsumerProtocolSubscription,
+) -> ConsumerMember:
+    """Return the member with the values of a JoinGroup request."""
+    return replace(
+        before,
+        instance_id=request.group_instance_id if before.instance_id is None else before.instance_id,
+        rack_id=before.rack_id if subscription.rack_id is None else subscription.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout=request.rebalance_timeout_ms,
+        topics=frozenset(subscription.topics),
+        regex="",  # A client with the classic protocol matches its regular expression itself.
+        classic=classic,
+    )
+
+
+def _decoded(request: JoinGroupRequest) -> tuple[ClassicMetadata, ConsumerProtocolSubscription]:
+    """Return the protocols and the subscription of a JoinGroup request.
+
+    As in Kafka, raises UNKNOWN_SERVER_ERROR if the subscription is malformed.
+    """
+    classic = ClassicMetadata(request.session_timeout_ms, protocols_of(request))
+    try:
+        return classic, classic.subscription()[0]
+    except ProtocolError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the subscription is malformed: {error}") from error
+
+
+def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
+    """Check that all members with the classic protocol support at least one protocol of the request.
+
+    Raises INCONSISTENT_GROUP_PROTOCOL.
+    """
+    shared = {protocol.name for protocol in request.protocols}
+    for member in state.members.values():
+        if member.classic is not None:
+            shared &= member.classic.protocol_names
+    if request.protocol_type != CONSUMER or not shared:
+        why = f"Member {request.member_id}'s protocols are not supported."
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
+
+
+def _must_join(group: ConsumerGroup, member: ConsumerMember, now: int) -> KafkaError:
+    """Start the join deadline of a member, and return the error REBALANCE_IN_PROGRESS."""
+    group.deadlines.start_join(member.member_id, now + member.rebalance_timeout)
+    return KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)

@@ -1,0 +1,153 @@
+"""Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
+
+The state machine of a group is the field `machine` of its `GroupRunner`. If a request needs the other protocol, and the
+group may change, `GroupConverter` replaces this state machine. If the request then fails, the group keeps its old state
+machine.
+
+For example, ConsumerGroupHeartbeat with epoch 0 arrives for a classic group with members. `consumer_heartbeat` makes a
+KIP-848 group with the same members (upgrade.py) and lets this new group handle the heartbeat. If the new group rejects
+the heartbeat, for example because it has too many members, the classic group stays. Otherwise the new group replaces
+the classic group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import Call, MemberIdentity
+from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.group import Write
+from hmb.coordinator.group_runner import GroupRunner
+from hmb.coordinator.migration import classic_requests
+from hmb.coordinator.migration.downgrade import classic_group_of, may_downgrade
+from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_members
+from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.coordinator.modern.subscriptions import MayDescribe
+from hmb.coordinator.streams.group import StreamsGroup
+from hmb.protocol.enums import JOIN_EPOCH
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
+
+
+class GroupConverter:
+    """Passes the requests of members to classic groups and KIP-848 groups, and converts groups where necessary.
+
+    The caller of a method with a parameter `runner` must hold the lock of this group.
+    """
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        consumer_settings: Callable[[str], ConsumerGroupSettings],
+        topics: ClusterTopics,
+        clock: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._consumer_settings = consumer_settings
+        self._topics = topics
+        self._clock = clock
+
+    def classic(self, group_id: str) -> ClassicGroup:
+        """Return a new classic group."""
+        return ClassicGroup(group_id, self._settings, self._clock)
+
+    def consumer(self, group_id: str) -> ConsumerGroup:
+        """Return a new KIP-848 group."""
+        return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._clock, self._downgraded)
+
+    # -- requests of the KIP-848 protocol
+
+    def consumer_heartbeat(
+        self,
+        runner: GroupRunner,
+        request: ConsumerGroupHeartbeatRequest,
+        client_id: str,
+        client_host: str,
+        now: int,
+        may_describe: MayDescribe,
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Let a KIP-848 group handle a heartbeat. If a member joins a classic group, convert the group.
+
+        Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE, and the errors of `ConsumerGroup.heartbeat`.
+        """
+        before = runner.machine
+        if request.member_epoch == JOIN_EPOCH:
+            runner.check_loaded()
+        if request.member_epoch != JOIN_EPOCH or not isinstance(before, ClassicGroup):
+            return runner.as_kind(ConsumerGroup).heartbeat(request, client_id, client_host, now, may_describe)
+        group = self._upgraded(before, now)
+        response = group.heartbeat(request, client_id, client_host, now, may_describe)
+        dissolve(before)
+        runner.replace(group)
+        return response
+
+    def _upgraded(self, classic: ClassicGroup, now: int) -> ConsumerGroup:
+        """Return the KIP-848 group that can replace the classic group. Raises GROUP_ID_NOT_FOUND."""
+        group = self.consumer(classic.group_id)
+        if not classic.is_empty:
+            check_upgrade(classic, group.settings)
+            move_members(classic, group, self._topics, now)
+        elif classic.protocol_type is not None:  # Otherwise the group has no record yet.
+            group.state.replace_classic(classic.record_tombstones())
+        return group
+
+    def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
+        """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol."""
+        if not may_downgrade(group, leaving, self._settings.max_size):
+            return None
+        return classic_group_of(group, leaving, self._topics, self._settings, self._clock, now)
+
+    # -- requests of the classic protocol
+
+    def join(
+        self, runner: GroupRunner, call: Call, request: JoinGroupRequest, now: int, may_describe: MayDescribe
+    ) -> None:
+        """Let a classic group or a KIP-848 group with members handle JoinGroup. Raises KafkaError.
+
+        A KIP-848 group or a streams group without members first becomes a classic group.
+        """
+        runner.check_loaded()
+        if isinstance(runner.machine, ConsumerGroup) and not runner.machine.is_empty:
+            classic_requests.join(runner.machine, call, request, self._topics, now, may_describe)
+            return
+        if not isinstance(runner.machine, ClassicGroup) and request.member_id:
+            why = f"group {runner.machine.group_id!r} has no member {request.member_id!r}"
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
+        self._as_classic(runner).join(call, request, now)
+
+    def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
+        """Return the group as a classic group. Raises INCONSISTENT_GROUP_PROTOCOL."""
+        if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
+            if not runner.machine.is_empty:
+                why = f"group {runner.machine.group_id!r} has members that use the {runner.machine.kind} protocol"
+                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
+            classic = self.classic(runner.machine.group_id)
+            classic.writes.append(Write(runner.machine.tombstones()))
+            runner.replace(classic)
+        return runner.as_kind(ClassicGroup)
+
+    def sync(self, runner: GroupRunner, call: Call, request: SyncGroupRequest, now: int) -> None:
+        """Let the group handle SyncGroup. Raises KafkaError."""
+        if isinstance(runner.machine, ConsumerGroup):
+            classic_requests.sync(runner.machine, call, request, self._topics, now)
+        else:
+            runner.as_kind(ClassicGroup).sync(call, request, now)
+
+    def heartbeat(self, runner: GroupRunner, request: HeartbeatRequest, now: int) -> None:
+        """Let the group handle Heartbeat. Raises KafkaError."""
+        if isinstance(runner.machine, ConsumerGroup):
+            classic_requests.heartbeat(runner.machine, request, now)
+        else:
+            runner.as_kind(ClassicGroup).heartbeat(request, now)
+
+    def leave(self, runner: GroupRunner, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
+        """Let the group handle LeaveGroup. Return one error code for each entry of `leaving`. Raises KafkaError."""
+        if isinstance(runner.machine, ConsumerGroup):
+            return classic_requests.leave(runner.machine, leaving, now)
+        return runner.as_kind(ClassicGroup).leave(leaving, now)

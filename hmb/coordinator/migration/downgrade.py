@@ -1,0 +1,100 @@
+"""The downgrade: a KIP-848 group whose other members have left becomes a classic group.
+
+A downgrade happens in one of these cases, if the policy allows it:
+- Members are removed, because they leave or because a deadline has passed, and all other members use the classic
+  protocol.
+- A static member of the KIP-848 protocol restarts with the classic protocol, and all other members use the classic
+  protocol.
+
+The group epoch becomes the generation, and the target assignment of each member becomes its assignment. In the first
+case, the partitions of the removed members have no owner, so the classic group starts a rebalance at once. In the
+second case, the restarted member takes over the target of the old one. The classic group then starts a rebalance only
+if a member has not reached its target yet.
+
+For example, the KIP-848 group "readers" is in epoch 8. A and B use the classic protocol, and C leaves. "readers"
+becomes a classic group in generation 8 and in the state PreparingRebalance. A and B each send a heartbeat with
+generation 8, and the response contains REBALANCE_IN_PROGRESS. Both join again, and A becomes the leader of
+generation 9.
+
+A member that has not reached epoch 8 yet sends a heartbeat with an older generation. The response to this heartbeat
+contains ILLEGAL_GENERATION. The member then gives up all its partitions, and joins again.
+
+Source: Kafka's `GroupMetadataManager.convertToClassicGroup` and `ClassicGroup.fromConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import ClassicMember, ClassicMembers
+from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.migration.partitions import encode_assignment
+from hmb.coordinator.modern.classic_metadata import ClassicMetadata
+from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+
+
+def may_downgrade(group: ConsumerGroup, leaving: Collection[str], max_size: int) -> bool:
+    """Return whether the group may become a classic group without the members `leaving`.
+
+    `max_size` is the largest number of members of a classic group.
+    """
+    staying = [member for id, member in group.state.members.items() if id not in leaving]
+    return (
+        bool(staying)
+        and all(member.classic is not None for member in staying)
+        and group.settings.migration_policy.allows_downgrade
+        and len(staying) <= max_size
+    )
+
+
+def classic_group_of(
+    group: ConsumerGroup,
+    leaving: Collection[str],
+    topics: ClusterTopics,
+    settings: GroupSettings,
+    clock: Callable[[], int],
+    now: int,
+) -> ClassicGroup:
+    """Return the classic group that replaces a KIP-848 group. The members `leaving` are not part of it.
+
+    All other members must use the classic protocol. The KIP-848 group does not change. Raises GROUP_ID_NOT_FOUND if a
+    member's metadata is malformed.
+    """
+    state, members = group.state, ClassicMembers()
+    try:
+        for member_id, member in state.members.items():
+            if member_id not in leaving and member.classic is not None:
+                members.add(_converted(member, member.classic, group, topics))
+    except ProtocolError as error:
+        why = f"Cannot downgrade the classic group {group.group_id}: {error}."
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, why) from error
+    classic = ClassicGroup(group.group_id, settings, clock)
+    classic.state.continue_as_stable(members, state.epoch)
+    classic.state.replaced = [*state.tombstones_of_members(), *state.tombstones()]
+    classic.state.queue_write({member.member_id: member.assignment for member in members})
+    classic.events.append(f"downgrade to the classic protocol in generation {state.epoch}; {len(members)} members stay")
+    classic.resume(now)
+    if leaving or not all(member.is_reconciled_to(state.epoch) for member in state.members.values()):
+        classic.start_rebalance("the group has changed from the KIP-848 protocol to the classic protocol", now)
+    return classic
+
+
+def _converted(
+    member: ConsumerMember, classic: ClassicMetadata, group: ConsumerGroup, topics: ClusterTopics
+) -> ClassicMember:
+    _, version = classic.subscription()
+    target = group.state.targets.get(member.member_id, frozenset())
+    return ClassicMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        classic.session_timeout,
+        member.rebalance_timeout,
+        classic.protocols,
+        assignment=encode_assignment(target, version, topics),
+    )

@@ -1,0 +1,124 @@
+"""The upgrade: a classic group with members becomes a KIP-848 group.
+
+The members, the generation and the assignment of the classic group become the members, the epochs and the target of the
+KIP-848 group. All members are Stable, so the upgrade itself moves no partition. The member that caused the upgrade
+joins in the same step, and this join starts the rebalance. If the new member replaces a static member, it takes over
+the partitions, and no rebalance is necessary.
+
+For example, a classic group is in generation 7, and member A owns partition 0. In the KIP-848 group, the group epoch,
+the assignment epoch and the epoch of A are 7. The target of A and its current assignment are both partition 0.
+
+An upgrade is possible only if the coordinator understands the data of the members. The protocol type must be
+"consumer", and the subscriptions and assignments must be in the format of Kafka's consumers. An assignment with user
+data is from an assignor of the application. The coordinator cannot keep this user data, so it rejects the upgrade.
+
+Source: Kafka's `GroupMetadataManager.validateOnlineUpgrade` and `ConsumerGroup.fromClassicGroup`.
+"""
+
+from __future__ import annotations
+
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import ClassicMember
+from hmb.coordinator.cluster_topics import ClusterTopics, metadata_hash
+from hmb.coordinator.migration.partitions import ids_of
+from hmb.coordinator.modern.classic_metadata import ClassicMetadata
+from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.topics import PartitionId
+
+CUSTOM_ASSIGNOR = (
+    "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default assignor "
+    "before re-attempting the upgrade."
+)
+
+
+def check_upgrade(classic: ClassicGroup, settings: ConsumerGroupSettings) -> None:
+    """Check that the classic group may become a KIP-848 group. Raises GROUP_ID_NOT_FOUND."""
+    problems = {
+        "online upgrade is disabled.": not settings.migration_policy.allows_upgrade,
+        "the group does not use the consumer embedded protocol.": classic.protocol_type != CONSUMER,
+        "the group size exceeds the consumer group maximum size.": len(classic.state.members) > settings.max_size,
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise _refused(classic, problem)
+
+
+def move_members(classic: ClassicGroup, group: ConsumerGroup, topics: ClusterTopics, now: int) -> None:
+    """Add the members of a classic group, its generation and its assignment to a new KIP-848 group.
+
+    The classic group does not change. Raises GROUP_ID_NOT_FOUND if the coordinator does not understand the data of a
+    member.
+    """
+    try:
+        members = [_converted(member, classic, topics) for member in classic.state.members]
+    except ProtocolError as error:
+        raise _refused(classic, "the embedded consumer protocol is malformed.") from error
+    state, generation = group.state, classic.state.generation
+    for member in members:
+        state.put_metadata(member)
+    state.set_epoch(generation, metadata_hash(group.subscriptions.topics()))
+    for member in members:
+        state.set_target(member.member_id, frozenset(member.assigned))
+    state.set_assignment_epoch(generation, timestamp=0)
+    for member in members:
+        state.put_assignment(member)
+        group.deadlines.start_session(member.member_id, member.session_timeout(0), now)
+    state.replace_classic(classic.record_tombstones())
+    group.events.append(f"upgrade from the classic protocol in generation {generation}; {len(members)} members stay")
+
+
+def dissolve(classic: ClassicGroup) -> None:
+    """End a classic group that a KIP-848 group has replaced.
+
+    All waiting requests get the error REBALANCE_IN_PROGRESS, so that their members join again.
+    """
+    for member in classic.state.members:
+        classic.state.dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+    classic.unload()
+
+
+def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopics) -> ConsumerMember:
+    subscription, _ = ConsumerProtocolSubscription.parse(_metadata(member, classic.state.protocol))
+    generation = classic.state.generation
+    return ConsumerMember(
+        member.member_id,
+        instance_id=member.group_instance_id,
+        rack_id=subscription.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout,
+        topics=frozenset(subscription.topics),
+        epoch=generation,
+        previous_epoch=generation,
+        assigned=dict.fromkeys(_assigned(member, classic, topics), generation),
+        classic=ClassicMetadata(member.session_timeout, member.protocols),
+    )
+
+
+def _metadata(member: ClassicMember, protocol: str | None) -> bytes:
+    """Return the member's metadata for the protocol of the group.
+
+    During a rebalance, the group has no protocol yet, or the member no longer supports the group's protocol. Then
+    return the metadata of the member's preferred protocol. A consumer sends the same subscription with each protocol.
+    """
+    supported = protocol is not None and member.supports(protocol)
+    return member.metadata(protocol) if protocol is not None and supported else member.protocols[0][1]
+
+
+def _assigned(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopics) -> frozenset[PartitionId]:
+    """Return the partitions of a member. A member that has never sent SyncGroup has an empty assignment."""
+    if not member.assignment:
+        return frozenset()
+    assignment, _ = ConsumerProtocolAssignment.parse(member.assignment)
+    if assignment.user_data:
+        raise _refused(classic, CUSTOM_ASSIGNOR)
+    return ids_of(assignment.assigned_partitions, topics)
+
+
+def _refused(classic: ClassicGroup, problem: str) -> KafkaError:
+    why = f"Cannot upgrade classic group {classic.group_id} to consumer group because {problem}"
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, why)

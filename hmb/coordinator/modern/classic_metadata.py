@@ -1,0 +1,52 @@
+"""The part of a KIP-848 member that only a member with the classic protocol has.
+
+During an online migration, some members of a KIP-848 group still use the classic protocol (hmb/coordinator/migration).
+The record of such a member also contains its session timeout, and its protocols with their metadata. The coordinator
+needs the protocols for two reasons: it reads the topics of the member from the metadata, and a downgrade creates a
+classic group from the protocols of all members.
+
+For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range" is a
+`ConsumerProtocolSubscription` of version 3, which contains the topic "weather". The coordinator therefore encodes the
+member's assignment in version 3, too.
+
+Source: Kafka's `ConsumerGroupMemberMetadataValue.ClassicMemberMetadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMetadata:
+    """The session timeout (ms) and the protocols of a member that uses the classic protocol.
+
+    `protocols` contains pairs (name, metadata). The preferred protocol is first, and at least one protocol exists.
+    """
+
+    session_timeout: int
+    protocols: Sequence[tuple[str, bytes]]
+
+    @property
+    def protocol(self) -> str:
+        """The name of the preferred protocol."""
+        return self.protocols[0][0]
+
+    @property
+    def protocol_names(self) -> set[str]:
+        return {name for name, _ in self.protocols}
+
+    @property
+    def size(self) -> int:
+        """The size of the metadata of all protocols, in bytes."""
+        return sum(len(metadata) for _, metadata in self.protocols)
+
+    def subscription(self) -> tuple[ConsumerProtocolSubscription, int]:
+        """Return the subscription of the member and its version. Raises ProtocolError.
+
+        A consumer sends the same subscription with each protocol, so this method reads the preferred protocol.
+        """
+        return ConsumerProtocolSubscription.parse(self.protocols[0][1])
