@@ -32,5 +32,6 @@ Read in this order:
 10. `ui`           a benchmark of the page and of the metrics of a broker
 11. `mirror`       a benchmark of the copy of a topic from one broker to another one
 12. `share`        a benchmark of a share group, whose members read a topic as a queue
-13. `results`      the published samples
+13. `security`     a benchmark of the cost of TLS, of logins and of ACLs
+14. `results`      the published samples
 """

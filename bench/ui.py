@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from http.client import HTTPConnection
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -39,6 +39,7 @@ from .load.producers import HmbProducer
 from .load.workload import Workload
 from .measurement import POSITIVE, Measurement, scenario
 from .peers import START_SECONDS, Hmb, PeerFailed, cpu_seconds, free_ports, resident_bytes, topics
+from .report.goals import FigureGoal, goal_table
 from .report.samples import Sample
 from .report.tables import Table
 
@@ -52,17 +53,6 @@ SMALLEST_SEGMENT = 200  # bytes; a segment of the topic LONG contains one batch
 RATE = 1_000  # records per second
 WATCHED = 10.0  # seconds for which the benchmark counts the changes of the page
 SCRAPES = 15  # the number of requests for /metrics
-
-
-class FigureGoal(NamedTuple):
-    """The limit of one figure. The figure is good if it is at most the limit, or at least the limit if `is_least`."""
-
-    label: str
-    limit: float
-    is_least: bool = False
-
-    def is_reached(self, figure: float) -> bool:
-        return figure >= self.limit if self.is_least else figure <= self.limit
 
 
 GOALS = {  # the goal of each figure, by the figure's name
@@ -80,14 +70,8 @@ class FigureGoalView:
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table with the figures of all rounds."""
-        rows = [["figure", "median", "range", "goal", "reached"]]
-        for name, goal in GOALS.items():
-            figures = sorted(sample.figures[name] for sample in samples)
-            middle, relation = median(figures), "at least" if goal.is_least else "at most"
-            span = f"{figures[0]:,.1f} .. {figures[-1]:,.1f}"
-            reached = "yes" if goal.is_reached(middle) else "no"
-            rows.append([goal.label, f"{middle:,.1f}", span, f"{relation} {goal.limit:,.0f}", reached])
-        return [Table("The page and the metrics of a broker", rows)]
+        figures = {name: [sample.figures[name] for sample in samples] for name in GOALS}
+        return [goal_table("The page and the metrics of a broker", GOALS, figures)]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
         """Return no chart, because a chart would not show the goals better than the table."""

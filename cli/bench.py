@@ -33,6 +33,7 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "growth": ("scenarios.growth", "What grows with connections, partitions, fetches, the log."),
     "testing": ("testing", "The embedded broker in tests, with the goals."),
     "ui": ("ui", "The page and the metrics of a broker, with the goals."),
+    "security": ("security.command", "What TLS, logins and ACLs cost, with the goals."),
     "threads": ("scenarios.threads", "The thesis's layout of threads, and HMB's."),
     "spark": ("scenarios.spark", "Spark's data sources: HMB's, and the Kafka connector."),
     "hailstorm": ("streams.hailstorm", "Word count: Hailstorm, and other stream processors."),

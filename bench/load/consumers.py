@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from .. import peers
 from ..peers.program import run_program
+from .workload import NO_SECURITY
 
 MIB = 1024 * 1024
 
@@ -41,10 +42,16 @@ class PerfConsumer(ABC):
 
 
 class Kafka43Consumer(PerfConsumer):
+    """The performance tool of Kafka 4.3.0. `security` contains settings such as `security.protocol`."""
+
     name = "Kafka 4.3.0"
+
+    def __init__(self, security: Mapping[str, str] = NO_SECURITY) -> None:
+        self._security = security
 
     def command(self, bootstrap: str, topic: str, records: int) -> list[str]:
         arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
+        arguments += [part for item in self._security.items() for part in ("--command-property", "=".join(item))]
         main_class = "org.apache.kafka.tools.ConsumerPerformance"
         options = ["-Xmx512M", "-XX:+UseG1GC"]
         return peers.java(peers.kafka_43_jars(), main_class, *arguments, "--timeout", "60000", options=options)

@@ -55,6 +55,7 @@ class Task:
     acks: int
     linger_ms: int
     batch_size: int
+    librdkafka: dict[str, str]  # further settings of librdkafka, for example for TLS
 
     def values(self) -> list[bytes]:
         """Return the values to send. They contain no line breaks, so `hmb consume` prints each value on one line."""
@@ -144,6 +145,7 @@ def confluent_produce(task: Task, values: list[bytes]) -> Elapsed:
             "batch.num.messages": 1_000_000,
             "queue.buffering.max.kbytes": BUFFER_MEMORY // 1024,
             "queue.buffering.max.messages": 1_000_000,
+            **task.librdkafka,
         }
     )
     topic = task.topic
@@ -232,6 +234,7 @@ def confluent_consumer(task: Task, **settings: int) -> Any:
             "bootstrap.servers": task.bootstrap,
             "group.id": "unused",  # librdkafka requires a group, although assign() does not use it.
             "enable.auto.commit": False,
+            **task.librdkafka,
             **settings,
         }
     )
@@ -353,11 +356,12 @@ def main() -> int:
     parser.add_argument("--acks", type=int, default=1)
     parser.add_argument("--linger-ms", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=262_144)
+    parser.add_argument("--librdkafka", action="append", default=[], metavar="NAME=VALUE")
     options = parser.parse_args()
     sizes = options.num_records, options.record_size
-    task = Task(
-        options.bootstrap_server, options.topic, *sizes, options.acks, options.linger_ms, options.batch_size
-    )
+    librdkafka = dict(each.split("=", 1) for each in options.librdkafka)
+    batches = options.acks, options.linger_ms, options.batch_size
+    task = Task(options.bootstrap_server, options.topic, *sizes, *batches, librdkafka)
     if options.action == "produce":
         records, elapsed = task.records, PRODUCERS[options.client](task, task.values())
     else:

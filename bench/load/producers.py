@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import peers
@@ -23,7 +24,7 @@ from ..peers import topics
 from ..peers.chosen import MeasuredBroker
 from ..peers.empty_broker import EmptyBroker
 from ..peers.program import run_program
-from .workload import Workload
+from .workload import NO_SECURITY, Workload
 
 BUFFER_MEMORY = 67_108_864
 MAX_REQUEST_SIZE = 2_097_152
@@ -74,10 +75,16 @@ class HmbProducer(PerfProducer):
 
 
 class Kafka43Producer(PerfProducer):
+    """The performance tool of Kafka 4.3.0. `security` contains settings such as `security.protocol`."""
+
     name = "Kafka 4.3.0"
 
+    def __init__(self, security: Mapping[str, str] = NO_SECURITY) -> None:
+        self._security = security
+
     def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
-        arguments = [*_options(topic, workload), *_settings(bootstrap, workload)]
+        security = [f"{name}={value}" for name, value in self._security.items()]
+        arguments = [*_options(topic, workload), *_settings(bootstrap, workload), *security]
         main_class = "org.apache.kafka.tools.ProducerPerformance"
         return peers.java(peers.kafka_43_jars(), main_class, *arguments, options=["-Xmx512M", "-XX:+UseG1GC"])
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Self
 
 MESSAGE_OVERHEAD = 28  # the bytes of a message in Kafka 0.8.2 in addition to its value; the thesis counts these bytes
+
+NO_SECURITY: Mapping[str, str] = MappingProxyType({})  # the security settings of a client that uses no security
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class MeasuredBroker:
 
 
 class MakePeer(Protocol):
-    def __call__(self, *, config: Mapping[str, str] = ...) -> Peer: ...
+    def __call__(self, *, port: int | None = ..., config: Mapping[str, str] = ...) -> Peer: ...
 
 
 @dataclass(frozen=True)

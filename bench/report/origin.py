@@ -84,6 +84,7 @@ MODULES = {
     "hailstorm": "streams.hailstorm",
     "mirror": "mirror",
     "share": "share",
+    "security": "security.command",
     "testing": "testing",
     "ui": "ui",
 }

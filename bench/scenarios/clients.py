@@ -198,15 +198,22 @@ class ClientSettings:
         return [str(part) for option in options for part in option]
 
 
-def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settings: ClientSettings) -> dict[str, float]:
+def run_client(
+    broker: MeasuredBroker,
+    client: LibraryClient,
+    topic: str,
+    settings: ClientSettings,
+    security: Mapping[str, str] = workload.NO_SECURITY,
+) -> dict[str, float]:
     """Run a client once in a process of its own, and return its figures, for example records/s.
 
-    Raises PeerFailed if records are missing.
+    `security` contains further settings of librdkafka. Raises PeerFailed if records are missing.
     """
     # Without the option -P, Python would search the program's folder first when it imports a module. A module in this
     # folder would then hide an installed module of the same name.
     program = [str(client.installation.python), "-P", str(PROGRAM), client.action, client.name]
     task = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--num-records", str(client.records)]
+    task += [part for item in security.items() for part in ("--librdkafka", "=".join(item))]
     done = run_program([*program, *task, *settings.options()], f"{client.label} ({client.action})")
     result = json.loads(done.output)
     return {

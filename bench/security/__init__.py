@@ -1,0 +1,19 @@
+"""A benchmark of security: what TLS, logins and ACLs cost a broker.
+
+Security costs processor time. With TLS, both sides encrypt and decrypt each byte, and the broker cannot send a file
+with `sendfile`. A login with SCRAM needs some hashes. An authorizer compares each request with the ACLs. The command
+`hmb bench security` measures these three costs, and compares them with goals.
+
+TLS and logins are measured with HMB and Kafka 4.3.0 alternately. Each broker has three listeners: one without security,
+one with TLS, and one that requires a login. The benchmark itself uses the first listener, for example to create topics.
+
+A change to HMB must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` and `hmb bench
+consume --versus CHECKOUT` measure this: they compare HMB with the change and HMB without the change in pairs of runs.
+
+Read in this order:
+1. `brokers`   brokers with three listeners
+2. `tls`       producers and consumers that use TLS
+3. `logins`    logins of known and unknown users
+4. `acls`      two brokers, of which one has 1,000 ACLs
+5. `command`   the command, its tables and its goals
+"""

@@ -1,0 +1,70 @@
+"""The cost of ACLs: two new brokers of HMB receive the same records, and one of them has 1,000 ACLs.
+
+The records arrive in many small Produce requests, because the broker checks the ACLs once for each topic of a request.
+In larger requests, the cost of this check for a record is smaller. The ACLs belong to other topics and to other users,
+except for one that permits everything on the topic. Half of the ACLs are for prefixes of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from hmb.client import Admin
+from hmb.client.admin import raised
+from hmb.client.admin.acls import AclBinding
+from hmb.protocol.enums import AclOperation, AclPatternType, AclResourceType
+
+from ..load.producers import HmbProducer
+from ..load.workload import Workload
+from ..peers import Hmb, cpu_seconds, topics
+
+TOPIC = "hmb-bench-acls"
+ACLS = 1_000
+SMALL_BATCH = 195  # bytes; a batch contains one record of 100 bytes
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",  # The benchmark may create the ACLs.
+}
+NOBODY = "User:ANONYMOUS"  # the principal of a client that does not log in
+
+
+def acls() -> Iterator[AclBinding]:
+    """Yield the ACLs: one for the topic of the benchmark, and all others for other topics."""
+    yield AclBinding(AclResourceType.TOPIC, TOPIC, NOBODY, AclOperation.ALL)
+    for number in range(1, ACLS):
+        pattern = AclPatternType.PREFIXED if number % 2 else AclPatternType.LITERAL
+        name, user = f"{'department' if number % 2 else 'topic'}-{number}", f"User:user-{number}"
+        yield AclBinding(AclResourceType.TOPIC, name, user, AclOperation.WRITE, pattern_type=pattern)
+
+
+class AclBrokers:
+    """Two brokers: one without an authorizer, and one with 1,000 ACLs. They run until `stack` closes."""
+
+    def __init__(self, stack: ExitStack, records: int) -> None:
+        self._workload = Workload(100, SMALL_BATCH, records)
+        self._without, self._with = stack.enter_context(Hmb()), stack.enter_context(Hmb(config=AUTHORIZER))
+        for broker in (self._without, self._with):
+            topics.create(broker.bootstrap, TOPIC)
+            self._run(broker)  # This run is the warm-up.
+        with Admin(self._with.bootstrap) as admin:
+            for result in (created := admin.create_acls(acls())):
+                raised(created[result])
+
+    def _run(self, broker: Hmb) -> tuple[float, float]:
+        """Send the records. Return the records per second, and the processor time (s) of the broker."""
+        before = cpu_seconds(broker.pid)
+        report = HmbProducer().run(broker.bootstrap, TOPIC, self._workload)
+        return report.figures["records_per_second"], cpu_seconds(broker.pid) - before
+
+    def measure(self, number: int) -> dict[str, float]:
+        """Send records to one broker, and then to the other one. Return the figures of the round `number`."""
+        runs = {}
+        for broker in (self._without, self._with) if number % 2 else (self._with, self._without):
+            runs[broker] = self._run(broker)
+        (rate, cpu), (rate_without, cpu_without) = runs[self._with], runs[self._without]
+        return {
+            "records_per_second": rate,
+            "lost_percent": 100 * (1 - rate / rate_without),
+            "cpu_percent": 100 * (cpu / cpu_without - 1),
+        }

@@ -1,0 +1,177 @@
+"""Measures the cost of TLS, of logins and of ACLs: the command `hmb bench security`, its tables and its goals.
+
+These commands are examples:
+    hmb bench security
+    hmb bench security --repeat 7 --num-records 2000000
+    hmb bench security --num-records 20000 --num-logins 50 --warm-up 0 --repeat 1     # a quick look
+
+The last table shows each figure beside its goal:
+- *TLS*: the rate of HMB divided by the rate of Kafka 4.3.0 in the same round, for producers and consumers.
+- *login*: the processor time of HMB's broker for one login over SCRAM-SHA-256, with its connection.
+- *1,000 ACLs*: the lost part of the throughput, and the additional processor time for a record. On a machine that is
+  busy with other work, trust the processor time more than the throughput.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ..load.workload import Workload
+from ..measurement import POSITIVE, Measurement, scenario
+from ..peers import Hmb, Kafka43
+from ..progress import Progress
+from ..report.goals import FigureGoal, goal_table
+from ..report.samples import Sample
+from ..report.tables import Table, group_by, ratios
+from ..report.view import Column, SampleView, broker
+from ..scenarios.produce import BROKER_CPU, RATE
+from .acls import ACLS, SMALL_BATCH, AclBrokers
+from .brokers import SecuredBroker, start_brokers
+from .logins import USERS, login_cpu_ms
+from .tls import ACTIONS, CLIENTS, fill
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"  # the suites of the samples
+LOGIN_CPU = "broker_cpu_ms"
+ROUNDS = 5
+RECORDS_FOR_SMALL_BATCH = 10  # The brokers with ACLs receive one record for this number of records over TLS.
+WARM_UP_LOGINS = 50
+GOALS = {
+    **{
+        f"{action}, {client.name}": FigureGoal(f"TLS, {action}, {client.name}: over Kafka", 1, is_least=True, digits=2)
+        for action, client in itertools.product(ACTIONS, CLIENTS)
+    },
+    **{user: FigureGoal(f"login, {user}, broker CPU, ms", 2, digits=2) for user in USERS},
+    "lost_percent": FigureGoal(f"lost throughput with {ACLS:,} ACLs, %", 3),
+    "cpu_percent": FigureGoal(f"additional broker CPU with {ACLS:,} ACLs, %", 3),
+}
+
+
+def task(sample: Sample) -> str:
+    """Return the task that a sample has measured, for example "produce, Kafka 4.3.0" or "unknown user"."""
+    return str(sample.parameters["task"])
+
+
+VIEWS = {
+    TLS: SampleView((RATE, BROKER_CPU), title=lambda _: "TLS: 100 B, one partition", cell=task),
+    LOGIN: SampleView(
+        (Column(LOGIN_CPU, "broker CPU, ms/login", compare=True),), title=lambda _: "Logins over SCRAM", cell=task
+    ),
+}
+
+
+class SecurityView:
+    """The tables of this benchmark: TLS and logins with both brokers, and the goals."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        by_suite = group_by(samples, lambda sample: sample.suite)
+        compared = [
+            table for suite, view in VIEWS.items() if suite in by_suite for table in view.tables(by_suite[suite])
+        ]
+        return [*compared, goal_table("The goals for the cost of security", GOALS, figures_of(by_suite))]
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        """Return no chart, because a chart would not show the goals better than the table."""
+        return {}
+
+
+VIEW = SecurityView()
+
+
+def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[float]]:
+    """Return the values of each figure that has a goal, with one value for each round."""
+    figures: dict[str, Sequence[float]] = {}
+    for name, of_task in group_by(by_suite.get(TLS, []), task).items():
+        runs = group_by(of_task, broker)
+        found = ratios(runs.get(Hmb.name, []), runs.get(Kafka43.name, []), RATE.value)
+        if found is not None:
+            figures[name] = found.values
+    ours = [each for each in by_suite.get(LOGIN, []) if each.broker == Hmb.name]
+    for name, of_user in group_by(ours, task).items():
+        figures[name] = [each.figures[LOGIN_CPU] for each in of_user]
+    if of_acls := by_suite.get(ACL):
+        figures |= {name: [each.figures[name] for each in of_acls] for name in ("lost_percent", "cpu_percent")}
+    return figures
+
+
+def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float) -> None:
+    """Run all clients with all brokers, until `seconds` seconds for each broker have passed. Log in some times."""
+    end = time.monotonic() + seconds * len(brokers)
+    for (run, client), secured in itertools.cycle(
+        itertools.product(itertools.product(ACTIONS.values(), CLIENTS), brokers)
+    ):
+        if time.monotonic() >= end:
+            break
+        run(secured, client, workload)
+    for secured, user in itertools.product(brokers, USERS.values()):
+        login_cpu_ms(secured, user, WARM_UP_LOGINS)
+
+
+def measure_tls(
+    measurement: Measurement, brokers: Sequence[SecuredBroker], workload: Workload, progress: Progress
+) -> None:
+    """Run each producer and each consumer with all brokers alternately."""
+    for (action, run), client in itertools.product(ACTIONS.items(), CLIENTS):
+        for number, secured in measurement.rounds(brokers):
+            progress.step(f"TLS, {action}, round {number + 1}: {client.name}, {secured.name}")
+            parameters: dict[str, float | str] = {**workload.parameters, "task": f"{action}, {client.name}"}
+            figures = run(secured, client, workload)
+            measurement.add(number, secured.name, client.name, parameters, figures, suite=TLS)
+
+
+def measure_logins(
+    measurement: Measurement, brokers: Sequence[SecuredBroker], logins: int, progress: Progress
+) -> None:
+    """Log in as each user, with all brokers alternately."""
+    for name, user in USERS.items():
+        for number, secured in measurement.rounds(brokers):
+            progress.step(f"login of the {name}, round {number + 1}: {secured.name}")
+            figures = {LOGIN_CPU: login_cpu_ms(secured, user, logins)}
+            measurement.add(number, secured.name, "HMB", {"task": name, "logins": logins}, figures, suite=LOGIN)
+
+
+def measure_acls(measurement: Measurement, records: int, progress: Progress) -> None:
+    """Send records to a broker without ACLs, and to a broker with 1,000 ACLs."""
+    progress.step("two brokers, of which one has ACLs: warm-up")
+    brokers = AclBrokers(measurement.stack, records)
+    parameters: dict[str, float | str] = {"task": f"{ACLS:,} ACLs", "records": records, "batch_bytes": SMALL_BATCH}
+    for number in range(measurement.round_count):
+        progress.step(f"ACLs, round {number + 1}")
+        measurement.add(number, Hmb.name, "HMB", parameters, brokers.measure(number), suite=ACL)
+
+
+@scenario("security", VIEW, rounds=ROUNDS)
+@click.option(
+    "--num-records", type=POSITIVE, default=1_000_000, show_default=True,
+    help="Records of a run over TLS. A run with ACLs has a tenth of them.",
+)  # fmt: skip
+@click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Logins of a run.")
+@click.option(
+    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
+    help="Seconds of warm-up for each broker.",
+)  # fmt: skip
+def command(measurement: Measurement, num_records: int, num_logins: int, warm_up_seconds: float) -> None:
+    """Measure the cost of TLS, of logins and of ACLs, with the goal beside each figure.
+
+    HMB and Kafka 4.3.0 run alternately, and Java's client and librdkafka send and read records over TLS. The command
+    needs the program openssl, which makes the certificates.
+
+    A change must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` measures this.
+    """
+    brokers = start_brokers(measurement.stack)
+    workload = Workload(100, 16_384, num_records)
+    progress = measurement.progress(len(brokers) * measurement.round_count * 6 + measurement.round_count + 2)
+    progress.step("warm-up")
+    for secured in brokers:
+        fill(secured, workload)
+    warm_up(brokers, workload, warm_up_seconds)
+    measure_tls(measurement, brokers, workload, progress)
+    measure_logins(measurement, brokers, num_logins, progress)
+    measure_acls(measurement, max(1, num_records // RECORDS_FOR_SMALL_BATCH), progress)

@@ -1,0 +1,58 @@
+"""Logins over SCRAM: how much processor time a broker needs for one of them.
+
+In a login with SCRAM, the client computes thousands of hashes, and the broker computes only a few. Otherwise, a
+stranger could keep a broker busy with logins. The login of a user that does not exist must not be faster or slower than
+other logins. Otherwise, the time would show which users exist.
+
+A login includes its connection: the broker accepts it, answers ApiVersions, SaslHandshake and two SaslAuthenticate
+requests, and closes it. The broker delays its answer to a refused login, but it does not work in this time. Therefore
+several clients log in at the same time, and only the processor time counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from hmb.client import Connection
+from hmb.client.metadata import parse_servers
+from hmb.client.security.settings import client_security
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.metadata import MetadataRequest
+
+from ..peers import PeerFailed
+from .brokers import MECHANISM, PASSWORD, USER, SecuredBroker
+
+STRANGER = "mallory"  # no user has this name
+USERS = {"known user": USER, "unknown user": STRANGER}
+CLIENTS = 8  # the number of clients that log in at the same time
+
+
+def login_cpu_ms(broker: SecuredBroker, user: str, logins: int) -> float:
+    """Log in `logins` times. Return the processor time (ms) that the broker needs for one login.
+
+    Raises PeerFailed if the broker accepts the unknown user, or refuses the known one.
+    """
+    attempt: Callable[[int], bool] = partial(_is_accepted, broker.login, user)
+    before = broker.plain.cpu_seconds()
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        accepted = sum(clients.map(attempt, range(logins)))
+    seconds = broker.plain.cpu_seconds() - before
+    if accepted != (logins if user == USER else 0):
+        raise PeerFailed(f"{broker.name} accepted {accepted} of {logins} logins of the user {user}")
+    return seconds / logins * 1000
+
+
+def _is_accepted(address: str, user: str, _number: int) -> bool:
+    """Log in on a new connection. Return whether the broker accepts the user."""
+    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": MECHANISM}
+    settings |= {"sasl.username": user, "sasl.password": PASSWORD}
+    try:
+        with Connection(*parse_servers(address)[0], security=client_security(settings)) as connection:
+            connection.send(MetadataRequest(topics=[]))
+    except KafkaError as error:
+        if error.code != ErrorCode.SASL_AUTHENTICATION_FAILED:
+            raise
+        return False
+    return True
