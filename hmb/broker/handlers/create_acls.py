@@ -32,7 +32,9 @@ def handle(request: CreateAclsRequest, context: RequestContext) -> CreateAclsRes
                 each.resource_type, each.resource_pattern_type, *names, each.operation, each.permission_type
             )
             new.append((acl, result))
-    for acl, result in new:
-        with error_code_in(result):
-            create_acls(context.broker.security, [acl])
+    stored = Result(error_message=None)
+    with error_code_in(stored):  # One step for all ACLs, because each step writes the whole file of ACLs.
+        create_acls(context.broker.security, [acl for acl, _ in new])
+    for _, result in new:
+        result.error_code, result.error_message = stored.error_code, stored.error_message
     return response
