@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
+from tests.conformance.librdkafka_security import SecuredListeners
 from tests.conformance.matrix import BROKERS
 from tests.conformance.shell_tools import TOOLS
 
@@ -81,12 +82,13 @@ def make_scripts(folder: Path) -> None:
         script.chmod(0o755)
 
 
-def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
+def run_test(folder: Path, test: str, bootstrap: str, secured: SecuredListeners, log: Path) -> bool:
     """Run one test, and write its output to `log`. Return True if it passed. A skipped test has not passed."""
     with tempfile.TemporaryDirectory() as temporary:
         make_scripts(Path(temporary))
         settings = Path(temporary) / "test.conf"
-        settings.write_text(f"metadata.broker.list={bootstrap}\ntest.topic.random=true\n")
+        lines = secured.client_settings(test) | {"test.topic.random": "true"}
+        settings.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         environment = {
             **os.environ,
             "TESTS": test,
@@ -96,6 +98,7 @@ def run_test(folder: Path, test: str, bootstrap: str, log: Path) -> bool:
             "KAFKA_PATH": temporary,
             "BROKERS": bootstrap,
             "LD_LIBRARY_PATH": f"{folder.parent / 'src'}:{folder.parent / 'src-cpp'}",
+            **secured.environment(test),
         }
         if test in WITH_ACLS:
             environment["CI"] = "true"
@@ -123,20 +126,28 @@ def main() -> int:
     logs = options.logs or Path(tempfile.mkdtemp(prefix="hmb-librdkafka-"))
     logs.mkdir(parents=True, exist_ok=True)
     print(f"what the tests print: {logs}", flush=True)
-    with BROKERS[options.against](logs / "broker", config=CONFIG) as broker:
-        results = run_tests(folder, wanted, broker.bootstrap, logs, expected)
+    secured = SecuredListeners(logs)
+    config = CONFIG | secured.config
+    with BROKERS[options.against](logs / "broker", port=secured.port, config=config) as broker:
+        secured.create_user()
+        results = run_tests(folder, wanted, broker.bootstrap, secured, logs, expected)
     worse = [test for test, passes in results.items() if not passes and expected.get(test, _NEW).expected == "pass"]
     print(f"{sum(results.values())} of {len(results)} pass; that passed before and do not: {worse or 'none'}")
     return 1 if worse else 0
 
 
 def run_tests(
-    folder: Path, tests: list[str], bootstrap: str, logs: Path, expected: dict[str, Expectation]
+    folder: Path,
+    tests: list[str],
+    bootstrap: str,
+    secured: SecuredListeners,
+    logs: Path,
+    expected: dict[str, Expectation],
 ) -> dict[str, bool]:
     results: dict[str, bool] = {}
     for test in tests:
         started = time.monotonic()
-        results[test] = run_test(folder, test, bootstrap, logs / f"{test}.log")
+        results[test] = run_test(folder, test, bootstrap, secured, logs / f"{test}.log")
         before = expected.get(test, _NEW).expected
         remark = "" if (before == "pass") == results[test] else f"   (the list says {before})"
         seconds = time.monotonic() - started
