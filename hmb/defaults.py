@@ -11,7 +11,7 @@ DEFAULT_PORT = 9092
 DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
-STATE_FILE = "state-address.json"  # in the data directory: the addresses at which the broker serves state and page
+STATE_FILE = "state-address.json"  # in the data directory: the addresses of the broker's state and of its page
 TOKEN_FILE = "state-token"  # in the data directory: the token of these addresses, which stays the same after a restart
 SLOWEST_REQUESTS = "/slowest-requests"  # the path at these addresses at which `hmb top` reads single requests
 

@@ -47,7 +47,7 @@ class Column:
     digits: int = 1  # the number of digits after the decimal point, if the table shows no range
 
     def value(self, sample: Sample) -> float:
-        """Return the figure of a run in the unit of the label, or NaN if the run has not measured this figure."""
+        """Return the figure of this column in a sample, in the column's unit, or NaN if the sample does not have it."""
         divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 

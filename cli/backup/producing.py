@@ -48,7 +48,7 @@ def send_batches(connection: Connection, partition: TopicPartition, batches: Ite
 
 
 def _groups(batches: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Group batches into those that may be in flight together."""
+    """Divide the batches into groups. All batches of one group may be in flight at the same time."""
     group: list[bytes] = []
     size = 0
     for batch in batches:

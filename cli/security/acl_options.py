@@ -200,7 +200,7 @@ RIGHT_OPTIONS = (
         help="An operation, for example READ, WRITE, CREATE, DESCRIBE.  [default: ALL]"),
     click.option("--producer", is_flag=True, help="All operations of a producer of --topic and --transactional-id."),
     click.option("--consumer", is_flag=True, help="All operations of a consumer of --topic in --group."),
-    click.option("--idempotent", is_flag=True, help="With --producer: also IDEMPOTENT_WRITE on the cluster."),
+    click.option("--idempotent", is_flag=True, help="With --producer: allow also IDEMPOTENT_WRITE on the cluster."),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Sphinx extension: turns citations into links, in pages, in essays of modules, and in docstrings that autodoc shows.
+"""Sphinx extension: turns citations into links, in pages, and in all docstrings that a page shows.
 
 The code cites a source in plain text, so a reader of the code can read the citation in an editor. On the pages, each
 of these texts becomes a link:

@@ -73,7 +73,7 @@ class Results(SphinxDirective, ABC):
 
 
 class Measured(Results):
-    """Shows the tables with the results of a benchmark (a suite)."""
+    """Shows the tables with the results of one benchmark."""
 
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [table_node(table) for table in view.tables(samples)]

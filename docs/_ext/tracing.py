@@ -57,7 +57,7 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The begin or the end of a call. The texts may contain values of the function's local variables at this moment."""
 
-    moment: float  # seconds
+    moment: float  # seconds since a moment that is the same for all events
     thread: str
     watched: Watched
     lane: str

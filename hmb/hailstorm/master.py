@@ -102,13 +102,13 @@ class Report:
     """The state of one processor, as the processor reports it in its node of the registry.
 
     epoch        the epoch of the master state that the processor follows; 0 before it has seen a master state
-    seen         the number of the newest master state that the processor has seen; the report answers this state
+    seen         the number of the newest master state that the processor has seen
     address      (host, port) where upstream processors in other processes connect; None if all run in one process
     saved        the clocks of the processor's intact snapshots, as they were when it registered
-    start        of a spout: the offset where it would begin without a snapshot
-    is_ready     whether the processor has restored its snapshot; of a spout, whether it has rewound
-    position     of a paused spout: the offset of the next record; None while the spout reads
-    is_at_end    of a spout that reads a bounded topic: whether it has read the whole partition
+    start        only in the report of a spout: the offset where the spout would begin without a snapshot
+    is_ready     whether the processor has restored its snapshot, and whether a spout has also rewound
+    position     only in the report of a paused spout: the offset of the next record; None while the spout reads
+    is_at_end    only for a spout that reads a bounded topic: whether it has read the whole partition
     split        the newest clock at which the processor has split its state
     stored       the clock of the newest snapshot that the processor saved or restored in this epoch
     not_saved    (clock, reason) of a snapshot that the processor could not save

@@ -94,7 +94,7 @@ def test_the_exact_answer(answer, rng):
             view.add(offset, click)
             length = offset + 1
             if rng.random() < 0.2:
-                end = rng.randrange(length + 1)  # While the batch ran, clicks at the offset `end` and above arrived.
+                end = rng.randrange(length + 1)  # The batch counts the clicks before this offset.
                 if end >= sum(batch.values()):
                     batch = dict(answer.batch_view(log[:length], end))
                     view.forget(end)

@@ -21,7 +21,7 @@ class Requests:
             self.changed.notify_all()
 
     def take(self):
-        """Return the next (connection, request). Wait while each connection is empty, or has a request in progress."""
+        """Return the next (connection, request). Wait while no connection has a request that may run."""
         with self.changed:
             self.changed.wait_for(lambda: self.requests)
             return self.requests.pop(0)

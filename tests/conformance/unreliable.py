@@ -155,7 +155,7 @@ class Unreliable:
             with suppress(OSError, ProtocolError):
                 pump(link)
         finally:
-            # A late request still goes to the broker after the client's connection has broken.
+            # Only the thread of the answers closes the connections. The other thread still sends late requests.
             if pump == self._answers:
                 link.client.close()
                 link.broker.close()

@@ -9,7 +9,7 @@ class Log:
 
     def append(self, record: str) -> int:
         base, records = self.segments[-1]
-        if len(records) == FULL:  # roll
+        if len(records) == FULL:  # roll: start a new segment
             base, records = base + FULL, []
             self.segments.append((base, records))
         records.append(record)

@@ -366,7 +366,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names. Only the name with the largest unit (such as hours) has a default.
+        # A time setting has several names. The name with the smallest unit (such as ms) has no default.
         default = None if name in finest_names else key.default
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

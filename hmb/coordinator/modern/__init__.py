@@ -27,10 +27,10 @@ Read the modules of this folder in this order:
 - `assignors`     the two algorithms that compute a target: uniform and range
 - `subscriptions` which topics the members read, and whether these topics have changed
 - `group`         the group: how it handles one heartbeat, from the request to the response
-- `base_group`    what share groups and streams groups have in common with this group: the deadlines of the members
+- `base_group`    what KIP-848 groups, share groups and streams groups have in common: the deadlines of the members
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `base_state`    the members, epochs and targets of any modern group, and the records of their changes
-- `state`         the same for a KIP-848 group, with static members and regular expressions
+- `state`         what a KIP-848 group has in addition to `base_state`: static members and regular expressions
 
 On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts members to
 values of records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular

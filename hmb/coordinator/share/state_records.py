@@ -71,7 +71,7 @@ class ShareUpdateValue(Value, flexible="0+"):
 
 
 class ShareUpdateKey(Key, record_type=1, value=ShareUpdateValue):
-    """The key of a change of one share-partition."""
+    """The key of a record that changes the state of one share-partition."""
 
     group_id:  str  = t.string()
     topic_id:  UUID = t.uuid()

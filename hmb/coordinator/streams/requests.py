@@ -41,7 +41,7 @@ class StreamsGroupRequests:
             try:
                 return runner.as_kind(StreamsGroup).heartbeat(request, client_id, client_host, now)
             except KafkaError:
-                runner.machine = before  # The group keeps its protocol if the member may not join.
+                runner.machine = before  # The member was refused, so the group keeps its old protocol.
                 raise
 
         return runner.step(step, durable=True)

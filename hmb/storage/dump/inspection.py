@@ -161,9 +161,10 @@ class Search:
 def bisection(
     count: int, key_of: Callable[[int], int], wanted: int, *, below: bool = False
 ) -> tuple[list[SearchStep], int | None]:
-    """Return the steps of a binary search, and the number of the last of `count` entries whose key is at most `wanted`.
+    """Search `count` sorted entries for the last entry whose key is at most `wanted`.
 
-    `key_of` returns the key of the entry with a number. If `below` is True, the key must be below `wanted`.
+    Return the steps of the binary search, and the number of the found entry. `key_of(3)` returns the key of entry 3. If
+    `below` is True, the key of the found entry is below `wanted`.
     """
     steps: list[SearchStep] = []
     low, high = 0, count - 1

@@ -1,4 +1,4 @@
-"""Tests of positions: `assign`, `seek`, `pause`, and the end of a poll at an offset (`until`)."""
+"""Tests of positions: `assign`, `seek`, `pause`, and polls that stop at a given offset (`until`)."""
 
 from __future__ import annotations
 

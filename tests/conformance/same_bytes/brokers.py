@@ -191,7 +191,7 @@ class Conversation:
         wire = self._wires[step.connection]
         try:
             wire.send(encode(self._filled(message), version))
-        except NothingCaptured:  # An earlier response was unexpected. The comparison of that step shows it.
+        except NothingCaptured:  # The comparison of an earlier step reports why.
             wire.hang_up()
 
     def _connect(self, connection: str) -> Wire:

@@ -148,7 +148,7 @@ class ProcessTopology:
             "registry": self._server.address,
             "store": self.store.location,
             "settings": encoded_settings(settings(servers)),
-            "reason": 2,  # The reason of a crash belongs into the log, to which standard error is redirected.
+            "reason": 2,  # Standard error (2) is redirected to the log, which then contains the reason for a crash.
         }
         self._running = {name: self._start(name) for name in (NEGOTIATOR, *self.processors.by_name)}
 
