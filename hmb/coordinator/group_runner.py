@@ -2,10 +2,11 @@
 
 The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes, and
 `GroupRunner.step` sends the responses and writes the records. Each connection has a thread of its own, which calls
-`step` for each request. The step takes the group's lock, changes the group, applies the deadlines that have passed, and
-wakes the threads whose responses are ready. While it holds the lock, the step also adds records to the journal's queue,
-so the order of the records is the order of the changes. The step releases the lock before it writes the records to
-disk, because a sync takes milliseconds.
+`step` for each request that changes the members or the state of a group. (A heartbeat of a classic group and a commit
+of offsets only extend a session. Their threads take the group's lock, but run no step.) The step takes the group's
+lock, changes the group, applies the deadlines that have passed, and wakes the threads whose responses are ready. While
+it holds the lock, the step also adds records to the journal's queue, so the order of the records is the order of the
+changes. The step releases the lock before it writes the records to disk, because a sync takes milliseconds.
 
 For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
 its response. The thread of B takes the lock and adds B. All members have joined, so the thread of B wakes the thread of

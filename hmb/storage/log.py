@@ -71,7 +71,7 @@ class Log:
     Invariants:
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - All segments except the active segment are completely on disk.
+    - Closed segments are on disk. After a crash, some may not be on disk until the next `flush_if_due`.
     - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. None of them ever decreases.
     """
 
@@ -103,9 +103,9 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
-        # This lock guards segments, offsets and producers. An append holds the lock from its begin to its end. A read
-        # holds it while it copies the offsets and the list of segments, and a cleanup (cleanup/) while it changes this
-        # list. A thread that needs several locks takes `cleanup_lock` first, then the lock of `commit`, then this lock.
+        # This lock guards segments, offsets and producers. An append first prepares its records, and then holds the
+        # lock while it assigns offsets and writes. A read holds the lock while it copies the offsets and the list of
+        # segments, and a cleanup while it changes this list. Lock order: `cleanup_lock`, lock of `commit`, this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -225,8 +225,8 @@ class Log:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
 
         If the log has to roll but is not synced, write nothing and return False. The caller then releases the lock,
-        syncs the log and calls this method again. So all segments before the active segment are always on disk, and a
-        power cut leaves no gap in the log.
+        syncs the log and calls this method again. So a segment that the log closes is on disk, and a power cut leaves
+        no gap in the log.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -358,7 +358,7 @@ class Log:
             return Unsynced(self.log_end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
-        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment is not on disk."""
+        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may not be on disk."""
         is_old = self.clock() - self.commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()

@@ -1,8 +1,8 @@
 """Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
-logs. A fetch first adds its watcher to the sets of its logs, then reads the logs, and then waits. If a fetch read the
-logs before it added its watcher, the fetch would miss an append between these two steps.
+logs. A fetch that must wait adds its watcher to the sets of its logs, then reads the logs once more, and then waits.
+Without this second read, the fetch would miss an append between its first read and the adding of the watcher.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ If a batch fails, the sender thread sets the queue's window to 0. The thread sen
 and waits until all batches in flight have a result. Then the sender thread decides whether the failed batch is given
 up, split or sent again.
 
-At each moment, a queue belongs to one sender thread. This thread sends the queue's batches, or moves the queue to
-another sender thread. The queue's fields about batches in flight therefore need no lock.
+At each moment, a queue belongs to one thread. A queue without a leader belongs to the router (`LeaderRouter` in
+sender.py), which moves the queue to the sender thread of its leader. The sender thread sends the queue's batches, or
+moves the queue back to the router. The queue's fields about batches in flight therefore need no lock.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """

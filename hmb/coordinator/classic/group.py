@@ -1,7 +1,8 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
-A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
-step changes the state of the group. After each step, the caller (group_runner.py) uses these results:
+A *step* is a request (`join`, `sync`, `leave`) or a check of the deadlines (`tick`). A step changes the state of the
+group. The methods `heartbeat` and `check_commit` are not steps, because they only check a member and extend its
+session. After each step, the caller (group_runner.py) uses these results:
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
   function is another step: it produces the responses that the caller must not send before the records are on disk.

@@ -31,7 +31,7 @@ ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
 class ClassicState:
     """The members, the generation and the protocol of a classic group.
 
-    - All changes of `current` follow the table `TRANSITIONS` in states.py.
+    - All changes of `current` follow the table `TRANSITIONS` in states.py, except `restore` when the broker starts.
     - `protocol` is the protocol of the current generation, or None if the group has no generation.
     - `pending` contains the ids that the group has sent to clients that have not joined yet. A pending id is never the
       id of a member.

@@ -3,12 +3,17 @@
 The queue of a partition has no limit of its own, because each thread has a limit. After a thread has added entries, it
 must call `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds
 entries for at most 64 requests (`MOST_DEFERRED` in hmb/broker/network/gathering.py). With 100 connections, the queue
-has at most 6,400 entries of commits. An entry contains the records of one request, so it is at most as large as a
-request (`socket.request.max.bytes`).
+has at most 6,400 entries of commits.
+
+The queue has no limit in bytes. An entry contains the records of one request, and a request is limited: it has at most
+`socket.request.max.bytes` (100 MiB by default), and commits the offsets of at most 16,384 partitions (`MOST_VALUES` in
+hmb/broker/network/request_memory.py). But each record repeats the group id and the topic, so an entry can take more
+memory than its request.
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
-takes no other locks except those of the log, and only writes and syncs a file. If the disk fails, the write fails, too,
-and the thread releases the lock.
+only writes and syncs a file, and then calls `apply` of each entry, which changes the coordinator's state in memory.
+While it holds `write_lock`, the thread takes only locks that come after this lock in docs/tour/locks.md. If the disk
+fails, the write fails, too, and the thread releases the lock.
 """
 
 from __future__ import annotations
@@ -80,5 +85,6 @@ class JournalPartition:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
         # A thread must hold this lock while it writes queued records. A thread that needs several locks takes the lock
-        # of a group first, then this lock, and then the locks of the log.
+        # of a group first, then this lock, and then the locks of the log. After the write, `apply` of an entry can take
+        # the lock of the coordinator's state, for example the lock of `OffsetManager`.
         self.write_lock = threading.Lock()
