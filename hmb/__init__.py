@@ -77,7 +77,8 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts
   the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
   together if `may_wait` returns True (`broker/network/gathering.py`).
-- Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler.
+- Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler. A first
+  reading can skip the login at the start of `begin` (`broker/security/login.py`).
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`).
   `RequestHeader` is the header before each request (`protocol/headers.py`). `Plan.decode` decodes each field
   (`protocol/schema.py`, `protocol/primitives.py`).
@@ -85,9 +86,12 @@ These modules are between the steps of the tour. Open them only if you want to s
   each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
   the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
   (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
-- Step 5: `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`).
-  `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the
-  response (`broker/errors.py`).
+- Step 5: the handler is the function `handle` in the same file. For each partition, `handle` calls `_Appends.append`.
+  `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`). `Topic.log`
+  returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the response
+  (`broker/errors.py`). A first reading can skip the records of transactions (`broker/transactional.py`).
+- Between steps 5 and 7, `_Appends.append` first calls `_Appends._parse`, which calls step 6. Then it calls the function
+  `_append`, which calls step 7. Both are in the handler's file.
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
@@ -122,7 +126,9 @@ These functions and modules are between the steps of the tour:
   waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
   `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
   (`broker/fetch_sessions.py`), which calls `Topics.find` and `Topic.log` (step 5 of the Produce tour). The method then
-  calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`.
+  calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`. A first reading can skip two
+  calls: `converted`, which converts records for old clients (`broker/old_clients.py`), and `replacement.repair`, which
+  repairs a damaged segment (`storage/cleanup/replacement.py`).
 - Before step 3, `_partition_response` checks leader epochs (`broker/leader_epochs.py`). A first reading can skip this.
 - Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`). `Log._read` also counts reads that
   begin at the same offset (`storage/recovery/read_checks.py`). A first reading can skip this.
@@ -180,7 +186,8 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
   and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
-  new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`).
+  new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`). A first reading can skip
+  `replace_member`, which handles the restart of a static member (`coordinator/classic/static_members.py`).
 - Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is
   in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
