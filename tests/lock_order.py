@@ -110,7 +110,7 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
 
     patch.setattr(threading, "Lock", lock)
     patch.setattr(threading, "Condition", condition)
-    patch.setattr(virtual, "NAMES", RecordedLock(("storage/files/virtual.py", "NAMES"), order))
+    patch.setattr(virtual, "NAMES_LOCK", RecordedLock(("storage/files/virtual.py", "NAMES_LOCK"), order))
     for cls, field, file in (
         (FetchSessions, "_lock", "broker/fetch_sessions.py"),
         (TransactionEntry, "lock", "coordinator/transactions/table.py"),

@@ -17,7 +17,7 @@ from ..shared.parameters import NewPath
 if TYPE_CHECKING:
     from hmb.hailstorm.registry import Registry
 
-CONNECT_TIMEOUT = 5.0  # seconds
+REGISTRY_CONNECT_TIMEOUT = 5.0  # seconds
 
 topology_argument = click.argument("topology", metavar="MODULE:NAME")
 store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")
@@ -70,7 +70,7 @@ def refuse_second_run(store: Path) -> None:
     path = registry_file(store)
     try:
         host, port = json.loads(path.read_text(encoding="utf-8"))
-        socket.create_connection((host, port), CONNECT_TIMEOUT).close()
+        socket.create_connection((host, port), REGISTRY_CONNECT_TIMEOUT).close()
     except (OSError, ValueError):  # No file exists, or the process that wrote the file was killed.
         return
     what = f"another `hmb hailstorm run` uses the store {store}: the registry in {path} answers"
@@ -91,7 +91,7 @@ def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -
     if address is None:
         raise CliError("--processor needs a registry: --registry HOST:PORT, or --zookeeper HOSTS", 2)
     try:
-        socket.create_connection(address, CONNECT_TIMEOUT).close()
+        socket.create_connection(address, REGISTRY_CONNECT_TIMEOUT).close()
     except OSError as error:
         what = f"no registry answers at {address[0]}:{address[1]} ({error.strerror})"
         raise CliError(f"{what}; start one with `hmb hailstorm registry`", UNREACHABLE) from error
@@ -106,7 +106,7 @@ def running_registry(store: Path) -> tuple[str, int]:
     path = registry_file(store)
     try:
         host, port = json.loads(path.read_text(encoding="utf-8"))
-        socket.create_connection((host, port), CONNECT_TIMEOUT).close()
+        socket.create_connection((host, port), REGISTRY_CONNECT_TIMEOUT).close()
     except (OSError, ValueError) as error:
         killed = "" if isinstance(error, FileNotFoundError) else " (the last run did not end normally)"
         what = f"no topology that `hmb hailstorm run` started uses {store}{killed}"

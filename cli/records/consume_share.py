@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .consume import Write
 
 POLL_TIMEOUT = 1.0  # seconds
-MOST_RECORDS = 500  # the number of records that one poll requests
+MOST_POLLED_RECORDS = 500  # the number of records that one poll requests
 
 
 def consume_share(options: ConsumeOptions, write: Write) -> None:
     """Print records until Ctrl-C, after --count records, or when --timeout-ms is over."""
     from hmb.client import ShareConsumer
 
-    most = MOST_RECORDS if options.count is None else min(MOST_RECORDS, options.count)
+    most = MOST_POLLED_RECORDS if options.count is None else min(MOST_POLLED_RECORDS, options.count)
     with (
         sigterm_as_ctrl_c(),
         ShareConsumer(

@@ -26,12 +26,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from hmb.client.connection import CONNECT_TIMEOUT
+
 from .frame_streams import OpenRequests, RequestStream, ResponseStream, SeenFrame
 from .opened_tls import OpenedTls, TlsContexts
 from .readdressing import Address
 
 CHUNK = 1 << 16  # the maximum number of bytes that one recv() returns
-CONNECT_TIMEOUT = 10.0  # seconds
 CLOSE_TIMEOUT = 2.0  # seconds
 BACKLOG = 128  # the maximum number of connections that wait to be accepted
 MAX_LISTENERS = 100  # the maximum number of listeners; each broker has one

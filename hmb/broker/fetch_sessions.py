@@ -20,10 +20,10 @@ session. If a client uses a session that the broker has removed, the client gets
 again with a full fetch. If the cache has no room for a new session, the response contains the session id 0. The client
 then continues with full fetches.
 
-The cache of fetch sessions has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS
-partitions in all sessions together. If all slots are used, the broker can remove one old session to make room for a new
-session, as in Kafka. Two rules select the old session. Both rules use the time T, which is the setting
-`min.incremental.fetch.session.eviction.ms`:
+The cache of fetch sessions has two limits: `max.incremental.fetch.session.cache.slots` sessions, and
+MAX_SESSION_PARTITIONS partitions in all sessions together. If all slots are used, the broker can remove one old session
+to make room for a new session, as in Kafka. Two rules select the old session. Both rules use the time T, which is the
+setting `min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if no client has used this session for more than T.
 - If clients have used all sessions within T, the broker looks at all sessions that were created more than T ago, and
   takes the session with the fewest partitions. The broker removes this session if it has fewer partitions than the new
@@ -52,7 +52,7 @@ from hmb.units import now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
-MAX_PARTITIONS = 250_000  # limit for the partitions of all sessions; each partition takes about 400 bytes of memory
+MAX_SESSION_PARTITIONS = 250_000  # limit for the partitions of all sessions; each partition takes about 400 bytes
 
 TopicKey = str | int  # a topic's name, or the topic's id as a number if the request contains ids
 Key = tuple[TopicKey, int]  # topic and partition number
@@ -186,7 +186,7 @@ class FetchSessions:
     """The cache of all fetch sessions of a broker. Thread-safe.
 
     - `_sessions` contains at most `slots` sessions, each with its own id as the key.
-    - `_partitions` is the sum of the numbers of partitions of these sessions, and at most MAX_PARTITIONS.
+    - `_partitions` is the sum of the numbers of partitions of these sessions, and at most MAX_SESSION_PARTITIONS.
     """
 
     slots: int
@@ -224,9 +224,9 @@ class FetchSessions:
             if not session.partitions:
                 self._remove(session.id)
                 return FetchContext(named)
-            if self._partitions > MAX_PARTITIONS:
+            if self._partitions > MAX_SESSION_PARTITIONS:
                 self._remove(session.id)
-                why = f"all fetch sessions together have more than {MAX_PARTITIONS:,} partitions"
+                why = f"all fetch sessions together have more than {MAX_SESSION_PARTITIONS:,} partitions"
                 raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, why)
             session.used = self.clock()
             session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
@@ -262,7 +262,7 @@ class FetchSessions:
             now = self.clock()
             if len(self._sessions) >= self.slots and not self._evict(len(partitions), now):
                 return NO_SESSION
-            if self._partitions + len(partitions) > MAX_PARTITIONS:
+            if self._partitions + len(partitions) > MAX_SESSION_PARTITIONS:
                 return NO_SESSION
             while (id := random.randint(NO_SESSION + 1, INT32_MAX)) in self._sessions:
                 pass

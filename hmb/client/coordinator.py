@@ -40,7 +40,7 @@ NAMES = {
 }
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 LEAVE_TIMEOUT = 5.0  # seconds that `close` waits at most for the coordinator, when a member leaves its group
-FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
+FIRST_FIND_COORDINATOR_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
 
 RequestFor = Callable[[int], Request]  # a function that takes a version, and returns the request for this version
@@ -164,7 +164,7 @@ def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> N
     """
     version = cluster.version_of(FindCoordinatorRequest)
     request = FindCoordinatorRequest()
-    if version >= FIRST_VERSION_OF_TYPES:
+    if version >= FIRST_FIND_COORDINATOR_VERSION_OF_TYPES:
         request.key_type = key_type
     if version >= FIRST_VERSION_OF_LISTS:
         request.coordinator_keys = [key]

@@ -24,7 +24,7 @@ from hmb.client.metadata import Cluster, Node
 from hmb.mirror.copying import SourceBatch
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import LAST_VERSION_OF_NAMES, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import LAST_FETCH_VERSION_OF_NAMES, FetchRequest, FetchResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, iter_batches
 from hmb.records.aborted import AbortedTransactions
@@ -124,7 +124,7 @@ class SourceReader:
             isolation_level=IsolationLevel.READ_COMMITTED,
             topics=topics,
         )
-        leader.connection.post(request, leader.connection.version_of(FetchRequest, LAST_VERSION_OF_NAMES))
+        leader.connection.post(request, leader.connection.version_of(FetchRequest, LAST_FETCH_VERSION_OF_NAMES))
         leader.is_asked = True
 
 

@@ -19,7 +19,7 @@ from hmb.printable import printable
 from hmb.units import now_ms
 
 EVENTS_KEPT = 1000
-LONGEST_TEXT = 300  # characters; a longer text is cut
+LONGEST_EVENT_TEXT = 300  # characters; a longer text is cut
 
 
 class EventKind(StrEnum):
@@ -59,7 +59,7 @@ class EventLog:
         """
         text = printable(text)
         logger.log(level, "%s", text)
-        self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_TEXT]))
+        self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_EVENT_TEXT]))
 
     def all(self) -> list[Event]:
         """Return a copy of the events.

@@ -378,7 +378,7 @@ class Log:
     def moved(self, directory: Path) -> None:
         """Use the path `directory`, to which the broker has renamed the deleted log.
 
-        The caller holds the lock NAMES.
+        The caller holds the lock NAMES_LOCK.
         """
         self.directory = directory
         self.log_segments.moved(directory)

@@ -48,7 +48,7 @@ from hmb.storage.events import EventKind, EventLog
 from hmb.storage.failure_isolation import NO_STOP, isolated
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
-from hmb.storage.files.virtual import NAMES
+from hmb.storage.files.virtual import NAMES_LOCK
 from hmb.storage.log import Log
 from hmb.storage.recovery.loading import newest_leader_epoch
 from hmb.storage.state import checkpoints, trash
@@ -261,7 +261,7 @@ class LogManager:
         if not path.exists():
             return []
         new_path = trash.path_of(self.directory, name, topic_id)
-        with NAMES:
+        with NAMES_LOCK:
             self.reserve.write(partial(path.rename, new_path))
             if log is not None:
                 log.moved(new_path)

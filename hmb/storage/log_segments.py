@@ -162,7 +162,7 @@ class LogSegments:
     def moved(self, directory: Path) -> None:
         """Use the path `directory`, to which the broker has renamed the deleted log.
 
-        The caller holds the lock NAMES.
+        The caller holds the lock NAMES_LOCK.
         """
         self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:

@@ -85,7 +85,7 @@ class Segment:
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        self.rebuilding = threading.Lock()  # held during a rebuild of the indexes; its holder takes only NAMES
+        self.rebuilding = threading.Lock()  # held during a rebuild of the indexes; its holder takes only NAMES_LOCK
         self.changes = ForeignChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 

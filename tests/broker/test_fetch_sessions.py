@@ -285,7 +285,7 @@ def test_a_cache_without_slots_makes_no_sessions(make: Callable[[int], FetchSess
 def test_the_partitions_of_all_sessions_are_bounded(
     make: Callable[[int], FetchSessions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hmb.broker.fetch_sessions.MAX_PARTITIONS", 5)
+    monkeypatch.setattr("hmb.broker.fetch_sessions.MAX_SESSION_PARTITIONS", 5)
     sessions = make(9)
     first = begin(sessions, 3)
     assert begin(sessions, 3) == 0

@@ -21,7 +21,7 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch
 
-MAX_PARTITIONS = 10_000
+MAX_TOPIC_PARTITIONS = 10_000
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
 Measured = DescribeLogDirsRequest.DescribableLogDirTopic
 Led = ElectLeadersRequest.TopicPartitions
@@ -83,7 +83,7 @@ def test_new_partitions_have_the_topic_s_id(asked: Asker) -> None:
         (2, None, ErrorCode.INVALID_PARTITIONS),
         (1, None, ErrorCode.INVALID_PARTITIONS),
         (-1, None, ErrorCode.INVALID_PARTITIONS),
-        (MAX_PARTITIONS + 1, None, ErrorCode.POLICY_VIOLATION),
+        (MAX_TOPIC_PARTITIONS + 1, None, ErrorCode.POLICY_VIOLATION),
         (4, [[0]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (3, [[0], [0]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (3, [], ErrorCode.INVALID_REPLICA_ASSIGNMENT),

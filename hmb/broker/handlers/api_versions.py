@@ -31,7 +31,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
 from hmb.protocol.messages.api_versions import FIRST_VERSION_OF_NAMES, ApiVersionsRequest, ApiVersionsResponse
-from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS
+from hmb.protocol.messages.end_txn import FIRST_END_TXN_VERSION_OF_EPOCHS
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 LOGGER = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Feature(NamedTuple):
 
 FEATURES = (
     Feature("group.version", 1, ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
-    Feature("transaction.version", VERSION_2, ApiKey.END_TXN, FIRST_VERSION_OF_EPOCHS),
+    Feature("transaction.version", VERSION_2, ApiKey.END_TXN, FIRST_END_TXN_VERSION_OF_EPOCHS),
     Feature("share.version", 1, ApiKey.SHARE_GROUP_HEARTBEAT, ShareGroupHeartbeatRequest.versions[0]),
     Feature("streams.version", 1, ApiKey.STREAMS_GROUP_HEARTBEAT, 0),
 )

@@ -18,13 +18,13 @@ from hmb.broker.context import RequestContext
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.end_txn import FIRST_END_TXN_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 
 def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    has_epochs = context.version >= FIRST_VERSION_OF_EPOCHS
+    has_epochs = context.version >= FIRST_END_TXN_VERSION_OF_EPOCHS
     try:
         after = context.broker.transactions.end(
             request.transactional_id, producer, VERSION_2 if has_epochs else 0, committed=request.committed

@@ -42,7 +42,7 @@ from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.old_clients import converted
 from hmb.protocol.enums import NO_OFFSET, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import FIRST_FETCH_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
 from hmb.records.batch import MAGIC
 from hmb.storage.log import Log
@@ -57,8 +57,9 @@ NO_SNAPSHOT = PartitionData.SnapshotId()
 
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
+    uses_ids = context.version >= FIRST_FETCH_VERSION_OF_IDS
     try:
-        fetch_context = context.broker.fetch_sessions.begin(request, uses_ids=context.version >= FIRST_VERSION_OF_IDS)
+        fetch_context = context.broker.fetch_sessions.begin(request, uses_ids=uses_ids)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     fetch = _Fetch(request, fetch_context.partitions, context)
@@ -73,7 +74,7 @@ class _Fetch:
         self._partitions = partitions
         self._context = context
         version = context.version
-        self._uses_ids = version >= FIRST_VERSION_OF_IDS
+        self._uses_ids = version >= FIRST_FETCH_VERSION_OF_IDS
         self._is_committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         self._magic = FetchRequest.magic_of(version)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)

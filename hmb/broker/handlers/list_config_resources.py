@@ -18,7 +18,7 @@ from hmb.broker.context import BrokerContext, RequestContext
 from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.list_config_resources import (
-    FIRST_VERSION_OF_TYPES,
+    FIRST_LIST_CONFIG_RESOURCES_VERSION_OF_TYPES,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
@@ -36,7 +36,7 @@ ORDER = (
 
 def handle(request: ListConfigResourcesRequest, context: RequestContext) -> ListConfigResourcesResponse:
     wanted = set(request.resource_types) or set(ResourceType)
-    if context.version < FIRST_VERSION_OF_TYPES:
+    if context.version < FIRST_LIST_CONFIG_RESOURCES_VERSION_OF_TYPES:
         wanted = {ResourceType.CLIENT_METRICS}
     if not wanted <= set(ResourceType):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -33,7 +33,7 @@ from hmb.protocol.enums import (
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import (
-    FIRST_VERSION_OF_EPOCHS,
+    FIRST_LIST_OFFSETS_VERSION_OF_EPOCHS,
     FIRST_VERSION_OF_TIMESTAMP,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -91,7 +91,7 @@ def _fill(log: Log, wanted: Wanted, partition_response: PartitionResponse, versi
     found = _find(log, wanted.timestamp, end_offset)
     if found is not None:
         partition_response.timestamp, partition_response.offset = found
-        if version >= FIRST_VERSION_OF_EPOCHS:
+        if version >= FIRST_LIST_OFFSETS_VERSION_OF_EPOCHS:
             partition_response.leader_epoch = log.epochs.at(partition_response.offset)
 
 

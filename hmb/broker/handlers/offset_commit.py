@@ -26,7 +26,11 @@ from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_commit import (
+    FIRST_OFFSET_COMMIT_VERSION_OF_IDS,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+)
 from hmb.protocol.topics import TopicPartition
 
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -68,7 +72,7 @@ def handle(
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
     """Return the topic, or None if it does not exist. Also return the error code for partitions that do not exist."""
     topics = context.broker.topics
-    if context.version < FIRST_VERSION_OF_IDS:
+    if context.version < FIRST_OFFSET_COMMIT_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         return topics.find(None, wanted.topic_id), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -24,9 +24,9 @@ from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import (
+    FIRST_OFFSET_FETCH_VERSION_OF_IDS,
     FIRST_VERSION_OF_GROUP_ERRORS,
     FIRST_VERSION_OF_GROUPS,
-    FIRST_VERSION_OF_IDS,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
@@ -89,7 +89,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
     """Return the name of a requested topic, even if the topic does not exist. Return None for an unknown id."""
-    if context.version < FIRST_VERSION_OF_IDS:
+    if context.version < FIRST_OFFSET_FETCH_VERSION_OF_IDS:
         return wanted.name
     try:
         return context.broker.topics.find(None, wanted.topic_id).name

@@ -31,7 +31,7 @@ from hmb.broker.errors import CloseConnection, error_code_in
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.produce import FIRST_VERSION_OF_IDS, ProduceRequest, ProduceResponse
+from hmb.protocol.messages.produce import FIRST_PRODUCE_VERSION_OF_IDS, ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
 from hmb.storage.batches.validation import InvalidRecords, ProducedRecords, parse_produced
@@ -80,7 +80,7 @@ class _Appends:
     def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
         self._request = request
         self._context = context
-        self._uses_ids = context.version >= FIRST_VERSION_OF_IDS
+        self._uses_ids = context.version >= FIRST_PRODUCE_VERSION_OF_IDS
         self._transaction: TransactionalProduce | None = None
         if request.transactional_id is not None:
             self._transaction = TransactionalProduce(request, context, self._parse, uses_ids=self._uses_ids)

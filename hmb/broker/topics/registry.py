@@ -23,7 +23,7 @@ from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.interrupted_changes import finish_interrupted_changes
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.broker.topics.table import TopicTable
-from hmb.broker.topics.topic import MAX_PARTITIONS, NewPartitions, Topic, check_count, metric_name
+from hmb.broker.topics.topic import MAX_TOPIC_PARTITIONS, NewPartitions, Topic, check_count, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage.config import LogConfig
@@ -206,8 +206,9 @@ class Topics:
     def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
         """Create the logs of new partitions, and return them. Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
-        if sum(map(len, numbers)) > MAX_PARTITIONS:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request creates at most {MAX_PARTITIONS} partitions")
+        if sum(map(len, numbers)) > MAX_TOPIC_PARTITIONS:
+            why = f"one request creates at most {MAX_TOPIC_PARTITIONS} partitions"
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
         logs = [
             NewLog(TopicPartition(topic.name, number), log_config(topic.configs, self._default), topic.id)
             for (topic, _), wanted in zip(new.values(), numbers, strict=True)

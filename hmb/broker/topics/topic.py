@@ -10,7 +10,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-MAX_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one request creates, as in Kafka
+MAX_TOPIC_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one request creates, as in Kafka
 
 
 @dataclass(slots=True)
@@ -68,5 +68,6 @@ def check_count(name: str, partitions: int) -> None:
     """Raise INVALID_PARTITIONS if `partitions` is too small, and POLICY_VIOLATION if it is too large."""
     if partitions < 1:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
-    if partitions > MAX_PARTITIONS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{partitions} partitions for {name!r}: {MAX_PARTITIONS} at most")
+    if partitions > MAX_TOPIC_PARTITIONS:
+        why = f"{partitions} partitions for {name!r}: {MAX_TOPIC_PARTITIONS} at most"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, why)

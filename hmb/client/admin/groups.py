@@ -42,7 +42,7 @@ ShareGroup = ShareGroupDescribeResponse.DescribedGroup
 StreamsGroup = StreamsGroupDescribeResponse.DescribedGroup
 DESCRIBED = tuple(GroupType)  # the types of groups that this client describes
 FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
-FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
+FIRST_LIST_GROUPS_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
 
 
 class GroupListing(NamedTuple):

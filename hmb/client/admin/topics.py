@@ -21,7 +21,7 @@ from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopic
 from hmb.protocol.messages.metadata import MetadataResponse
 
 Creatable = CreateTopicsRequest.CreatableTopic
-FIRST_VERSION_OF_IDS = DeleteTopicsRequest.first_version("topics")
+FIRST_DELETE_TOPICS_VERSION_OF_IDS = DeleteTopicsRequest.first_version("topics")
 NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
 
@@ -116,7 +116,7 @@ def delete_topics(brokers: Brokers, names: Iterable[str]) -> dict[str, KafkaErro
     wanted = list_of_names("topics to delete", names)
     request = DeleteTopicsRequest(timeout_ms=brokers.timeout_ms)
     version = brokers.cluster.version_of(DeleteTopicsRequest)
-    if version >= FIRST_VERSION_OF_IDS:
+    if version >= FIRST_DELETE_TOPICS_VERSION_OF_IDS:
         request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in wanted]
     else:
         request.topic_names = wanted

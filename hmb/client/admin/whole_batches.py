@@ -12,7 +12,7 @@ from hmb.client.admin.brokers import Brokers, PartitionResults, raised
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.protocol.enums import IsolationLevel
-from hmb.protocol.messages.fetch import LAST_VERSION_OF_NAMES, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import LAST_FETCH_VERSION_OF_NAMES, FetchRequest, FetchResponse
 from hmb.protocol.topics import TopicPartition
 
 
@@ -47,7 +47,7 @@ def fetch_batches(
     )
 
     def ask(connection: Connection, _: list[TopicPartition]) -> PartitionResults[WholeBatches]:
-        version = connection.version_of(FetchRequest, LAST_VERSION_OF_NAMES)
+        version = connection.version_of(FetchRequest, LAST_FETCH_VERSION_OF_NAMES)
         response: FetchResponse = connection.send(request, version)
         if response.error_code:
             return {partition: answered_error(partition, response.error_code)}

@@ -46,12 +46,17 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, LAST_VERSION_OF_NAMES, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import (
+    FIRST_FETCH_VERSION_OF_IDS,
+    LAST_FETCH_VERSION_OF_NAMES,
+    FetchRequest,
+    FetchResponse,
+)
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 from hmb.records.aborted import AbortedTransactions
 
-NEWEST_FETCH = FIRST_VERSION_OF_IDS  # Newer versions only add fields for followers.
+NEWEST_FETCH = FIRST_FETCH_VERSION_OF_IDS  # Newer versions only add fields for followers.
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
@@ -189,9 +194,9 @@ class Fetcher:
         }
         names = {each.topic_id: partition.topic for partition, each in partitions.items()}
         try:
-            newest = LAST_VERSION_OF_NAMES if NO_TOPIC_ID in names else NEWEST_FETCH
+            newest = LAST_FETCH_VERSION_OF_NAMES if NO_TOPIC_ID in names else NEWEST_FETCH
             version = connection.version_of(FetchRequest, newest)
-            session = self._sessions[leader].next(partitions, version, uses_ids=version >= FIRST_VERSION_OF_IDS)
+            session = self._sessions[leader].next(partitions, version, uses_ids=version >= FIRST_FETCH_VERSION_OF_IDS)
             connection.post(self._request(session), version)
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:

@@ -35,7 +35,7 @@ from hmb.client.metadata import parse_servers
 from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import LAST_VERSION_OF_NAMES, FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import LAST_FETCH_VERSION_OF_NAMES, FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
@@ -129,7 +129,7 @@ class SimpleConsumer:
         by_partition = {TopicPartition(it.topic, it.partition): it for it in wanted}
         if len(by_partition) < len(wanted):
             raise ValueError("a request can fetch each partition only once")
-        version = self._connection.version_of(FetchRequest, LAST_VERSION_OF_NAMES)
+        version = self._connection.version_of(FetchRequest, LAST_FETCH_VERSION_OF_NAMES)
         response: FetchResponse = self._connection.send(_request(wanted, max_wait), version)
         if response.error_code:
             raise answered_error("fetch", response.error_code)

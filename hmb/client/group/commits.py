@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 SHORTEST_ATTEMPT = 1.0  # seconds; in less time, a broker usually cannot answer
 RECONNECT_FOR = 0.1  # seconds; then `commit_before_leaving` gives up
-PARTITION_ERRORS = frozenset(
+COMMIT_PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -285,8 +285,8 @@ class CommittedOffsets:
         return {partition: found.committed.get(partition) for partition in partitions}
 
     def _error(self, where: TopicPartition, code: int) -> KafkaError:
-        return answered_error(where, code) if code in PARTITION_ERRORS else group_error(self._settings, code)
+        return answered_error(where, code) if code in COMMIT_PARTITION_ERRORS else group_error(self._settings, code)
 
 
 def _is_temporary(error: KafkaError) -> bool:
-    return error.code in TEMPORARY or (error.code.retriable and error.code not in PARTITION_ERRORS)
+    return error.code in TEMPORARY or (error.code.retriable and error.code not in COMMIT_PARTITION_ERRORS)

@@ -17,13 +17,17 @@ from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest
-from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_commit import (
+    FIRST_OFFSET_COMMIT_VERSION_OF_IDS,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+)
 from hmb.protocol.messages.offset_fetch import FIRST_VERSION_OF_GROUPS, OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 # The newest version in which OffsetCommit and OffsetFetch contain topic names. Later versions contain topic ids.
-NEWEST_BY_NAME = FIRST_VERSION_OF_IDS - 1
+NEWEST_BY_NAME = FIRST_OFFSET_COMMIT_VERSION_OF_IDS - 1
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 
 

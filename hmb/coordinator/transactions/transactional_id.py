@@ -36,11 +36,10 @@ from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, T
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.records import ControlType
+from hmb.records import NO_TIMESTAMP, ControlType
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 STILL_ENDING = "the last transaction of this id still ends: its markers are being written; try again"
-NO_TIME = -1
 VERSION_2 = 2  # the transaction version in which each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
 COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPLETE_COMMIT}
@@ -62,8 +61,8 @@ class Transaction:
     timeout: int = 0  # ms
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
-    started: int = NO_TIME
-    updated: int = NO_TIME
+    started: int = NO_TIMESTAMP
+    updated: int = NO_TIMESTAMP
     # The previous epoch, if the producer itself has increased the epoch: with EndTxn, or with an InitProducerId request
     # that contains its id and epoch. Otherwise, the value is NO_PRODUCER_EPOCH. The journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
@@ -119,7 +118,7 @@ class Transaction:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
         if self.state is TransactionState.ONGOING:
             return self.fence(now)
-        start = {"timeout": timeout, "partitions": frozenset(), "started": NO_TIME}
+        start = {"timeout": timeout, "partitions": frozenset(), "started": NO_TIMESTAMP}
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)

@@ -39,10 +39,10 @@ from hmb.storage.time_index import TimeIndex
 MOST_BATCHES = 500
 MOST_ENTRIES = 2000  # a response contains at most this number of index entries
 MOST_STEPS = 500  # a response contains at most this number of steps of a scan
-MOST_RECORDS = 100
+MOST_LISTED_RECORDS = 100
 MOST_LINES = 2000  # a response contains at most this number of lines with annotated bytes
 MOST_BYTES = 256  # the annotated bytes show at most this number of bytes of one field
-LONGEST_TEXT = 1000  # characters; longer keys, values and headers are cut
+LONGEST_RECORD_TEXT = 1000  # characters; longer keys, values and headers are cut
 LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
 
 Json = dict[str, Any]
@@ -137,7 +137,7 @@ def _records(batch: Batch | None) -> Json:
     records: list[Json] = []
     problem = None
     try:
-        for record in itertools.islice(() if batch is None else batch.records(LARGEST_BATCH), MOST_RECORDS):
+        for record in itertools.islice(() if batch is None else batch.records(LARGEST_BATCH), MOST_LISTED_RECORDS):
             records.append(
                 {
                     "offset": record.offset,
@@ -164,16 +164,16 @@ def _lines(file: BufferedReader, path: Path, at: BatchAt) -> Iterator[str]:
 
 def _text(data: bytes | None) -> Json:
     """Return bytes as text, with their size. Long text is cut. Bytes that are not UTF-8 become hexadecimal numbers."""
-    shown = (data or b"")[: LONGEST_TEXT * 4]
+    shown = (data or b"")[: LONGEST_RECORD_TEXT * 4]
     try:
         text, is_text = shown.decode(errors="strict" if len(shown) == len(data or b"") else "ignore"), True
     except UnicodeDecodeError:
         text, is_text = shown.hex(" "), False
-    return {"bytes": optional_size(data), "text": text[:LONGEST_TEXT], "is_text": is_text}
+    return {"bytes": optional_size(data), "text": text[:LONGEST_RECORD_TEXT], "is_text": is_text}
 
 
 def _cut(text: str) -> str:
-    return text[:LONGEST_TEXT]
+    return text[:LONGEST_RECORD_TEXT]
 
 
 # -- a look-up

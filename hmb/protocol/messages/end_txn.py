@@ -40,4 +40,4 @@ class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible=
     producer_epoch:   int = t.int16("5+", default=-1, ignorable=True)
 
 
-FIRST_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")
+FIRST_END_TXN_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")

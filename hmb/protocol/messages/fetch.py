@@ -137,5 +137,5 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     node_endpoints:   list[NodeEndpoint]           = t.array(NodeEndpoint, "16+", tag=0)
 
 
-FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
-LAST_VERSION_OF_NAMES = FIRST_VERSION_OF_IDS - 1
+FIRST_FETCH_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
+LAST_FETCH_VERSION_OF_NAMES = FIRST_FETCH_VERSION_OF_IDS - 1

@@ -29,4 +29,4 @@ class ListConfigResourcesResponse(Response, api_key=ApiKey.LIST_CONFIG_RESOURCES
     config_resources: list[ConfigResource] = t.array(ConfigResource)
 
 
-FIRST_VERSION_OF_TYPES = ListConfigResourcesRequest.first_version("resource_types")
+FIRST_LIST_CONFIG_RESOURCES_VERSION_OF_TYPES = ListConfigResourcesRequest.first_version("resource_types")

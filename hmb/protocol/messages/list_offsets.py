@@ -82,4 +82,4 @@ FIRST_VERSION_OF_TIMESTAMP: Mapping[int, int] = {  # for each special timestamp,
 }
 
 
-FIRST_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")
+FIRST_LIST_OFFSETS_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")

@@ -66,4 +66,4 @@ class OffsetCommitResponse(Response, api_key=ApiKey.OFFSET_COMMIT, versions="0-1
     topics:           list[OffsetCommitResponseTopic] = t.array(OffsetCommitResponseTopic)
 
 
-FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
+FIRST_OFFSET_COMMIT_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")

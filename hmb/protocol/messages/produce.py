@@ -92,4 +92,4 @@ class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexibl
     node_endpoints:   list[NodeEndpoint]         = t.array(NodeEndpoint, "10+", tag=0)
 
 
-FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
+FIRST_PRODUCE_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")

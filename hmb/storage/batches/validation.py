@@ -23,8 +23,8 @@ A producer can send records without a timestamp (-1), and the broker accepts the
 by its own time, it does not check the producer's timestamps.
 
 A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
-the broker reads at most MOST_RECORDS records of a batch, and compaction has the same limit. If the broker has to read
-the records of a batch with more records, it refuses this batch with MESSAGE_TOO_LARGE. After this error, Kafka's
+the broker reads at most MOST_BATCH_RECORDS records of a batch, and compaction has the same limit. If the broker has to
+read the records of a batch with more records, it refuses this batch with MESSAGE_TOO_LARGE. After this error, Kafka's
 producer splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
@@ -48,7 +48,7 @@ from hmb.records import (
     parse_batch,
 )
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, MAGIC
-from hmb.records.filtering import MOST_RECORDS
+from hmb.records.filtering import MOST_BATCH_RECORDS
 from hmb.records.partial_records import partial_records
 from hmb.storage.batches.decoding import PREPARING
 from hmb.storage.config import LogConfig
@@ -163,21 +163,21 @@ def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, con
 
 
 def check_count(count: int) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MOST_RECORDS)."""
-    if count > MOST_RECORDS:
-        why = f"{count} records in a batch: the log has to read each of them, and reads {MOST_RECORDS} at most"
+    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MOST_BATCH_RECORDS)."""
+    if count > MOST_BATCH_RECORDS:
+        why = f"{count} records in a batch: the log has to read each of them, and reads {MOST_BATCH_RECORDS} at most"
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)
 
 
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Check the first MOST_RECORDS records. Return error messages by record index, and the error code for the batch."""
+    """Check the first MOST_BATCH_RECORDS records. Return error messages by record index, and the batch's error code."""
     code = ErrorCode.INVALID_RECORD
     errors: dict[int, str] = {}
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     records = (record for batch in batches for record in partial_records(batch, config.max_decompressed))
-    for index, (offset, timestamp, has_key) in enumerate(islice(records, MOST_RECORDS)):
+    for index, (offset, timestamp, has_key) in enumerate(islice(records, MOST_BATCH_RECORDS)):
         if config.compacts and not has_key:
             errors[index] = NO_KEY
         elif has_limits and not earliest <= timestamp <= latest and timestamp != NO_TIMESTAMP:

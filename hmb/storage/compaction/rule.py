@@ -26,8 +26,8 @@ dirty records have too many keys, the round compacts only the oldest dirty recor
 the next round.
 
 A batch can have a correct CRC, but records that compaction cannot read. For example, before the topic was compacted, a
-producer wrote records with wrong lengths, or more than MOST_RECORDS records. Compaction copies such a batch unchanged,
-and continues.
+producer wrote records with wrong lengths, or more than MOST_BATCH_RECORDS records. Compaction copies such a batch
+unchanged, and continues.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
 """

@@ -39,7 +39,7 @@ from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
-LONGEST_TEXT = 80  # greatest number of characters of a value in a line; the line also shows all its bytes
+LONGEST_VALUE_TEXT = 80  # greatest number of characters of a value in a line; the line also shows all its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class FieldEntry(Entry):
 
     def line(self) -> str:
         text = meaning(self.field, self.value)
-        if len(text) > LONGEST_TEXT:
-            text = f"{text[:LONGEST_TEXT]}..."
+        if len(text) > LONGEST_VALUE_TEXT:
+            text = f"{text[:LONGEST_VALUE_TEXT]}..."
         indent = "  " if self.is_inside else ""
         name = f"{self.field}: {self.data_type}" if self.data_type else self.field
         return "\n".join(indent + row for row in rows(self.position, self.data, f"{name} = {text}"))

@@ -17,7 +17,7 @@ import os
 from typing import NamedTuple
 
 from hmb.records.reading import HEADER_PEEK
-from hmb.storage.files.virtual import NAMES, DurableFile, SyncFailed
+from hmb.storage.files.virtual import NAMES_LOCK, DurableFile, SyncFailed
 
 LOGGER = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class ForeignChanges:
             return
         try:
             file = self._file.open()
-            with NAMES:  # The lock keeps another thread from renaming the directory here.
+            with NAMES_LOCK:  # The lock keeps another thread from renaming the directory here.
                 found, named = os.fstat(file.fileno()), self._file.path.stat()
         except FileNotFoundError as error:
             raise SyncFailed(errno.ENOENT, "another process has removed the file", str(path)) from error

@@ -25,7 +25,7 @@ def rename(files: Files, old_suffix: str, new_suffix: str) -> None:
 
 
 def moved(files: Files, directory: Path) -> None:
-    """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES."""
+    """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES_LOCK."""
     for file in files:
         file.path = directory / file.path.name
 

@@ -52,7 +52,7 @@ from weakref import ref
 LOGGER = logging.getLogger(__name__)
 # A thread holds this lock while it opens a file by its name or renames a file. Without the lock, a reader could open
 # the wrong file, because another thread gives this name to a different file at the same moment.
-NAMES = threading.Lock()
+NAMES_LOCK = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 Parts = Sequence[bytes | bytearray | memoryview]  # the buffers that one write writes, in this order
@@ -110,7 +110,7 @@ class VirtualFile:
         while True:
             OPEN_FILES.make_room()
             try:
-                with NAMES:
+                with NAMES_LOCK:
                     file = self._file
                     if file is None:
                         file = self._file = SharedFile(self.path, is_new=not self.exists)
@@ -161,7 +161,7 @@ class VirtualFile:
 
     def rename(self, path: Path) -> None:
         """Rename the file. A thread that is reading the file can continue. Raises OSError."""
-        with NAMES:
+        with NAMES_LOCK:
             self.path = self.path.rename(path)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hmb.client.producing.producer import Producer
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.end_txn import FIRST_END_TXN_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -42,7 +42,7 @@ class Coordinating(Script):
         if isinstance(request, InitProducerIdRequest):
             self.epoch += 1
             return InitProducerIdResponse(producer_id=5, producer_epoch=self.epoch)
-        if isinstance(request, EndTxnRequest) and version >= FIRST_VERSION_OF_EPOCHS:
+        if isinstance(request, EndTxnRequest) and version >= FIRST_END_TXN_VERSION_OF_EPOCHS:
             self.epoch = request.producer_epoch + 1
             return EndTxnResponse(producer_id=request.producer_id, producer_epoch=self.epoch)
         yes: dict[type[Request], Callable[[], Response]] = {

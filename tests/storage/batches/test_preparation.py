@@ -24,7 +24,7 @@ from hmb.records import (
 )
 from hmb.records.batch import wrap_records
 from hmb.records.changed_batch import with_records
-from hmb.records.filtering import MOST_RECORDS
+from hmb.records.filtering import MOST_BATCH_RECORDS
 from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
 from hmb.storage.batches import preparation, validation
@@ -125,7 +125,7 @@ def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: di
     of memory, and the response had 182 MB.
     """
     key = b"k" if "cleanup_policy" not in config else None
-    data = many_records(5 * MOST_RECORDS, LATEST + 1, key)
+    data = many_records(5 * MOST_BATCH_RECORDS, LATEST + 1, key)
     tracemalloc.start()
     try:
         with pytest.raises(InvalidRecords) as error:
@@ -144,7 +144,7 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> RecordBatch:
 
 def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log refuses a batch with too many records if it has to read each record."""
-    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
     read = 0
 
     def counted(*arguments: object) -> Iterator[PartialRecord]:
@@ -166,7 +166,7 @@ def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pyte
 def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
     log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
     count = 2_000
     content = encode_records([*[Record(0, NOW)] * (count - 1), Record(0, LATEST + 1)], None, NOW)
     with pytest.raises(KafkaError) as error:
@@ -175,7 +175,7 @@ def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
 
 
 def test_old_messages_are_counted_too(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
     data = encode_message_set(at(NOW) * 1_001, 1, Codec.GZIP)
     # Both settings require that the broker reads each message.
     for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):

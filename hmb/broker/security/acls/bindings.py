@@ -18,7 +18,7 @@ from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPe
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 MOST_ACLS = 10_000  # a broker stores at most this number of ACLs
-LONGEST_TEXT = 1000  # characters in a principal, in a host, or in the name of a resource
+LONGEST_ACL_TEXT = 1000  # characters in a principal, in a host, or in the name of a resource
 
 
 class AclFilter(Protocol):
@@ -117,8 +117,8 @@ def _problem(acl: AccessControlEntryRecord) -> str | None:
         return "the name of the resource or the host is empty"
     if acl.resource_type == AclResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         return f"the only name of a resource of the type CLUSTER is {CLUSTER_NAME}"
-    if max(map(len, (acl.resource_name, acl.principal, acl.host))) > LONGEST_TEXT:
-        return f"a name has more than {LONGEST_TEXT} characters"
+    if max(map(len, (acl.resource_name, acl.principal, acl.host))) > LONGEST_ACL_TEXT:
+        return f"a name has more than {LONGEST_ACL_TEXT} characters"
     return None
 
 

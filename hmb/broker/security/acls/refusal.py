@@ -17,8 +17,8 @@ request that belongs to an array of the response. Two arrays belong together if 
 meaning, for example a topic's name (see IDENTITIES).
 
 `refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
-look for them only in certain fields. An error of PARTITION_ERRORS is written only into topics and partitions. An error
-of SESSION_ERRORS is written only into the error code of the whole response.
+look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
+An error of SESSION_ERRORS is written only into the error code of the whole response.
 
 Limits: a fault of Metadata cannot select a partition, because a Metadata request names only topics. A Fetch request of
 a fetch session does not name all its partitions, so `hmb.testing.faults` ends fetch sessions first.
@@ -68,7 +68,7 @@ SESSION_ERRORS = frozenset(
         ErrorCode.REBOOTSTRAP_REQUIRED,
     }
 )
-PARTITION_ERRORS = frozenset(
+REFUSED_PARTITION_ERRORS = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -275,7 +275,7 @@ def refuse(request: Request, version: int, code: ErrorCode, message: str = MESSA
     """
     kind = response_class(request.api_key)
     places = [each for each in error_places(request.api_key) if each is not kind]
-    is_partition_error = code in PARTITION_ERRORS and any(map(_is_in_topic, places))
+    is_partition_error = code in REFUSED_PARTITION_ERRORS and any(map(_is_in_topic, places))
 
     def sets(struct: type[Struct]) -> bool:
         if code in SESSION_ERRORS:

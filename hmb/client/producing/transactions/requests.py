@@ -24,9 +24,9 @@ from hmb.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
 )
-from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.end_txn import FIRST_END_TXN_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from hmb.protocol.messages.produce import FIRST_VERSION_OF_IDS, ProduceRequest
+from hmb.protocol.messages.produce import FIRST_PRODUCE_VERSION_OF_IDS, ProduceRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
@@ -60,13 +60,13 @@ VERSION_1 = TransactionVersion(
     number=1,
     produce=range(ProduceRequest.FIRST_VERSION_OF_ADDING),
     commit=range(TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING),
-    end=range(FIRST_VERSION_OF_EPOCHS),
+    end=range(FIRST_END_TXN_VERSION_OF_EPOCHS),
 )
 VERSION_2 = TransactionVersion(
     number=2,
-    produce=range(ProduceRequest.FIRST_VERSION_OF_ADDING, FIRST_VERSION_OF_IDS),
+    produce=range(ProduceRequest.FIRST_VERSION_OF_ADDING, FIRST_PRODUCE_VERSION_OF_IDS),
     commit=range(TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING, TxnOffsetCommitRequest.versions.stop),
-    end=range(FIRST_VERSION_OF_EPOCHS, EndTxnRequest.versions.stop),
+    end=range(FIRST_END_TXN_VERSION_OF_EPOCHS, EndTxnRequest.versions.stop),
 )
 
 

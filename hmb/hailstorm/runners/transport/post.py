@@ -35,7 +35,7 @@ from hmb.hailstorm.runners.transport.mailbox import CHECK_INTERVAL, Mailbox
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-CONNECT_TIMEOUT = 5.0  # seconds in which a receiver must accept a connection
+RECEIVER_CONNECT_TIMEOUT = 5.0  # seconds in which a receiver must accept a connection
 LOOK_INTERVAL = 0.005  # seconds after which a sender checks again whether a receiver has registered
 
 
@@ -170,7 +170,7 @@ class Channel:
         self.epoch = epoch
         self._receiver = receiver
         try:
-            self._socket = FrameSocket.connect(address, CONNECT_TIMEOUT)
+            self._socket = FrameSocket.connect(address, RECEIVER_CONNECT_TIMEOUT)
             self._socket.set_timeout(CHECK_INTERVAL)
             self._socket.send(["to", receiver, sender])
         except OSError as error:
