@@ -134,7 +134,7 @@ class RequestContext(NamedTuple):
     listener: Listener
     header: RequestHeader
     client: ConnectedClient
-    memory: Account = UNCOUNTED  # the memory that this request has reserved
+    account: Account = UNCOUNTED  # the memory that this request has reserved
     may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
     may_create: Callable[[str], bool] = lambda name: True  # whether it may create a topic; a guard sets this
 

@@ -59,7 +59,7 @@ class Dispatcher:
         self._client = client or ConnectedClient()
         self._connection = ServerConnection(broker.versions)
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
+    def begin(self, frame: memoryview, account: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         """Handle the request in `frame`, and return the response. Raises CloseConnection.
 
         If the handler defers the response, `Deferred.result` waits for the response and then encodes it. Both this
@@ -73,13 +73,13 @@ class Dispatcher:
         # In the `try` block, all decoded values count as memory of this request. Handlers decode, too: for example,
         # OffsetDelete decodes the subscriptions of a group's members. (A context manager would cost each request 0.4 us
         # more than this `try`.)
-        ALLOWANCE.spend = memory.take_values
+        ALLOWANCE.spend = account.take_values
         try:
-            return self._begin(frame, memory)
+            return self._begin(frame, account)
         finally:
             ALLOWANCE.spend = pay_nothing
 
-    def _begin(self, frame: memoryview, memory: Account) -> EncodedResponse | Deferred[EncodedResponse]:
+    def _begin(self, frame: memoryview, account: Account) -> EncodedResponse | Deferred[EncodedResponse]:
         try:
             with frame:  # Release the frame after decoding. Only records still refer to its bytes.
                 header, request = self._connection.receive(frame)
@@ -92,14 +92,14 @@ class Dispatcher:
             return self._connection.respond(error.header, response, version=0)
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
-        return self._handle(header, request, memory)
+        return self._handle(header, request, account)
 
     def _handle(
-        self, header: RequestHeader, request: Request, memory: Account
+        self, header: RequestHeader, request: Request, account: Account
     ) -> EncodedResponse | Deferred[EncodedResponse]:
         self._client.last_header = header
         self._client.requests += 1
-        context = RequestContext(self._broker, self._listener, header, self._client, memory)
+        context = RequestContext(self._broker, self._listener, header, self._client, account)
         try:
             response = self._handlers[request.api_key](request, context)
             if isinstance(response, Deferred):

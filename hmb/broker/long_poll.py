@@ -53,8 +53,8 @@ def long_poll(poll: Poll, max_wait_ms: int, context: RequestContext) -> None:
 
 
 def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
-    stop, memory = context.broker.stop, context.memory
-    always = [stop.watchers] if memory.watchers is None else [stop.watchers, memory.watchers]
+    stop, account = context.broker.stop, context.account
+    always = [stop.watchers] if account.watchers is None else [stop.watchers, account.watchers]
     watcher, watched = Watcher(), set[Watchers]()
     try:
         while True:
@@ -66,7 +66,7 @@ def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
                 watcher.wait(min(deadline - time.monotonic(), LOG_CHECK_INTERVAL))
             poll.collect()  # After new watchers, this call finds the records that were appended before.
             is_over = time.monotonic() >= deadline or stop.requested.is_set() or context.client.is_gone()
-            if poll.is_satisfied or is_over or memory.is_wanted:
+            if poll.is_satisfied or is_over or account.is_wanted:
                 return
     finally:
         for watchers in watched:

@@ -3,7 +3,7 @@
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), share
 groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
 disks. A step is one change of a group. The step adds its effects to three lists: `responses` contains responses to
-waiting requests, `writes` contains records for the journal, and `events` contains texts about what happened. The caller
+waiting requests, `writes` contains records for the journal, and `event_texts` describes what happened. The caller
 (group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's events.
 
 A group reads no clock itself. The caller passes the time to each step, and passes a function to the group that returns
@@ -80,7 +80,7 @@ class Group(Protocol):
     group_id: str
     responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
-    events: list[str]  # for example "rebalance after generation 3, because member a leaves"
+    event_texts: list[str]  # for example "rebalance after generation 3, because member a leaves"
 
     @property
     def protocol_type(self) -> str | None: ...

@@ -75,8 +75,8 @@ class GroupRunner:
     `machine` is the state machine of the group: a `ClassicGroup`, a `ConsumerGroup`, a `ShareGroup` or a
     `StreamsGroup`. When no thread holds the lock:
 
-    - The lists `responses`, `writes` and `events` of the machine are empty, because each step empties them before it
-      releases the lock.
+    - The lists `responses`, `writes` and `event_texts` of the machine are empty, because each step empties them before
+      it releases the lock.
     - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
     - A request without a response waits in a `WaitingCall`. The machine has a deadline or a write that causes its
       response.
@@ -149,7 +149,7 @@ class GroupRunner:
         """
         machine.responses[:0] = self.machine.responses
         machine.writes[:0] = self.machine.writes
-        machine.events[:0] = self.machine.events
+        machine.event_texts[:0] = self.machine.event_texts
         self.machine = machine
 
     def unload(self) -> None:
@@ -169,9 +169,9 @@ class GroupRunner:
             assert isinstance(call, WaitingCall)
             call.respond(response)
         self.machine.responses.clear()
-        for text in self.machine.events:
+        for text in self.machine.event_texts:
             self._events.add(EventKind.GROUP, f"group {self.machine.group_id}: {text}", LOGGER)
-        self.machine.events.clear()
+        self.machine.event_texts.clear()
         self._timer.schedule(self, self.machine.next_deadline())
         writes = self.machine.writes.copy()
         self.machine.writes.clear()

@@ -27,7 +27,7 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupRespo
     call = WaitingCall(
         context.client_id, context.client_host, context.version, is_client_gone=context.client.is_gone
     )
-    context.memory.close()  # Free the request's memory, because the request may wait long.
+    context.account.close()  # Free the request's memory, because the request may wait long.
     response = JoinGroupResponse(member_id=request.member_id)
     with error_code_in(response):
         response = context.broker.groups.join(call, request, context.may_describe)

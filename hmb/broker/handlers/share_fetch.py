@@ -47,7 +47,7 @@ def handle(request: ShareFetchRequest, context: RequestContext) -> ShareFetchRes
         release(context.broker, session)
         return _respond(response, {}, errors)
     fetch = ShareFetching(request, session, context)
-    context.memory.close()  # Free the request's memory, because the request may wait long.
+    context.account.close()  # Free the request's memory, because the request may wait long.
     long_poll(fetch, 0 if errors else request.max_wait_ms, context)
     response.acquisition_lock_timeout_ms = context.broker.share_settings(session.id.group_id).lock_duration
     return _respond(response, fetch.responses, errors)

@@ -24,7 +24,7 @@ from hmb.protocol.messages.sync_group import FIRST_VERSION_OF_PROTOCOLS, SyncGro
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.memory.close()  # Free the request's memory, because the request may wait long.
+    context.account.close()  # Free the request's memory, because the request may wait long.
     response = SyncGroupResponse()
     with error_code_in(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.client.is_gone), request)

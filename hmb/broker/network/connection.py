@@ -44,9 +44,9 @@ class AcceptedConnection:
 
     def __init__(
         self,
-        client: socket.socket,
+        sock: socket.socket,
         peer: str,
-        facts: ConnectedClient,
+        client: ConnectedClient,
         dispatcher: Dispatcher,
         *,
         idle: float,
@@ -55,22 +55,22 @@ class AcceptedConnection:
         on_close: Callable[[AcceptedConnection], None],
         security: ListenerSecurity = PLAIN,
     ) -> None:
-        self._socket = client
+        self._socket = sock
         self._peer = peer
-        self.client = facts
+        self.client = client
         self._dispatcher = dispatcher
         self._security = security
         self._login: ConnectionLogin | None = None  # None on a listener without SASL
-        source = TlsFile(client, idle) if isinstance(client, TlsSocket) else client.fileno()
+        source = TlsFile(sock, idle) if isinstance(sock, TlsSocket) else sock.fileno()
         self._requests = Requests(source, max_request, memory)
         self._on_close = on_close
         self._stopping = False
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if isinstance(client, TlsSocket):
-            client.settimeout(STALL)  # TlsFile repeats this wait until the client has been idle for `idle` seconds.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if isinstance(sock, TlsSocket):
+            sock.settimeout(STALL)  # TlsFile repeats this wait until the client has been idle for `idle` seconds.
         else:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(STALL))
         self.thread = threading.Thread(target=self._run, name=f"connection-{peer}", daemon=True)
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class AcceptedConnection:
             responses.send()
 
 
-def has_left(client: socket.socket | int, wait_ms: int = 0) -> bool:
+def has_left(sock: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return whether the client has closed the connection, or whether the connection is broken.
 
     If the connection is open, first wait for `wait_ms`, and return earlier if the connection ends.
@@ -177,7 +177,7 @@ def has_left(client: socket.socket | int, wait_ms: int = 0) -> bool:
     always detects a broken connection (POLLHUP, POLLERR).
     """
     poll = select.poll()
-    poll.register(client, getattr(select, "POLLRDHUP", 0))
+    poll.register(sock, getattr(select, "POLLRDHUP", 0))
     return bool(poll.poll(wait_ms))
 
 

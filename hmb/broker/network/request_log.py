@@ -37,12 +37,12 @@ class LoggedDispatcher(Dispatcher):
         super().__init__(*arguments, **options)
         self._peer = peer
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
+    def begin(self, frame: memoryview, account: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         started = time.perf_counter()
         login = self._client.login
         is_token = login is not None and login.expects_raw_token  # It may contain a password.
         request = f"{self._peer} {'a SASL message' if is_token else _described(frame)}: {len(frame) + LENGTH_SIZE} B"
-        response = super().begin(frame, memory)
+        response = super().begin(frame, account)
         if not isinstance(response, Deferred):
             _log(request, response, started)
             return response

@@ -120,9 +120,9 @@ class StagedConnection(AcceptedConnection):
     def serve_next(self) -> None:
         """Handle the oldest unhandled request of this connection. A handler thread calls this method."""
         with self._changed:
-            frame, memory = self._frames.popleft()
+            frame, account = self._frames.popleft()
         self._handlers.release()
-        self._begin(frame, memory)
+        self._begin(frame, account)
         with self._changed:
             self._is_queued = more = bool(self._frames)
         if more:
@@ -144,7 +144,7 @@ class StagedConnection(AcceptedConnection):
             self._responses.put(None)
             responder.join()  # This wait ends: each send to the client has a time limit (sending.py).
 
-    def _take(self, frame: memoryview, memory: Account) -> None:
+    def _take(self, frame: memoryview, account: Account) -> None:
         """Pass a request to the handlers.
 
         Wait while the channel is full. If the request belongs to WAITING_APIS, handle it in this thread.
@@ -153,31 +153,31 @@ class StagedConnection(AcceptedConnection):
             self._wait_below(1)
             with self._changed:
                 self._in_flight += 1
-            self._begin(frame, memory)
+            self._begin(frame, account)
             return
         self._wait_below(MOST_IN_FLIGHT)
         while not self._handlers.admit(timeout=1):
             if self._stopping:
                 return
         with self._changed:
-            self._frames.append((frame, memory))
+            self._frames.append((frame, account))
             self._in_flight += 1
             was_queued, self._is_queued = self._is_queued, True
         if not was_queued:
             self._handlers.queue(self)
 
-    def _begin(self, frame: memoryview, memory: Account) -> None:
+    def _begin(self, frame: memoryview, account: Account) -> None:
         parts: Sequence[Part] = ()
         if not self._broken:
             try:
-                parts = final(self._dispatcher.begin(frame, memory))
+                parts = final(self._dispatcher.begin(frame, account))
             except CloseConnection as error:
                 LOGGER.warning("closing %s: %s", self._peer, error)
                 with self._changed:
                     self._broken = True
                     self._changed.notify_all()
                 self.stop()
-        memory.close()
+        account.close()
         self._responses.put(parts)
 
     def _respond(self) -> None:

@@ -97,7 +97,7 @@ class ClassicGroup:
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
         self.state = ClassicState(group_id, clock)
-        self.responses, self.writes, self.events = self.state.responses, self.state.writes, self.state.events
+        self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
         self._settings = settings
 
@@ -295,7 +295,7 @@ class ClassicGroup:
     def tick(self, now: int) -> None:
         """Act on the deadlines that have passed: remove expired ids and silent members, and continue the rebalance."""
         for member_id in self.state.pending.expired(now):
-            self.events.append(f"no client joined with member id {member_id} in time")
+            self.event_texts.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)
             self._rebalance.complete_join_if_all_joined(now)
         for member in list(self.state.members):
@@ -315,7 +315,7 @@ class ClassicGroup:
         silent = f"member {member.member_id} has sent no heartbeat for {member.session_timeout / 1000:g} s"
         self.state.remove(member.member_id)
         if self.state.current is GroupState.PREPARING_REBALANCE:
-            self.events.append(silent)
+            self.event_texts.append(silent)
             self._rebalance.complete_join_if_all_joined(now)
         else:
             self._rebalance.start(silent, now)

@@ -72,7 +72,7 @@ class Rebalance:
         if state.current is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
-        state.events.append(f"rebalance after generation {state.generation}, because {because}")
+        state.event_texts.append(f"rebalance after generation {state.generation}, because {because}")
         timeout, is_first = state.members.rebalance_timeout, state.current is GroupState.EMPTY
         state.move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
@@ -109,7 +109,7 @@ class Rebalance:
         if self._join_deadline is not None:
             return
         for member in self._state.members.late():
-            self._state.events.append(f"{member.member_id} did not join in time")
+            self._state.event_texts.append(f"{member.member_id} did not join in time")
             self._state.remove(member.member_id)
         self._join_deadline = self._state.members.wait_for_absent(now)
         if self._join_deadline is None:

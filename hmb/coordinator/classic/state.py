@@ -2,7 +2,7 @@
 
 A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in the state, and `Rebalance`
 (rebalance.py) changes the generation. Both classes add the effects of their changes to three lists of the state:
-`responses`, `writes` and `events`. This module does not import `ClassicGroup` or `Rebalance`.
+`responses`, `writes` and `event_texts`. This module does not import `ClassicGroup` or `Rebalance`.
 
 For example, a group with two consumers is Stable in generation 3. The state of this group contains both members with
 their assignments, the protocol "range", and the time at which the group became Stable.
@@ -48,7 +48,7 @@ class ClassicState:
         self.pending = PendingMembers()
         self.responses: list[tuple[Call, ClassicResponse]] = []
         self.writes: list[Write] = []
-        self.events: list[str] = []
+        self.event_texts: list[str] = []
         self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 group whose members this group has
         self._clock = clock
 

@@ -76,7 +76,8 @@ def classic_group_of(
     classic.state.continue_as_stable(members, state.epoch)
     classic.state.replaced = [*state.tombstones_of_members(), *state.tombstones()]
     classic.state.queue_write({member.member_id: member.assignment for member in members})
-    classic.events.append(f"downgrade to the classic protocol in generation {state.epoch}; {len(members)} members stay")
+    text = f"downgrade to the classic protocol in generation {state.epoch}; {len(members)} members stay"
+    classic.event_texts.append(text)
     classic.resume(now)
     if leaving or not all(member.is_reconciled_to(state.epoch) for member in state.members.values()):
         classic.start_rebalance("the group has changed from the KIP-848 protocol to the classic protocol", now)

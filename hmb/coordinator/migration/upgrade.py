@@ -68,7 +68,8 @@ def move_members(classic: ClassicGroup, group: ConsumerGroup, topics: ClusterTop
         state.put_assignment(member)
         group.deadlines.start_session(member.member_id, member.session_timeout(0), now)
     state.replace_classic(classic.record_tombstones())
-    group.events.append(f"upgrade from the classic protocol in generation {generation}; {len(members)} members stay")
+    text = f"upgrade from the classic protocol in generation {generation}; {len(members)} members stay"
+    group.event_texts.append(text)
 
 
 def dissolve(classic: ClassicGroup) -> None:

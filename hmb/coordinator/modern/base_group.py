@@ -55,7 +55,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.protocol_type: str | None = self.kind
         self.state = self.state_class(group_id, self.resume)
         self.responses: list[tuple[Any, Any]] = []  # only in a mixed group (migration/); `heartbeat` returns responses
-        self.writes, self.events = self.state.writes, self.state.events
+        self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
         self._settings = settings
         self._topics = topics
@@ -112,7 +112,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
         """Remove members. The caller then calls `state.finish`."""
         for member_id in member_ids:
-            self.events.append(f"member {member_id} is removed: {because}")
+            self.event_texts.append(f"member {member_id} is removed: {because}")
             self.state.remove(member_id)
             self.deadlines.remove(member_id)
         self._on_removed(member_ids, because)

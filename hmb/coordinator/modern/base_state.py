@@ -92,7 +92,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         restarts the sessions of all members.
         """
         self.group_id = group_id
-        self.events: list[str] = []
+        self.event_texts: list[str] = []
         self._steps = RecordedSteps(self._restore_all, resume, self.record_types.keys)
         self.writes = self._steps.writes
         self._forget()

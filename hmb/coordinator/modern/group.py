@@ -182,7 +182,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
         """Replace a restarted static member by `member`, which takes over the old member's target assignment."""
-        self.events.append(f"member {member.member_id} replaces member {old_id}")
+        self.event_texts.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
         self.deadlines.remove(old_id)
@@ -220,7 +220,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         because = ", ".join(self._causes) or "an earlier change was not assigned yet"
         self._causes.clear()
         text = f"rebalance to epoch {epoch}, because {because}; the assignor {self.assignor} assigns the partitions"
-        self.events.append(text)
+        self.event_texts.append(text)
         for member_id, target in targets.items():
             self.state.set_target(member_id, target)
         self.state.set_assignment_epoch(epoch, self._clock())
@@ -268,7 +268,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
         """Remove members. If the group may become a classic group, its `successor` starts without these members."""
         if self.try_downgrade(member_ids, now):
-            self.events += [f"member {member_id} is removed: {because}" for member_id in member_ids]
+            self.event_texts += [f"member {member_id} is removed: {because}" for member_id in member_ids]
         else:
             super().remove(member_ids, because, now)
 

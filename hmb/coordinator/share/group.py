@@ -147,7 +147,8 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         }
         for member_id, target in assign_simple(members, self.state.initialized).items():
             self.state.set_target(member_id, target)
-        self.events.append(f"rebalance to epoch {self.state.epoch}: members or topics of the share group have changed")
+        text = f"rebalance to epoch {self.state.epoch}: members or topics of the share group have changed"
+        self.event_texts.append(text)
         self.state.set_assignment_epoch(self.state.epoch, now)
 
     def _subscribed(self) -> frozenset[str]:

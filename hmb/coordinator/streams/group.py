@@ -217,7 +217,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
             return [_delayed("assignment interval")]
         for member_id, target in self._targets(configured, settings.standby_replicas).items():
             self.state.set_target(member_id, target)
-        self.events.append(f"rebalance to epoch {self.state.epoch}: members, topics or settings have changed")
+        self.event_texts.append(f"rebalance to epoch {self.state.epoch}: members, topics or settings have changed")
         self.state.set_assignment_epoch(self.state.epoch, now)
         return []
 
