@@ -57,7 +57,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
-MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+MAX_RESPONSE_SIZE = 256 * 1024 * 1024  # bytes; the client closes the connection if a response is larger
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 # The four bytes of the first correlation id are two line ends. A server of a text protocol (HTTP, SMTP, Redis) waits
 # for a line end before it answers. With these bytes in the first request, such a server answers immediately, and the

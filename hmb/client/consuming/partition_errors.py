@@ -22,7 +22,7 @@ import math
 import time
 from collections.abc import Mapping
 
-from hmb.client.connection import ConnectionFailed
+from hmb.client.connection import MAX_RESPONSE_SIZE, ConnectionFailed
 from hmb.client.consuming.positions import Position
 from hmb.client.metadata import Cluster, TopicMetadata
 from hmb.client.offsets import Offset, list_offsets
@@ -32,7 +32,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
 GONE_AFTER = 5.0  # seconds; a topic that stays unknown for longer is an error
-LARGEST_FETCH = 256 * 1024 * 1024  # bytes; the most that the consumer requests of one partition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -106,9 +105,9 @@ class PartitionErrors:
     def message_was_cut(self, position: Position) -> None:
         """Let the next request ask for twice as many bytes of this partition, because a message did not fit.
 
-        Raises KafkaError if the message is larger than `LARGEST_FETCH`.
+        Raises KafkaError if the client accepts no larger response (MAX_RESPONSE_SIZE).
         """
-        if position.max_bytes >= LARGEST_FETCH:
+        if position.max_bytes >= MAX_RESPONSE_SIZE:
             what = f"{position.partition}: the message at {position.fetch_offset} is too large"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
         position.max_bytes *= 2

@@ -37,7 +37,7 @@ class DeliveryState(LabeledEnum):
     @property
     def is_final(self) -> bool:
         """Whether the group never delivers a record in this state again."""
-        return self in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED)
+        return self in FINAL_STATES
 
 
 class DeliveryEvent(Enum):
@@ -68,3 +68,4 @@ DELIVERY_STATES = StateTable(
     (_S.ACQUIRED, _E.GAP, _S.ARCHIVED),
     (_S.ACQUIRED, _E.DELETE, _S.ARCHIVED),
 )
+FINAL_STATES = frozenset(DeliveryState) - {transition.before for transition in DELIVERY_STATES}
