@@ -1,6 +1,7 @@
 """The exceptions that the client library raises. An error code in a broker's response becomes a `KafkaError`.
 
-All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them:
+`except hmb.HmbError` catches all exceptions in this table. An application can import them from `hmb`, unless the table
+names another module in brackets:
     HmbError
       KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code
       ConnectionFailed      a broker cannot be reached or does not answer in time; a kind of Python's ConnectionError
@@ -14,6 +15,15 @@ All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catc
       FaultError            a test asks for a fault that is not possible; a kind of Python's ValueError
       NameNotFound          a test names an unknown API or error code; a kind of Python's ValueError
       RequestsMissing       a test waits for requests, and too few arrive in time; a kind of Python's AssertionError
+      CertificateError      [hmb.security.certificates] certificates cannot be made
+      TlsSettingError       [hmb.security.stores] a setting of TLS is wrong
+      SecuritySettingError  [hmb.client.security.settings] a setting of TLS or SASL is wrong; a kind of ValueError
+      MirrorError           [hmb.mirror.errors] a mirror cannot continue
+        MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
+
+Producers, consumers and brokers raise SettingError or ConfigError instead of TlsSettingError and SecuritySettingError.
+The table leaves out the subclasses of KafkaError. Hailstorm's exceptions have their own base class, `HailstormError`
+(hmb/hailstorm/errors.py). Spark's exceptions, such as `LoadError` and `DataLossError`, have no common base class.
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means
