@@ -1,9 +1,9 @@
-"""Runs the commands of the page "From one machine to a cluster" against three brokers of Apache Kafka 4.3.0.
+"""Runs the commands of the page "From one machine to a cluster" against three brokers of Apache Kafka 4.3.0 and Spark.
 
     python -m tests.conformance.cluster_page     # writes the present output of all commands into the page
 
 The commands and their output are in the blocks ```` ```session ```` of the page. The build of the page does not run
-them, because they need Java and Kafka's jars. A test runs them instead, and compares the output.
+them, because they need Java, Kafka's jars and Spark. A test runs them instead, and compares the output.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hmb.bench import peers
+from tests.spark.versions import BUSY, TRIES
+
+if TYPE_CHECKING:
+    from command_session import CommandSession
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "how-to" / "cluster.md"
-FILES = DOCS / "how-to" / "cluster"
+FILES = (*(DOCS / "how-to" / "cluster").iterdir(), DOCS / "spark" / "job.py")
+SPARK_STEPS = "## Step 6"  # the heading of the first step that needs Spark
 BLOCK = re.compile(r"(?<=^```session\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ .*$(?:\n(?!\$ ).*)*", re.MULTILINE)
-PORTS = (19092, 29092, 39092, 19093, 29093, 39093)  # the ports in the page and in start_kafka.sh
-WAITING = re.compile(r"^waiting for .* to answer ...\n", re.MULTILINE)  # only on a busy machine
-SECONDS = 240.0  # for one command; three brokers start slowly on a busy machine
+PORTS = (19092, 29092, 39092, 19093, 29093, 39093, 7077)  # the ports in the page and in its scripts
+WAITING = re.compile(r"^waiting for .* \.\.\.\n", re.MULTILINE)  # only on a busy machine
+SECONDS = 400.0  # for one command; three brokers start slowly on a busy machine
 
 
 class Step(NamedTuple):
@@ -48,21 +53,41 @@ def run(text: str, kafka: Path) -> Iterator[Step]:
     ports = dict(zip(map(str, PORTS), map(str, peers.free_ports(len(PORTS))), strict=True))
     with closing(command_session.CommandSession()) as session:
         session.start_broker()
-        for file in FILES.iterdir():
+        for file in FILES:
             shutil.copy(file, session.directory)
-        script = session.directory / "start_kafka.sh"
-        script.write_text(_replaced(script.read_text(), ports))
+        for script in session.directory.glob("*.sh"):
+            script.write_text(_replaced(script.read_text(), ports))
         try:
             for block in BLOCK.findall(text):
                 for shown in COMMAND.findall(block):
                     command, _, expected = shown.partition("\n")
-                    output = session.run(_replaced(command.removeprefix("$ "), ports))
+                    output = _run(session, _replaced(command.removeprefix("$ "), ports))
                     output = _replaced(output, {real: name for name, real in ports.items()})
                     yield Step(command, expected, WAITING.sub("", output))
+        except command_session.CommandFailed as error:
+            logs = (f"{log.name}:\n{log.read_text()[-3000:]}" for log in session.directory.glob("*.log"))
+            raise AssertionError("\n".join([str(error), *logs])) from error
         finally:
-            for pid in session.directory.glob("kafka-*/pid"):
+            for pid in (*session.directory.glob("kafka-*/pid"), *session.directory.glob("spark-*.pid")):
                 with suppress(ProcessLookupError, ValueError):
                     os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def _run(session: CommandSession, command: str) -> str:
+    """Run a command of the page. On a busy machine, Spark can give up a worker, and the job is then started again.
+
+    A job that is started again continues from its checkpoint, so its output does not change.
+    """
+    from command_session import CommandFailed
+
+    log = session.directory / "job.log"
+    for _ in range(TRIES - 1):
+        try:
+            return session.run(command)
+        except CommandFailed:
+            if not log.exists() or BUSY not in log.read_text():
+                raise
+    return session.run(command)
 
 
 def _replaced(text: str, numbers: dict[str, str]) -> str:
