@@ -39,7 +39,7 @@ from hmb.coordinator.journal.records import (
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset, Expiry, GroupOffsets
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
 from hmb.records.producer_numbers import ProducerIdAndEpoch
@@ -69,9 +69,9 @@ class OffsetManager:
         """Add a commit of offsets to the journal's queue.
 
         If `producer` is set, the offsets stay pending until the producer's transaction ends. Raises NOT_COORDINATOR,
-        COORDINATOR_LOAD_IN_PROGRESS.
+        COORDINATOR_LOAD_IN_PROGRESS, and UNKNOWN_SERVER_ERROR if the records are too large for the log.
         """
-        records = [(_key(group_id, partition), _value(committed)) for partition, committed in offsets.items()]
+        records = _records(group_id, offsets, self._journal.largest_batch(group_id))
         producer_id = None if producer is None else producer.producer_id
         return self._journal.enqueue(group_id, records, partial(self._commit, group_id, offsets, producer_id), producer)
 
@@ -195,6 +195,26 @@ class OffsetManager:
         """Discard all offsets of all groups, because the topic of the journal was deleted."""
         with self._lock:
             self._offsets = GroupOffsets()
+
+
+def _records(
+    group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], most_bytes: int
+) -> list[KeyAndValue]:
+    """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if they exceed `most_bytes`.
+
+    The log would refuse such records, too, but only after all of them are in memory. Each record contains the group id,
+    so a request of 500 KB with a long group id and 16,384 partitions would need 500 MB.
+    """
+    records: list[KeyAndValue] = []
+    size = 0
+    for partition, committed in offsets.items():
+        key, value = _key(group_id, partition), _value(committed)
+        size += len(key) + len(value)
+        if size > most_bytes:
+            why = "send the offsets in several requests, or choose a shorter group id"
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the commit needs more than {most_bytes} bytes; {why}")
+        records.append((key, value))
+    return records
 
 
 @cached_by_name(10_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
@@ -20,7 +21,7 @@ from hmb.coordinator.journal.records import (
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
-from hmb.protocol.errors import KafkaError
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.compaction.cleaner import clean, cleanable
 from hmb.storage.compaction.throttle import Throttle
@@ -144,6 +145,25 @@ def test_the_last_commit_in_the_queue_wins(journal: Journal, manager: OffsetMana
     journal.write(older)
     assert manager.fetch("g") == {T0: at(6)}
     assert restarted(topic).fetch("g") == {T0: at(6)}
+
+
+def test_a_commit_that_is_too_large_for_the_log_is_refused_before_its_records_are_in_memory(
+    manager: OffsetManager, journal: Journal
+) -> None:
+    """Each record contains the group id, so a long group id makes a commit of many partitions large."""
+    group_id = "g" * 30_000
+    offsets = {TopicPartition("t", number): at(1) for number in range(16_000)}  # 480 MB of group ids
+    tracemalloc.start()
+    try:
+        with pytest.raises(KafkaError, match=r"the commit needs more than 1048588 bytes") as caught:
+            manager.begin_commit(group_id, offsets)
+        assert tracemalloc.get_traced_memory()[1] < 4 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    few = dict(list(offsets.items())[:10])
+    journal.write(manager.begin_commit(group_id, few))
+    assert manager.fetch(group_id) == few
 
 
 def test_deleted_offsets_do_not_return_after_a_restart(

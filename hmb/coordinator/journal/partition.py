@@ -5,10 +5,8 @@ must call `Journal.write`, which waits until the entries have left the queue. Be
 entries for at most 64 requests (`MOST_DEFERRED` in hmb/broker/network/gathering.py). With 100 connections, the queue
 has at most 6,400 entries of commits.
 
-The queue has no limit in bytes. An entry contains the records of one request, and a request is limited: it has at most
-`socket.request.max.bytes` (100 MiB by default), and commits the offsets of at most 16,384 partitions (`MOST_VALUES` in
-hmb/broker/network/request_memory.py). But each record repeats the group id and the topic, so an entry can take more
-memory than its request.
+The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
+larger commits before they are in the queue. So the commits of one connection have at most 64 MiB in the queue.
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
 only writes and syncs a file, and then calls `apply` of each entry, which changes the coordinator's state in memory.

@@ -92,6 +92,13 @@ class Journal:
     def _partition(self, id: str) -> JournalPartition:
         return self._partitions.active(self._partitions.number_for(id))
 
+    def largest_batch(self, id: str) -> int:
+        """Return the largest size of a batch in the partition to which `id` belongs (bytes).
+
+        Raises the errors of `check_coordinates`.
+        """
+        return self._partition(id).log.config.max_message_bytes
+
     # -- write
 
     def enqueue(
