@@ -111,3 +111,14 @@ def test_after_a_failed_write_of_a_downgrade_the_next_write_deletes_the_records_
     driver.sync(ada)
     driver.restart()
     assert driver.classic.state.generation == 4
+
+
+def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_the_old_group() -> None:
+    driver, _, _ = settled()
+    driver.fails = True
+    with pytest.raises(KafkaError):
+        driver.beat("eve", -1)
+    driver.fails = False
+    driver.beat("zoe")
+    driver.restart()
+    assert "eve" not in driver.consumer.state.members

@@ -153,6 +153,19 @@ def test_an_assignment_that_the_coordinator_cannot_keep_forbids_an_upgrade(assig
     assert message.startswith(f"Cannot upgrade classic group g to consumer group because {problem}")
 
 
+def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None:
+    """The group uses another protocol, but SyncGroup and a downgrade would decode the metadata later."""
+    driver = MigrationDriver()
+    ada, bob = ClassicClient("ada"), ClassicClient("bob")
+    driver.stable(ada, bob)
+    member = driver.classic.state.members.by_id[ada.member_id]
+    member.protocols = [("own", b"junk"), *member.protocols]
+    code, message = refusal(driver)
+    assert code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert message.startswith("Cannot upgrade classic group g to consumer group because the embedded consumer protocol")
+    assert driver.heartbeat(ada) is ErrorCode.NONE
+
+
 def test_after_a_failed_write_the_members_join_again_and_nothing_of_the_classic_group_stays_on_disk() -> None:
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")

@@ -245,6 +245,22 @@ def test_a_page_that_has_missed_changes_gets_all_parts_again() -> None:
         quick.close()
 
 
+def test_after_a_mistake_in_a_collection_the_streams_end_and_the_next_page_gets_the_state() -> None:
+    with hmb.Broker() as broker:
+        mistakes = [KeyError("a topic that was deleted meanwhile")]
+
+        def current() -> BrokerState:
+            if mistakes:
+                raise mistakes.pop()
+            return broker.state()
+
+        source = Feed(current)
+        assert list(source.listen()) == []
+        events = source.listen()
+        assert events_of(next(events))[0][0] == "state"
+        events.close()
+
+
 def test_the_feed_works_only_while_a_page_listens() -> None:
     calls = []
 

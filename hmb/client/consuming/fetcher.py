@@ -32,7 +32,7 @@ from __future__ import annotations
 import selectors
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -110,6 +110,20 @@ class FetchInFlight:
                     position.high_watermark, position.last_stable_offset = data.high_watermark, data.last_stable_offset
                 if not position.is_removed and position.may_fetch and position.fetch_offset == fetched.fetch_offset:
                     yield position, data
+
+    def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
+        """Return the positions that have failed before, and that the response does not name.
+
+        The response in a fetch session names only partitions with news or with an error. So the other partitions have
+        no error any more.
+        """
+        failing = {name: it.position for name, it in self.partitions.items() if it.position.failing_since is not None}
+        if failing:
+            for topic in response.responses:
+                name = topic.topic or self.names.get(topic.topic_id, "")
+                for data in topic.partitions:
+                    failing.pop(TopicPartition(name, data.partition_index), None)
+        return failing.values()
 
 
 class Fetcher:
@@ -262,6 +276,8 @@ class Fetcher:
             connection.close()
             raise
         self.fetches += 1
+        for position in fetch.recovered_positions(response):
+            position.failing_since = position.missing_since = None
         for position, data in fetch.unchanged_positions(response):
             try:
                 if data.error_code:

@@ -117,9 +117,8 @@ class PartitionErrors:
 
         Return infinity if no partition has failed.
         """
-        return min(
-            (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
-        )
+        failed = (it for it in self._positions.values() if it.failing_since and it.may_fetch and not it.is_in_flight)
+        return min((it.retry_at for it in failed), default=math.inf)
 
     def _is_hopeless(self, position: Position, now: float) -> bool:
         """Return whether all fetches of a partition have failed for too long.

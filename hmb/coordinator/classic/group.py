@@ -340,8 +340,11 @@ class ClassicGroup:
         return self.record_tombstones()
 
     def record_tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstone that deletes the group's record, because a group of another kind replaces this group."""
-        return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
+        """Return the tombstones that delete all records of this group, because a group of another kind replaces it.
+
+        If no write has succeeded since a downgrade, records of the KIP-848 group are still on disk (`replaced`).
+        """
+        return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
     # -- admin requests
 

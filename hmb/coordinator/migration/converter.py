@@ -12,6 +12,7 @@ the classic group.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 
 from hmb.coordinator.classic.group import ClassicGroup
@@ -33,6 +34,8 @@ from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
+
+LOGGER = logging.getLogger(__name__)
 
 
 class GroupConverter:
@@ -98,10 +101,18 @@ class GroupConverter:
         return group
 
     def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
-        """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol."""
+        """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol.
+
+        A deadline can cause a downgrade. A deadline has no caller that could handle an error, so the group then keeps
+        its protocol.
+        """
         if not may_downgrade(group, leaving, self._settings.max_size):
             return None
-        return classic_group_of(group, leaving, self._topics, self._settings, self._clock, now)
+        try:
+            return classic_group_of(group, leaving, self._topics, self._settings, self._clock, now)
+        except KafkaError as error:
+            LOGGER.warning("%s", error.message)
+            return None
 
     # -- requests of the classic protocol
 

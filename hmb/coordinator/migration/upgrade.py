@@ -84,6 +84,7 @@ def dissolve(classic: ClassicGroup) -> None:
 
 def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopics) -> ConsumerMember:
     subscription, _ = ConsumerProtocolSubscription.parse(_metadata(member, classic.state.protocol))
+    ConsumerProtocolSubscription.parse(member.protocols[0][1])  # SyncGroup and a downgrade decode this metadata later.
     generation = classic.state.generation
     return ConsumerMember(
         member.member_id,

@@ -23,6 +23,7 @@ Source: Server-Sent Events, in the HTML standard of the WHATWG.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import deque
@@ -34,6 +35,7 @@ from typing import Any, NamedTuple
 
 from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
+LOGGER = logging.getLogger(__name__)
 REST_FACTOR = 4
 RECENT = 5  # the rest depends on the median cost of this number of collections
 KEPT = 8  # the feed keeps this number of changes
@@ -168,6 +170,10 @@ class Feed:
                         self._forget()
                         return
         except RuntimeError:  # The broker has stopped, so it has no state any more.
+            with self._changed:
+                self._forget()
+        except Exception:  # A mistake in HMB. The streams end, so the pages connect again, and a new thread starts.
+            LOGGER.exception("the state of the broker could not be collected for its page")
             with self._changed:
                 self._forget()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.lifecycle import BrokerServer
 from hmb.client import Consumer, Producer, TopicPartition
-from hmb.client.connection import Connection
+from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.fetch_session import LEAST_PARTITIONS, LeaderSession, PartitionToFetch, SessionPart
 from hmb.client.consuming.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -188,3 +188,18 @@ def test_a_consumer_of_many_partitions_names_only_those_with_records(sent: list[
     named = [len(topic.partitions) for it in sent if it.session_epoch > 0 for topic in it.topics]
     assert max(named) == 1
     assert sum(map(len, (request.forgotten_topics_data for request in sent))) == 1
+
+
+def test_a_partition_that_a_response_of_a_session_leaves_out_no_longer_fails(sent: list[FetchRequest]) -> None:
+    """The response names no partition without news. So its absence means that the partition has no error any more."""
+    with BrokerServer(config={"num.partitions": "20"}) as broker, Producer(broker.bootstrap_servers) as producer:
+        producer.send("t", b"0", partition=5).result(10)
+        with Consumer(broker.bootstrap_servers, "t", offset="earliest", max_wait_ms=20) as consumer:
+            assert [it.value for it in consumer.poll(10)] == [b"0"]
+            fetcher = consumer._reader.fetcher
+            until(lambda: consumer.poll(0.05) == [] and sent[-1].session_epoch > 0)
+            positions = list(fetcher.errors._positions.values())
+            for position in positions:
+                fetcher.errors.failed(position, ConnectionFailed("127.0.0.1", 1, "the leader was away"))
+            until(lambda: consumer.poll(0.05) == [] and all(it.failing_since is None for it in positions))
+            assert sent[-1].session_epoch > 0, "the session has continued"

@@ -59,6 +59,19 @@ def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> 
     assert scene.names() == ["InitProducerId"]
 
 
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_transaction_to_which_no_offsets_are_added_has_no_effect_at_the_coordinator(level: int) -> None:
+    """A program that reads, processes and writes has nothing to commit after an empty poll."""
+    scene = Scene(Coordinating(), level)
+    try:
+        scene.producer.init_transactions()
+        with scene.producer.transaction():
+            scene.producer.send_offsets_to_transaction({}, "g")
+        assert scene.names() == ["InitProducerId"]
+    finally:
+        scene.close()
+
+
 @pytest.mark.parametrize(
     "answers",
     [

@@ -188,10 +188,12 @@ class TransactionManager(AtLeastOnce):
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Add offsets of a consumer group to the transaction. The commit of the transaction also commits these offsets.
 
-        If the group has no members, `group` may be the group id.
+        If the group has no members, `group` may be the group id. Without offsets, this method sends no request.
         """
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
+        if not offsets:
+            return
         group = GroupMetadata(group) if isinstance(group, str) else group
         coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         try:
@@ -258,6 +260,8 @@ class TransactionManager(AtLeastOnce):
 
         response: EndTxnResponse = self._ask(EndTxnRequest, its.end[-1], request, requests.error_codes)
         if response.producer_id != NO_PRODUCER_ID:
+            # The transaction has ended. If Ctrl-C now interrupts `commit`, a second `commit` sends no request.
+            self._is_begun = False
             self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _ask(self, kind: type[Request], newest: int, request: RequestFor, error_codes: ErrorCodes) -> Any:
