@@ -19,6 +19,7 @@ from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
+from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -247,6 +248,26 @@ def test_a_member_that_joins_a_group_during_its_deletion_must_try_again(
     assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     # A member that joins finds a new classic group, which is deleted before the member can join.
     assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_classic_member_of_a_kip_848_group_gets_no_response_before_it_is_on_disk(
+    groups: GroupCoordinator, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    groups.consumer_heartbeat(new, client_id="c", client_host="/host", version=1)
+    request = joining("classic")
+    request.protocols[0].metadata = ConsumerProtocolSubscription(topics=["t"]).versioned(3)
+
+    def join_group() -> JoinGroupResponse:
+        return groups.join(WaitingCall("c", "/host"), request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "write", _fail)
+        assert code_of(join_group) is ErrorCode.NOT_COORDINATOR
+    assert [each.member_id for each in groups.describe_consumer("g").members] == ["m"]
+    assert join_group().error_code == 0
 
 
 def test_a_group_change_that_cannot_be_written_has_no_effect(
