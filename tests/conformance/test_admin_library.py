@@ -13,10 +13,11 @@ import hmb
 from hmb.bench import peers
 from hmb.cli.main import main
 from hmb.client import TopicPartition
-from hmb.client.admin import Admin, ConfigResource, ConfigSource, NewTopic, ResourceType, ShiftBy, raised
+from hmb.client.admin import Admin, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType, ShiftBy, raised
 from hmb.client.offsets import AtTime
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
+from tests.waiting import until
 
 pytestmark = [pytest.mark.external, pytest.mark.slow]
 
@@ -59,8 +60,13 @@ def test_topics_and_settings_of_kafka(kafka: str) -> None:
         assert admin.create_partitions({"made": 3}) == {"made": None}
         assert "made" in [topic.name for topic in admin.list_topics()]
         admin.alter_configs(TOPIC, set={"flush.ms": "7"}, append={"cleanup.policy": "compact"})
-        entries = raised(admin.describe_configs([TOPIC], documentation=True)[TOPIC])
-        assert entries["flush.ms"].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+
+        def described() -> dict[str, ConfigEntry]:
+            return dict(raised(admin.describe_configs([TOPIC], documentation=True)[TOPIC]))
+
+        # Kafka's controller stores the settings. Its broker learns of them a little later.
+        until(lambda: described()["flush.ms"].source is ConfigSource.DYNAMIC_TOPIC_CONFIG)
+        entries = described()
         assert entries["cleanup.policy"].value == "delete,compact"
         assert entries["cleanup.policy"].documentation
         admin.alter_configs(TOPIC, delete=["flush.ms", "cleanup.policy"])
