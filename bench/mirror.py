@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 
-from hmb.client import Admin, Producer, TopicPartition
+from hmb.client import Admin, TopicPartition
 from hmb.protocol.errors import KafkaError
 
 from . import peers
@@ -33,6 +33,7 @@ from .peers import topics
 from .peers.broker_process import spawn, terminate, write_properties
 from .peers.resources import cpu_seconds, resident_bytes
 from .report.view import Column, SampleView
+from .scenarios.produce import RATE
 
 TOPIC, GROUP, PARTITIONS = "hmb-bench-mirror", "hmb-bench", 4
 TIMEOUT = 300.0  # seconds
@@ -42,7 +43,7 @@ ONE_REPLICA = ("", "offset-syncs.topic.", "offset.storage.", "status.storage.", 
 
 VIEW = SampleView(
     columns=(
-        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        RATE,
         Column("seconds_with_start", "with start, s", spread=False),
         Column("client_cpu_us_per_record", "CPU, us/record", spread=False, compare=True, digits=2),
         Column("client_max_bytes", "peak memory, MB", 1e-6, spread=False, digits=0),
@@ -131,14 +132,6 @@ def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
         return measure(mirror_maker_command(source, target, Path(folder)), target, copied, copied, records)
 
 
-def fill(source: str, records: int, record_size: int) -> None:
-    topics.create(source, TOPIC, partitions=PARTITIONS)
-    value = b"x" * record_size
-    with Producer(source) as producer:
-        for number in range(records):
-            producer.send(TOPIC, value, partition=number % PARTITIONS)
-
-
 def available() -> list[str]:
     """Return the names of the mirrors. Without the jars of MirrorMaker 2, print what is missing."""
     try:
@@ -161,7 +154,9 @@ def command(measurement: Measurement, num_records: int, record_size: int) -> Non
     progress = measurement.progress(1 + len(names) * measurement.round_count)
     source = measurement.stack.enter_context(peers.Hmb())
     progress.step("filling the source")
-    fill(source.bootstrap, num_records, record_size)
+    topics.create_filled(
+        source.bootstrap, TOPIC, partitions=PARTITIONS, records=num_records, record_size=record_size
+    )
     for number, name in measurement.rounds(names):
         progress.step(f"round {number + 1}, {name}")
         with peers.Hmb() as target:

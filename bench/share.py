@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from hmb.client import Admin, Producer
+from hmb.client import Admin
 from hmb.client.admin import ConfigResource, ResourceType
 
 from .errors import PeerFailed
@@ -32,6 +32,7 @@ from .peers.chosen import MeasuredBroker, running_brokers
 from .peers.program import run_program
 from .report.samples import Sample
 from .report.view import Column, SampleView
+from .scenarios.produce import BROKER_CPU, RATE
 
 TOPIC, PARTITIONS = "hmb-bench-share", 4
 UNTIL_JOINED = 8.0  # seconds in which all members start and join the group
@@ -45,21 +46,13 @@ def title(sample: Sample) -> str:
 
 VIEW = SampleView(
     columns=(
-        Column("records_per_second", "records/s", compare=True, more_is_better=True),
-        Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2),
+        RATE,
+        BROKER_CPU,
         Column("broker_resident_bytes", "broker memory, MB", 1e-6, spread=False, digits=0),
     ),
     title=title,
     cell=lambda sample: str(sample.parameters["acknowledgement"]),
 )
-
-
-def fill(broker: MeasuredBroker, records: int, record_size: int) -> None:
-    topics.create(broker.bootstrap, TOPIC, partitions=PARTITIONS)
-    value = b"x" * record_size
-    with Producer(broker.bootstrap) as producer:
-        for number in range(records):
-            producer.send(TOPIC, value, partition=number % PARTITIONS)
 
 
 def read(broker: MeasuredBroker, group: str, members: int, records: int, mode: str) -> dict[str, float]:
@@ -100,7 +93,9 @@ def command(
     progress = measurement.progress(len(brokers) * (1 + len(MODES) * measurement.round_count))
     for broker in brokers:
         progress.step(f"records and warm-up of {broker.name}")
-        fill(broker, num_records, record_size)
+        topics.create_filled(
+            broker.bootstrap, TOPIC, partitions=PARTITIONS, records=num_records, record_size=record_size
+        )
         read(broker, "warm-up", members, num_records, "implicit")
     for mode in MODES:
         parameters: dict[str, float | str] = {

@@ -35,10 +35,10 @@ from hmb.client import Consumer, Producer, TopicPartition
 from hmb.defaults import STATE_FILE
 
 from .load.chromium import ChromiumTab, browser
-from .load.producers import HmbProducer
+from .load.producers import rate_and_cpu
 from .load.workload import Workload
 from .measurement import POSITIVE, Measurement, scenario
-from .peers import START_SECONDS, Hmb, PeerFailed, cpu_seconds, free_ports, resident_bytes, topics
+from .peers import START_SECONDS, Hmb, PeerFailed, free_ports, resident_bytes, topics
 from .report.goals import FigureGoal, goal_table
 from .report.samples import Sample
 from .report.tables import Table
@@ -227,13 +227,7 @@ class BusyBrokers:
         self._runs = 0
         for broker in (self._without, self._with):
             topics.create(broker.bootstrap, BUSY, partitions=BUSY_PARTITIONS)
-            self._run(broker)  # This run is the warm-up.
-
-    def _run(self, broker: Hmb) -> tuple[float, float]:
-        """Send the records. Return the records per second, and the processor time (s) of the broker."""
-        before = cpu_seconds(broker.pid)
-        report = HmbProducer().run(broker.bootstrap, BUSY, self._workload)
-        return report.figures["records_per_second"], cpu_seconds(broker.pid) - before
+            rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
         """Send records as fast as possible to one broker, and then to the other one. Return the figures."""
@@ -241,7 +235,7 @@ class BusyBrokers:
         runs = {}
         for broker in (self._without, self._with) if self._runs % 2 else (self._with, self._without):
             with reader(link(broker)) if broker is self._with else nullcontext():
-                runs[broker] = self._run(broker)
+                runs[broker] = rate_and_cpu(broker, BUSY, self._workload)
         (rate, cpu), (rate_without, cpu_without) = runs[self._with], runs[self._without]
         memory = resident_bytes(self._with.pid) - resident_bytes(self._without.pid)
         return {

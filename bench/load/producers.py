@@ -126,6 +126,13 @@ def produce(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, 
     return {**report.figures, **workload.rates(report.figures["records_per_second"]), **costs}
 
 
+def rate_and_cpu(broker: peers.Peer, topic: str, workload: Workload) -> tuple[float, float]:
+    """Run HMB's producer once. Return the records per second, and the processor time (s) of the broker."""
+    before = peers.cpu_seconds(broker.pid)
+    report = HmbProducer().run(broker.bootstrap, topic, workload)
+    return report.figures["records_per_second"], peers.cpu_seconds(broker.pid) - before
+
+
 def _options(topic: str, workload: Workload) -> list[str]:
     sizes = ["--num-records", str(workload.records), "--record-size", str(workload.message_bytes)]
     return ["--topic", topic, *sizes, "--throughput", "-1"]

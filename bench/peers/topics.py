@@ -1,4 +1,4 @@
-"""Functions that create and delete a topic on any broker, change its settings, and return its end offset.
+"""Functions that create, fill and delete a topic on any broker, change its settings, and return its end offset.
 
 Kafka 0.8.2 has no API that creates or deletes a topic. If a Metadata request names an unknown topic, Kafka 0.8.2
 creates this topic with `num.partitions` partitions. A client cannot delete a topic.
@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hmb.client import Admin, Connection, NewTopic, TopicPartition
+from hmb.client import Admin, Connection, NewTopic, Producer, TopicPartition
 from hmb.client.admin import ConfigResource, ResourceType, raised
 from hmb.client.metadata import parse_servers
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -29,6 +29,15 @@ def create(bootstrap: str, topic: str, settings: Mapping[str, str] = NO_SETTINGS
             return
     with Admin(bootstrap, request_timeout=TIMEOUT) as admin:
         raised(admin.create_topics([NewTopic(topic, partitions, 1, settings)])[topic])
+
+
+def create_filled(bootstrap: str, topic: str, *, partitions: int, records: int, record_size: int) -> None:
+    """Create a topic, and write `records` records of `record_size` bytes, evenly divided between its partitions."""
+    create(bootstrap, topic, partitions=partitions)
+    value = b"x" * record_size
+    with Producer(bootstrap) as producer:
+        for number in range(records):
+            producer.send(topic, value, partition=number % partitions)
 
 
 def _await_leader(connection: Connection, topic: str) -> None:

@@ -43,6 +43,7 @@ from ..report.distribution import percentile
 from ..report.samples import Sample
 from ..report.tables import counted
 from ..report.view import Column, SampleView
+from .produce import RATE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +80,7 @@ def cell(sample: Sample) -> str:
 
 VIEW = SampleView(
     columns=(
-        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        RATE,
         Column("records_per_cpu_second", "records per CPU second", compare=True, more_is_better=True),
         Column("p50_ms", "trigger p50, ms", spread=False, digits=0),
         Column("p99_ms", "trigger p99, ms", spread=False, digits=0),

@@ -15,9 +15,9 @@ from hmb.client.admin import raised
 from hmb.client.admin.acls import AclBinding
 from hmb.protocol.enums import AclOperation, AclPatternType, AclResourceType
 
-from ..load.producers import HmbProducer
+from ..load.producers import rate_and_cpu
 from ..load.workload import Workload
-from ..peers import Hmb, cpu_seconds, topics
+from ..peers import Hmb, topics
 
 TOPIC = "hmb-bench-acls"
 ACLS = 1_000
@@ -46,22 +46,16 @@ class AclBrokers:
         self._without, self._with = stack.enter_context(Hmb()), stack.enter_context(Hmb(config=AUTHORIZER))
         for broker in (self._without, self._with):
             topics.create(broker.bootstrap, TOPIC)
-            self._run(broker)  # This run is the warm-up.
+            rate_and_cpu(broker, TOPIC, self._workload)  # This run is the warm-up.
         with Admin(self._with.bootstrap) as admin:
             for result in (created := admin.create_acls(acls())):
                 raised(created[result])
-
-    def _run(self, broker: Hmb) -> tuple[float, float]:
-        """Send the records. Return the records per second, and the processor time (s) of the broker."""
-        before = cpu_seconds(broker.pid)
-        report = HmbProducer().run(broker.bootstrap, TOPIC, self._workload)
-        return report.figures["records_per_second"], cpu_seconds(broker.pid) - before
 
     def measure(self, number: int) -> dict[str, float]:
         """Send records to one broker, and then to the other one. Return the figures of the round `number`."""
         runs = {}
         for broker in (self._without, self._with) if number % 2 else (self._with, self._without):
-            runs[broker] = self._run(broker)
+            runs[broker] = rate_and_cpu(broker, TOPIC, self._workload)
         (rate, cpu), (rate_without, cpu_without) = runs[self._with], runs[self._without]
         return {
             "records_per_second": rate,

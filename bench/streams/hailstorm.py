@@ -38,6 +38,7 @@ from ..peers.program import run_program
 from ..report.samples import Sample
 from ..report.tables import Table, ratios
 from ..report.view import Cells, Column, SampleView
+from ..scenarios.produce import RATE
 from . import word_count
 
 STREAMS = {"streams-at-least-once": "at_least_once", "streams-exactly-once": "exactly_once_v2"}
@@ -92,7 +93,7 @@ class WordCountView(SampleView):
 
 VIEW = WordCountView(
     columns=(
-        Column("records_per_second", "records/s", compare=True, more_is_better=True),
+        RATE,
         Column("client_cpu_us_per_record", "CPU, us/record", compare=True),
         Column("client_max_bytes", "peak memory, MB", 1e-6, spread=False, digits=0),
         Column("recovery_seconds", "recovery, s"),

@@ -99,17 +99,15 @@ class FetchInFlight:
         method stores the end of the log also for such a partition, because the session's next response may leave it
         out.
         """
-        for topic in response.responses:
-            name = topic.topic or self.names.get(topic.topic_id, "")
-            for data in topic.partitions:
-                fetched = self.partitions.get(TopicPartition(name, data.partition_index))
-                if fetched is None:
-                    continue
-                position = fetched.position
-                if not data.error_code:
-                    position.high_watermark, position.last_stable_offset = data.high_watermark, data.last_stable_offset
-                if not position.is_removed and position.may_fetch and position.fetch_offset == fetched.fetch_offset:
-                    yield position, data
+        for partition, data in self._named(response):
+            fetched = self.partitions.get(partition)
+            if fetched is None:
+                continue
+            position = fetched.position
+            if not data.error_code:
+                position.high_watermark, position.last_stable_offset = data.high_watermark, data.last_stable_offset
+            if not position.is_removed and position.may_fetch and position.fetch_offset == fetched.fetch_offset:
+                yield position, data
 
     def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
         """Return the positions that have failed before, and that the response does not name.
@@ -119,11 +117,16 @@ class FetchInFlight:
         """
         failing = {name: it.position for name, it in self.partitions.items() if it.position.failing_since is not None}
         if failing:
-            for topic in response.responses:
-                name = topic.topic or self.names.get(topic.topic_id, "")
-                for data in topic.partitions:
-                    failing.pop(TopicPartition(name, data.partition_index), None)
+            for partition, _ in self._named(response):
+                failing.pop(partition, None)
         return failing.values()
+
+    def _named(self, response: FetchResponse) -> Iterator[tuple[TopicPartition, PartitionData]]:
+        """Yield each partition that the response names, with its data."""
+        for topic in response.responses:
+            name = topic.topic or self.names.get(topic.topic_id, "")
+            for data in topic.partitions:
+                yield TopicPartition(name, data.partition_index), data
 
 
 class Fetcher:
