@@ -62,7 +62,7 @@ def secured() -> Iterator[SecuredBroker]:
 
 
 def test_librdkafka_sends_and_reads_records_over_tls(secured: SecuredBroker) -> None:
-    pytest.importorskip("confluent_kafka")
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     workload = Workload(100, 16_384, 30_000)  # more than librdkafka returns at once
     fill(secured, workload)
     produced, consumed = (run(secured, RdkafkaClient(), workload) for run in (produce, consume))
