@@ -127,7 +127,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when a program first uses it.
+    """Import a public class of the package when a program uses the class for the first time.
 
     For example, a program that only lists topics never imports the producer's modules.
     """

@@ -293,7 +293,7 @@ class Connection:
         self._protocol = ClientConnection(self._client_id, FIRST_CORRELATION_ID)
 
     def _log_in(self) -> None:
-        """Log in with SASL. If the broker limits the lifetime of a session, end the session a little earlier."""
+        """Log in with SASL. If the broker limits the session's lifetime, store an earlier time for the next login."""
         lifetime = log_in(self._security, self._ask, self.address)
         self._session_ends = math.inf if lifetime is None else time.monotonic() + SESSION_SHARE * lifetime
 

@@ -23,7 +23,7 @@ A `Cluster` also has one connection for requests that any broker can answer. If 
 have failed recently come last.
 
 All threads of a producer share one `Cluster`. A lock ensures that only one thread at a time sends a request. If a
-thread waits too long for the lock, it gets ConnectionFailed, the error for brokers that do not answer.
+thread waits too long for the lock, the thread gets ConnectionFailed, as if no broker had answered.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class AddressFailures:
             return failure.reason if failure and self._clock() < failure.retry_at else None
 
     def failed(self, address: str, reason: str) -> None:
-        """Record that an attempt to connect has failed, and start a pause before the next attempt."""
+        """Store the reason of a failed attempt to connect, and start a pause before the next attempt."""
         with self._lock:
             before = self._failures.get(address)
             count = before.count if before else 0
@@ -66,17 +66,17 @@ class AddressFailures:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Record that an open connection broke. No pause starts, but the client tries all other addresses first."""
+        """Mark the address of a broken connection. No pause starts, but the client tries all other addresses first."""
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 
     def opened(self, address: str) -> None:
-        """Record that a connection is open and the broker has answered. Forget earlier failures of the address."""
+        """Forget earlier failures of an address, because a connection is open and the broker has answered."""
         with self._lock:
             self._failures.pop(address, None)
 
     def is_doubtful(self, address: str) -> bool:
-        """Return whether the last connection to this address has failed."""
+        """Return whether the last connection to this address failed. The client then tries other addresses first."""
         with self._lock:
             return address in self._failures
 

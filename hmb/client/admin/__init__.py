@@ -1,4 +1,4 @@
-"""Administration: describes and changes the topics, settings, groups, committed offsets and brokers of a cluster.
+"""The class `Admin`, which describes and changes the topics, settings, groups and brokers of a cluster.
 
 The class `Admin` has one method for each task. For each method, a module of this folder contains a function. The first
 argument of the function is a `Brokers` object. The function sends its request to a broker that can answer the request:
@@ -114,7 +114,7 @@ __all__ = [
 
 
 class Admin:
-    """Describes and changes a cluster. Only one thread may use an admin. Times are in seconds.
+    """A client that describes and changes a cluster. Only one thread may use an admin. Times are in seconds.
 
     ::
 
@@ -133,7 +133,7 @@ class Admin:
         request_timeout: float = 30.0,
         security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
-        """Prepare an admin. `security` contains the settings of TLS and SASL, by Kafka's names."""
+        """Prepare an admin. `security` maps Kafka's names of the settings of TLS and SASL to their values."""
         self._brokers = Brokers(bootstrap_servers, client_id, request_timeout, security)
 
     create_topics = delegated("_brokers", topics.create_topics)
@@ -192,7 +192,7 @@ class Admin:
 
     @property
     def brokers(self) -> Brokers:
-        """The connections of this admin, for requests for which `Admin` has no method."""
+        """The connections of this admin. An application can use them for requests that no method of `Admin` sends."""
         return self._brokers
 
     def close(self) -> None:

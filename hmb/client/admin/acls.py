@@ -44,7 +44,7 @@ class AclBinding(NamedTuple):
 
 
 class AclBindingFilter(NamedTuple):
-    """A description of ACLs. A part that is None or ANY matches everything.
+    """A filter for ACLs. A field that is None or ANY matches every value.
 
     The pattern type MATCH matches all ACLs that apply to the resource `resource_name`: the ACLs with this name, with a
     prefix of this name, and with the name `*`.
@@ -98,7 +98,7 @@ def describe_acls(brokers: Brokers, wanted: AclBindingFilter = ALL_ACLS) -> list
 def delete_acls(
     brokers: Brokers, filters: Iterable[AclBindingFilter]
 ) -> dict[AclBindingFilter, list[AclBinding] | KafkaError]:
-    """Delete the ACLs that filters match. The result of a filter is the list of the deleted ACLs, or a KafkaError.
+    """Delete all ACLs that match at least one filter. For each filter, return the deleted ACLs or a KafkaError.
 
     If two filters match the same ACL, both lists may contain this ACL. Needs Kafka 2.0.
     """
@@ -125,7 +125,7 @@ def _send(brokers: Brokers, request: Request) -> Any:
 
 
 def _filter_fields(wanted: AclBindingFilter) -> dict[str, Any]:
-    """Return the fields of a filter, which DescribeAcls and DeleteAcls have in common."""
+    """Return a filter as fields of a request. DescribeAcls and DeleteAcls have the same fields for a filter."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.resource_name,
@@ -138,7 +138,7 @@ def _filter_fields(wanted: AclBindingFilter) -> dict[str, Any]:
 
 
 def _binding(resource: Any, acl: Any) -> AclBinding:
-    """Return an ACL from a response. `resource` and `acl` are the structs with the fields of the two parts."""
+    """Make an ACL from two structs of a response: `resource` has the resource, and `acl` has the other fields."""
     return AclBinding(
         _known(AclResourceType, resource.resource_type),
         resource.resource_name,
@@ -151,7 +151,7 @@ def _binding(resource: Any, acl: Any) -> AclBinding:
 
 
 def _known(kind: type[Kind], number: int) -> Kind:
-    """Return the member of an enum. Raises UNSUPPORTED_VERSION if only a newer client knows the number."""
+    """Return the enum member with this number. Raises UNSUPPORTED_VERSION if this client does not know the number."""
     try:
         return kind(number)
     except ValueError:

@@ -67,7 +67,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The `ConfigSource` of the values that are set for this resource itself."""
+        """The place of the values that are set for this resource, for example TOPIC_CONFIG for a topic."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG

@@ -1,7 +1,7 @@
 """Contains the methods of `Admin` that create, renew, expire and list delegation tokens (KIP-48).
 
-The admin must have proved its name with SASL or with a certificate. The module `hmb.broker.security.tokens.delegation`
-explains the tokens. A client logs in with a token by this setting:
+The admin must log in with SASL, or use a TLS certificate. The module `hmb.broker.security.tokens.delegation` explains
+the tokens. With this setting, a client logs in with a token:
     sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required
         username="TOKEN_ID" password="HMAC" tokenauth="true";
 """
@@ -22,7 +22,7 @@ from hmb.protocol.messages.renew_delegation_token import RenewDelegationTokenReq
 
 
 class DelegationToken(NamedTuple):
-    """One token. Times are in ms. `hmac` is the password of the token in base64, so `repr` does not show it."""
+    """One token. Times are in ms. `hmac` is the password of the token, in base64. `repr` hides this password."""
 
     token_id: str
     hmac: str
@@ -40,9 +40,10 @@ class DelegationToken(NamedTuple):
 def create_token(
     brokers: Brokers, renewers: Iterable[str] = (), max_lifetime_ms: int = -1, owner: str | None = None
 ) -> DelegationToken:
-    """Create a token of `owner`, or of the admin itself. Principals have the form `User:alice`.
+    """Create a token for the principal `owner`, for example `User:alice`. None means the user of this admin.
 
-    `max_lifetime_ms=-1` stands for the broker's limit. Needs Kafka 1.1, and Kafka 3.3 for another owner.
+    With `max_lifetime_ms=-1`, the broker chooses the longest lifetime that it allows. Needs Kafka 1.1, and Kafka 3.3
+    for another owner.
     """
     allowed = list(renewers)
     request = CreateDelegationTokenRequest(max_lifetime_ms=max_lifetime_ms)
@@ -65,7 +66,7 @@ def create_token(
 def renew_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
     """Renew the token with an HMAC (base64), and return its new expiry time in ms.
 
-    `period_ms=-1` stands for the broker's setting.
+    With `period_ms=-1`, the broker takes the period from its own setting.
     """
     response = brokers.cluster.send(RenewDelegationTokenRequest(hmac=_decoded(hmac), renew_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)
@@ -74,14 +75,14 @@ def renew_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
 def expire_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
     """Make the token with an HMAC (base64) expire after a period in ms, and return its new expiry time in ms.
 
-    A negative period removes the token at once. The result is then the period.
+    If the period is negative, the broker removes the token at once, and the method returns the period.
     """
     response = brokers.cluster.send(ExpireDelegationTokenRequest(hmac=_decoded(hmac), expiry_time_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)
 
 
 def list_tokens(brokers: Brokers, owners: Iterable[str] | None = None) -> list[DelegationToken]:
-    """Return the tokens of some owners, or all tokens, as far as the admin may see them."""
+    """Return the tokens of `owners` (None: of all owners). Leave out tokens that the admin may not see."""
     kind = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
     wanted = None if owners is None else [kind(**_parts(each)) for each in owners]
     response = _checked(brokers.cluster.send(DescribeDelegationTokenRequest(owners=wanted)))

@@ -7,9 +7,9 @@ first record that the group has not read, and returns the timestamp of this reco
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets between the log start offset and the log end offset. If a consumer had to start at any
-other offset, it would instead follow its setting `auto.offset.reset`, and start at the beginning or at the end of the
-log. A share group has start offsets instead of committed offsets. `plan_share_reset` plans new start offsets, and
+A plan contains only offsets between the log start offset and the log end offset. A consumer cannot start at any other
+offset. It would follow its setting `auto.offset.reset` instead, and start at the beginning or at the end of the log. A
+share group has start offsets instead of committed offsets. `plan_share_reset` plans new start offsets, and
 `alter_share_offsets` stores them.
 """
 
@@ -72,7 +72,7 @@ class PartitionLag(NamedTuple):
 
 
 class PlannedOffset(NamedTuple):
-    """The committed offset of a partition before and after a reset. For a share group, the start offset.
+    """The committed offset of a partition, or the start offset of a share group, before and after a reset.
 
     If the requested offset is outside the log, `offset` is the nearest offset inside the log, and `was_clipped` is
     True.

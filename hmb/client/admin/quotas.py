@@ -1,8 +1,8 @@
 """Contains the methods of `Admin` that set, list and remove quotas (KIP-546).
 
 A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP address. The
-empty name "" means the default of a type: the quota of all users, client ids or addresses that have none of their own.
-For example, this entity is the user alice with any client id:
+empty name "" stands for all users, client ids or addresses that have no quota of their own. For example, this entity is
+the user alice with every client id that has no quota of its own:
     ClientQuotaEntity(user="alice", client_id="")
 
 The enum `QuotaKey` contains the keys, such as `producer_byte_rate`. The methods need Kafka 2.6.
@@ -25,7 +25,11 @@ Component = DescribeClientQuotasRequest.ComponentData
 
 
 class ClientQuotaEntity(NamedTuple):
-    """The clients to which a quota applies. The empty name "" means the default of a type. None: the type is absent."""
+    """The clients to which a quota applies.
+
+    The empty name "" stands for all names without a quota of their own. If a field is None, the entity has no name of
+    this type.
+    """
 
     user: str | None = None
     client_id: str | None = None
@@ -33,7 +37,7 @@ class ClientQuotaEntity(NamedTuple):
 
     @classmethod
     def of(cls, parts: Iterable[Any]) -> ClientQuotaEntity:
-        """Make an entity from the parts in a response. A name of null becomes the empty name."""
+        """Make an entity from the parts in a response. The name null becomes the empty name ""."""
         names = {part.entity_type: part.entity_name or "" for part in parts}
         return cls(*(names.get(type) for type in QuotaEntityType))
 
@@ -49,7 +53,7 @@ ALL_QUOTAS = ClientQuotaEntity()  # as a filter: matches every entity
 def describe_quotas(
     brokers: Brokers, wanted: ClientQuotaEntity = ALL_QUOTAS
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """Return the quotas of all entities that have the names in `wanted`, by entity and by key. Needs Kafka 2.6."""
+    """Return the quotas of each entity that has the names in `wanted`: `{entity: {key: value}}`. Needs Kafka 2.6."""
     components = [
         Component(
             entity_type=type, match_type=QuotaMatch.EXACT if name else QuotaMatch.DEFAULT, match=name or None
@@ -69,7 +73,7 @@ def describe_quotas(
 def alter_quotas(
     brokers: Brokers, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
 ) -> dict[ClientQuotaEntity, KafkaError | None]:
-    """Set and remove quotas, by entity and by key. The value None removes a quota.
+    """Set and remove quotas. `changes` has the form `{entity: {key: value}}`. The value None removes a quota.
 
     The result of an entity is None, or a KafkaError if the broker refuses all changes of this entity. If
     `validate_only` is true, the broker checks the changes, but does not make them. Needs Kafka 2.6.

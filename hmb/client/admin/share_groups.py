@@ -78,7 +78,7 @@ def list_share_offsets(brokers: Brokers, group: str) -> dict[TopicPartition, Sha
 
 
 def _stored(brokers: Brokers, group: str, topic_id: UUID, partition: int, leader_epoch: int) -> list[StateBatch]:
-    """Return the stored states of records. The share coordinator of the partition stores them."""
+    """Request the delivery states of a partition's records from the share coordinator of the partition."""
     key = f"{group}:{encode_uuid(topic_id)}:{partition}"
     data = ReadShareGroupStateRequest.ReadStateData
     wanted = [data.PartitionData(partition=partition, leader_epoch=leader_epoch)]

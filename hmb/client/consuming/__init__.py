@@ -19,8 +19,8 @@ broker stores only the committed offsets of the consumer's group. Kafka's consum
 Read the modules in this order:
 1. `simple_consumer`: a simple consumer, which sends a request and waits for its response.
 2. `consumer` and `assigned`: the public class `Consumer`.
-3. `positions`: the consumer's position in a partition: two offsets.
-4. `reader`: reads partitions, from their first offset to the buffer.
+3. `positions`: the two offsets that form the consumer's position in a partition.
+4. `reader`: finds the first offset of each partition, and fills the buffer with fetched batches.
 5. `fetcher`: sends requests to the leaders; `partition_errors` handles the errors in the responses. `fetch_session`
    makes the requests small if the consumer reads many partitions.
 6. `buffer`: decodes batches to records.
@@ -28,6 +28,6 @@ Read the modules in this order:
 
 You can skip these modules in a first reading:
 - `settings` declares keyword arguments, and `building` passes them to the objects of a consumer.
-- `arrow` returns columns in place of records.
+- `arrow` returns columns instead of records.
 - `single_thread` checks that only one thread uses the consumer.
 """

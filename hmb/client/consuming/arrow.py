@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # The loop has found no damaged batch. The error must have another reason: all batches together are too large for
-    # one Arrow column. So the consumer returns an error and no records.
+    # No batch is damaged, so the error has another reason: all batches together are too large for one Arrow column. The
+    # consumer then returns the error and no records.
     return columns(*position.partition, [], first, end, names), first, error

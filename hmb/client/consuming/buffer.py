@@ -5,8 +5,8 @@ five times as much memory as their encoded bytes. The buffer therefore stores en
 for records, the buffer decodes one batch at a time:
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
-The buffer never skips data without an error. If a batch cannot be decoded, the application first receives all records
-that arrived before this batch. The next `poll` then raises the error.
+The buffer never skips data without reporting an error. If a batch cannot be decoded, the application first receives all
+records that arrived before this batch. The next `poll` then raises the error.
 
 With `read_committed`, a Fetch response also lists aborted transactions. Each entry of the list contains a producer id
 and the first offset of the transaction. The decoder skips the transactional batches of this producer, from this offset

@@ -1,4 +1,4 @@
-"""A fetch session with one leader: which partitions the next Fetch request names (KIP-227).
+"""A fetch session with one leader (KIP-227): it decides which partitions the next Fetch request contains.
 
 The problem: a consumer of 1,000 partitions sends Fetch requests again and again, and most partitions have not changed
 since the previous request. If each request names all partitions, the client encodes them each time, and the broker
@@ -7,7 +7,7 @@ decodes them each time.
 The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only the
 partitions whose fetch offset or size limit has changed, and those that are new. A second list names the partitions that
 the leader must remove from the session. The response contains only partitions with news: records, an error, a new high
-watermark or a new log start offset. The *epoch* of a request counts the requests of the session:
+watermark or a new log start offset. The requests of a session are numbered, and the number of a request is its *epoch*:
     Fetch(session 0, epoch 0, all 1,000 partitions)          ----->
                                         <-----  session 7, all 1,000 partitions
     Fetch(session 7, epoch 1)                                ----->
@@ -16,15 +16,16 @@ watermark or a new log start offset. The *epoch* of a request counts the request
 
 The first request of a session is a *full fetch*, and each later one is an *incremental fetch*. The client begins with a
 full fetch again in these cases:
-- A response is missing, or the application stopped while it read a response. The client then does not know what the
-  leader has stored.
+- A response is missing, or an exception (for example after Ctrl-C) interrupted the client while it read a response. The
+  client then does not know what the leader has stored.
 - The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND), or has missed or repeated a request
   (INVALID_FETCH_SESSION_EPOCH).
 - A partition has a new `Position`, because the consumer removed the partition and added it again. The new position does
-  not contain the high watermark, and an incremental response would leave it out.
+  not contain the high watermark yet, and an incremental response contains the high watermark only if it has changed.
 
-A session pays only for many partitions. The next table shows the cost of one fetch of HMB's consumer without new
-records. The costs are CPU times of the client and of HMB's broker, on a busy machine with two cores:
+A session saves work only if the consumer reads many partitions. The next table shows the cost of one fetch of HMB's
+consumer without new records. The costs are CPU times of the client and of HMB's broker, on a busy machine with two
+cores:
     partitions    bytes of the request    client, without / with a session    broker, without / with
              1             98 /  47              0.5 /  0.4 ms                     0.4 / 0.2 ms
             10            395 /  47              0.6 /  0.4 ms                     0.5 / 0.3 ms
@@ -36,7 +37,7 @@ the rule is: the consumer uses a session if it fetches at least LEAST_PARTITIONS
 each request names all partitions and belongs to no session.
 
 Limits: a consumer does not end its sessions when it closes its connections. A broker stores a limited number of
-sessions, and removes unused ones when it needs their room.
+sessions. When a new session needs space, the broker removes an unused session.
 
 Source: KIP-227; Kafka's `FetchSessionHandler`.
 """
@@ -65,7 +66,7 @@ SESSION_ERRORS = (
 
 
 class PartitionToFetch(NamedTuple):
-    """A partition that the consumer fetches now, and what a Fetch request says about it."""
+    """A partition that the consumer fetches now, with the values that a Fetch request contains for this partition."""
 
     position: Position
     topic_id: UUID
@@ -114,8 +115,8 @@ class SessionPart(NamedTuple):
 class LeaderSession:
     """The session with one leader. It does no input or output.
 
-    - Each call of `next` is followed by a call of `completed`, if the response has arrived without an error and all its
-      partitions are handled. Without this call, the next request is a full fetch.
+    - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
+      error. If it does not call `completed`, the next request is a full fetch.
     - If `_epoch` is above 0, the leader has stored exactly the partitions in `_known`.
     """
 
@@ -139,7 +140,8 @@ class LeaderSession:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # Until the response has been handled, the client does not know what the leader has stored.
+        # The client does not know yet whether the leader handles this request. Until `completed` is called, the next
+        # request is therefore a full fetch.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return SessionPart(self._id, epoch, wanted, {})

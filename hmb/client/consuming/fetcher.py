@@ -66,8 +66,8 @@ class FetchSettings:
     """The settings of a fetcher.
 
     `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and `fetch.max.bytes`.
-    If the log does not have the requested offset, the fetcher continues at `reset`, or raises an error if `reset` is
-    None. Times are in seconds unless the name ends in `_ms`.
+    If the log does not have the requested offset, the fetcher continues at `reset`. If `reset` is None, the fetcher
+    reports an error. Times are in seconds unless the name ends in `_ms`.
     """
 
     max_wait_ms: int
@@ -95,9 +95,9 @@ class FetchInFlight:
         """Yield each position of this request, together with the response's data for the same partition.
 
         While the request was in flight, the application may have moved the position, or paused or removed the
-        partition. The method does not yield the position of such a partition, so the consumer ignores the records. The
-        method stores the end of the log also for such a partition, because the session's next response may leave it
-        out.
+        partition. The method does not yield the position of such a partition, so the consumer ignores the records. But
+        the method stores the end of the log even for such a partition, because the session's next response contains the
+        end of the log only if it has changed.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)
@@ -110,10 +110,10 @@ class FetchInFlight:
                 yield position, data
 
     def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
-        """Return the positions that have failed before, and that the response does not name.
+        """Return the positions that have failed before, and whose partitions the response does not name.
 
-        The response in a fetch session names only partitions with news or with an error. So the other partitions have
-        no error any more.
+        The response in a fetch session names only partitions with news or with an error. A partition that is not named
+        therefore has no error any more.
         """
         failing = {name: it.position for name, it in self.partitions.items() if it.position.failing_since is not None}
         if failing:

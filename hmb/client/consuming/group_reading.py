@@ -111,7 +111,7 @@ class GroupReading:
     def poll(self, timeout: float) -> None:
         """Take part in a rebalance, for at most `timeout` seconds.
 
-        Then send an automatic commit, if the interval is over.
+        Then commit the positions, if automatic commits are enabled and `auto_commit_interval` has passed.
         """
         if self._membership is not None:
             self._membership.poll(timeout)

@@ -39,8 +39,8 @@ LOGGER = logging.getLogger(__name__)
 class PartitionErrors:
     """Decides what happens after an error of a partition. `count` is the number of errors that have occurred.
 
-    If the log does not have the requested offset, the consumer continues at `reset`, or raises an error if `reset` is
-    None.
+    If the log does not have the requested offset, the consumer continues at `reset`. If `reset` is None, the consumer
+    reports an error.
     """
 
     def __init__(

@@ -42,7 +42,6 @@ from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
-# The newest version of Fetch whose requests contain topic names. Newer versions contain topic ids.
 MAX_BYTES = 1024 * 1024
 SEGMENTS = 0  # the version of ListOffsets whose response lists the offsets at which segments begin
 

@@ -1,6 +1,6 @@
 """Group membership: how the consumers of a group divide the partitions among themselves.
 
-The problem: several consumers of a group read a topic together. Exactly one consumer must read each partition, also
+The problem: several consumers of a group read a topic together. Exactly one consumer must read each partition, even
 when consumers start, stop or crash. One broker, the group's *coordinator*, knows which consumers are members of the
 group. The members and the coordinator use one of two protocols.
 

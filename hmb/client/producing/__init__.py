@@ -19,7 +19,8 @@ Words that have a special meaning in this package:
   sender *drains* the batches of a ready leader. In HMB, `Accumulator.wait_for_batches` does both: it waits until
   batches are due, and returns them.
 - A batch is *in flight* from its request until its response. The *window* is the largest allowed number of batches of
-  one partition in flight. With the window 0, the partition sends nothing, and Kafka calls such a partition *muted*.
+  one partition in flight. With the window 0, the producer sends no batch of the partition. Kafka calls such a partition
+  *muted*.
 - A batch is *completed* when the broker has written it, or when the producer has *given it up*: the producer does not
   send the batch again, and reports an error. Kafka calls a completed batch *done*.
 

@@ -131,7 +131,7 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # Move the queue last: after the move, another thread uses the queue.
+        # Move the queue as the last step, because another thread uses the queue after the move.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 

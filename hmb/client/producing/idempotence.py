@@ -67,8 +67,8 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
-# The newest version of Produce that a producer without transactions uses. The next version only adds partitions to
-# transactions (KIP-890).
+# The newest version of Produce that a producer without transactions uses. The next version only has one new feature: it
+# adds partitions to transactions (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -103,7 +103,7 @@ class AtLeastOnce:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Record that the producer has given up a batch. Only a producer with transactions needs this information."""
+        """Handle the error with which the producer has given up a batch. Without transactions, do nothing."""
 
 
 class Idempotence(AtLeastOnce):
@@ -163,7 +163,7 @@ def assign_numbers(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchN
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the batch has the epoch that the partition's next batch gets.
+    """Return whether the batch has the current epoch: the epoch that the partition's next batch will get.
 
     Also return True if the batches of this producer contain no numbers.
     """

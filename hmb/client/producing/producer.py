@@ -383,7 +383,7 @@ def _checked_acks(settings: ProducerSettings) -> Acks:
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
-    """Add to an error's message how many records `send_many` had added to batches before the error."""
+    """Return the error with a message that says how many records `send_many` had added to batches before the error."""
     if isinstance(error, KafkaError):
         return KafkaError(
             error.code, f"{queued} of {count} records were added before this error: {error.message}"

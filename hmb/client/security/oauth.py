@@ -1,4 +1,4 @@
-r"""The client's side of OAUTHBEARER: the client gets a token from the place in its settings, and sends the token.
+r"""The client's side of OAUTHBEARER: the client gets a token from the source in its settings, and sends the token.
 
 The token is a text that an identity provider has made and signed. A client gets the token from one of these places:
     sasl.oauthbearer.token=...                              the token itself, or a Python function that returns it
@@ -86,7 +86,7 @@ class OauthLogin:
 
 
 def token_source(given: str | TokenSource | None, values: Mapping[str, str]) -> TokenSource | None:
-    """Return a function that gets a token, or None if the settings name no source. `given` is the setting TOKEN."""
+    """Return a function that gets a token, or None if the settings name no token. `given` is the setting TOKEN."""
     if callable(given):
         return given
     if given:

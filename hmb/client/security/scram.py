@@ -1,7 +1,8 @@
-"""The client's side of SCRAM: a state machine that returns the client's two messages and checks the broker's two.
+"""The client's side of SCRAM: it makes the two messages of the client, and checks the two messages of the broker.
 
-The machine does no I/O. The module `hmb.security.scram` explains the exchange. The client also checks that the broker
-knows the user: a server that only imitates the broker cannot compute the signature in the last message.
+The code of this module does no I/O. The module `hmb.security.scram` explains the messages. The last message of the
+broker contains a signature, which only a server that stores the user's credentials can compute. So a server that only
+imitates the broker cannot deceive the client.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ class TlsClientSocket(ssl.SSLSocket):
     """An encrypted socket that can be used like a plain socket without blocking.
 
     When a call would have to wait, `SSLSocket` raises an error of its own. The methods here raise BlockingIOError
-    instead, as a plain socket does. Other threads call `shutdown`. `SSLSocket.shutdown` would switch the encryption
-    off.
+    instead, as a plain socket does. The method `shutdown` only shuts the connection down. `SSLSocket.shutdown` would
+    also switch the encryption off, although another thread may still use the socket.
     """
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:

@@ -86,11 +86,11 @@ class TransactionManager(AtLeastOnce):
         return version
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Record that an abort of the transaction must also raise the producer epoch at the coordinator."""
+        """Let the next abort of a transaction also raise the producer epoch at the coordinator."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
-        """Record that a batch has failed. The application can then only abort the transaction."""
+        """Store the error of a failed batch. The application can then only abort the transaction."""
         with self._lock:
             if isinstance(error, KafkaError) and error.code in SEQUENCE_ERRORS:
                 self._needs_new_epoch = True
