@@ -5,9 +5,9 @@ These commands are examples:
     hmb bench mirror --num-records 500000 --record-size 1000
 
 All mirrors copy the same topic of an HMB broker, each to an empty HMB broker. A mirror process runs until the copy has
-all records. The time of the rate begins when the copy has its first records, so that the start of a JVM does not count.
-It ends when the copy has all records. With transactions, it ends when all records are committed. The column "with
-start" shows the seconds from the start of the process to this end.
+all records. The measurement of the rate begins when the copy has its first records, so that the start of a JVM does not
+count. The measurement ends when the copy has all records, or, with transactions, when all records are committed. The
+column "with start" shows the seconds from the start of the process to the end of the measurement.
 
 MirrorMaker 2 runs without heartbeats and checkpoints. HMB's mirror copies the offsets of groups as usual.
 """
@@ -77,14 +77,14 @@ def mirror_maker_command(source: str, target: str, folder: Path) -> list[str]:
 
 
 def written(admin: Admin, topic: str) -> int:
-    """Return the number of records in a copy without markers, or 0 before the mirror has created it."""
+    """Return the number of records in a copy that contains no markers. Return 0 if the copy does not exist yet."""
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = admin.list_offsets(dict.fromkeys(partitions, "latest"))
     return sum(0 if isinstance(it, KafkaError) else it.offset for it in found.values())
 
 
 def committed(admin: Admin) -> int:
-    """Return the number of records that transactions have copied. The positions are offsets of the source."""
+    """Return the number of records that transactions have copied: the sum of the mirror's committed offsets."""
     return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
 
 
@@ -93,7 +93,8 @@ def measure(
 ) -> dict[str, float]:
     """Run a mirror until the copy has all records. Return its rate, its CPU time and its memory.
 
-    `copied` counts the records in the copy, and `finished` counts those that no crash can remove. Raises PeerFailed.
+    `copied` counts the records in the copy, and `finished` counts the records that no crash can remove from the copy.
+    Raises PeerFailed.
     """
     with tempfile.TemporaryDirectory() as folder, Admin(target) as admin:
         started = time.monotonic()

@@ -5,9 +5,10 @@ These commands are examples:
     hmb bench share --members 8 --num-records 500000
     hmb bench share --versus ../before              # this HMB and the HMB of another checkout
 
-Each member is a process with HMB's share consumer (`load/share_member.py`), also for Kafka. So both brokers have the
-same client. Each run is a new share group, which reads the topic from its beginning. There are two kinds of runs:
-- *implicit*: a poll accepts all records of the poll before.
+Each member is a process with HMB's share consumer (`load/share_member.py`), even if the broker is Kafka. So both
+brokers have the same client. In each run, a new share group reads the topic from its beginning. There are two kinds of
+runs:
+- *implicit*: each poll accepts all records of the previous poll.
 - *explicit*: the member acknowledges each record with a call of its own.
 
 The time of a run begins when the first member has its first records, and ends when the last member has its last

@@ -47,7 +47,7 @@ GOALS = {  # name of the figure: (label, goal in seconds)
 
 
 class GoalView:
-    """The table of this benchmark, which shows the median and the goal of each figure."""
+    """The table of the benchmark `testing`, which shows the median and the goal of each figure."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table with the figures of all rounds."""

@@ -66,7 +66,7 @@ GOALS = {  # the goal of each figure, by the figure's name
 
 
 class FigureGoalView:
-    """The table of this benchmark, which shows the median and the goal of each figure."""
+    """The table of the benchmark `ui`, which shows the median and the goal of each figure."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table with the figures of all rounds."""

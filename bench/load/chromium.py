@@ -79,7 +79,7 @@ class ChromiumTab:
         return decoded
 
     def run(self, expression: str) -> Any:
-        """Run JavaScript in the page, and return its value. A promise is awaited."""
+        """Run JavaScript in the page, and return its value. If the value is a promise, wait for its result."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise PeerFailed(f"the page raised an exception: {result['exceptionDetails']}")

@@ -60,7 +60,7 @@ class Committer:
         self.send(self._in_flight, time.perf_counter())
 
     def send(self, count: int, now: float) -> None:
-        """Send the next `count` commits with one system call. `now` is the time at which they are sent."""
+        """Send the next `count` commits with one system call. `now` is the present time."""
         first = self.sent + 1
         self.sent += count
         requests = [self._start + OFFSET.pack(offset) + self._end for offset in range(first, self.sent + 1)]
@@ -92,7 +92,7 @@ class Committer:
 
 
 def _template(group: str, number: int) -> bytes:
-    """Return the bytes of an OffsetCommit request for one group. In place of the offset, they contain PLACEHOLDER."""
+    """Return an encoded OffsetCommit request for one group. In place of the offset, the bytes contain PLACEHOLDER."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     (offset,) = OFFSET.unpack(PLACEHOLDER)
     partition = topic.OffsetCommitRequestPartition(

@@ -44,7 +44,7 @@ def produce_request(topic: str, partition: int, records: int, size: int) -> Prod
 
 @dataclass
 class LoadedConnection:
-    """One connection of a load, with the bytes of its request, and how much of the current response has arrived."""
+    """One connection of a load: the bytes of its request, and the part of the current response that has arrived."""
 
     socket: socket.socket
     frame: bytes

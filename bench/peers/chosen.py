@@ -87,8 +87,8 @@ def running_brokers(
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
     """Return the two kinds of brokers to compare.
 
-    These are HMB and the HMB of `versus`. If `versus` is None, they are HMB and Kafka 4.3.0. If Kafka's jars are
-    missing, return only HMB.
+    The two kinds are HMB and the HMB of `versus`. If `versus` is None, the two kinds are HMB and Kafka 4.3.0. If
+    Kafka's jars are missing, return only HMB.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

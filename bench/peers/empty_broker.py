@@ -36,7 +36,7 @@ CORRELATION_ID = slice(4, 8)
 class EmptyBroker(Hmb):
     """A broker that appends only the records in the first Produce request of each connection.
 
-    It discards all others.
+    The broker discards all other records.
     """
 
     name = "an empty broker"
@@ -47,7 +47,7 @@ class EmptyBroker(Hmb):
 
 
 class DiscardingDispatcher(Dispatcher):
-    """A dispatcher that answers each Produce request of a connection with the response to the first one."""
+    """A dispatcher that answers each Produce request with the response to the connection's first Produce request."""
 
     _first_response = b""
 

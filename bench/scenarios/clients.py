@@ -135,7 +135,7 @@ TWO_INSTALLATIONS = SampleView(
 
 
 class ClientsView:
-    """The tables of this benchmark: the rates of all clients, and a comparison with the goals.
+    """The tables of the benchmark `clients`: the rates of all clients, and a comparison with the goals.
 
     With --versus, the tables show the ratios between two installations of HMB, and no goals.
     """

@@ -68,7 +68,7 @@ VIEWS = {
 
 
 class SecurityView:
-    """The tables of this benchmark: TLS and logins with both brokers, and the goals."""
+    """The tables of the benchmark `security`: TLS and logins with both brokers, and the goals."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         by_suite = group_by(samples, lambda sample: sample.suite)

@@ -1,12 +1,12 @@
-"""Logins over SCRAM: how much processor time a broker needs for one of them.
+"""Measures how much processor time a broker needs for one login over SCRAM.
 
 In a login with SCRAM, the client computes thousands of hashes, and the broker computes only a few. Otherwise, a
 stranger could keep a broker busy with logins. The login of a user that does not exist must not be faster or slower than
 other logins. Otherwise, the time would show which users exist.
 
-A login includes its connection: the broker accepts it, answers ApiVersions, SaslHandshake and two SaslAuthenticate
-requests, and closes it. The broker delays its answer to a refused login, but it does not work in this time. Therefore
-several clients log in at the same time, and only the processor time counts.
+The measured login includes its connection. The broker accepts the connection, answers ApiVersions, SaslHandshake and
+two SaslAuthenticate requests, and closes the connection. The broker delays its answer to a refused login, but uses no
+processor time during this delay. Therefore several clients log in at the same time, and only the processor time counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Word count with each of the stream processors in Python. All of them have the same result.
+"""Word count with each of the stream processors in Python. All processors compute the same result.
 
 This command is an example:
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words

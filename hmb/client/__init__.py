@@ -32,7 +32,7 @@ Read the modules in this order:
 You can skip these modules in a first reading:
 - `settings` declares keyword arguments, and `arguments` checks arguments.
 - `offsets`: the ways in which an application can name an offset.
-- `delegation`: methods of a class whose work another object does.
+- `delegation` makes methods that only call a function of another module.
 - `retries` repeats requests, and `backoff` computes the pause before the next attempt.
 - `security`: TLS, and the login with SASL.
 - `errors` describes all exceptions.

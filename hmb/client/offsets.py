@@ -115,8 +115,8 @@ def resolve(
 ) -> dict[TopicPartition, int]:
     """Return each offset as a number. For example, "earliest" becomes the first offset of the log.
 
-    The function sends one ListOffsets request to each leader for each timestamp that it needs. Raises KafkaError if a
-    partition has an error, and ConnectionFailed if a broker cannot be reached.
+    For each timestamp, the function sends one ListOffsets request to each leader. Raises KafkaError if a partition has
+    an error, and ConnectionFailed if a broker cannot be reached.
     """
     needed = {partition: _timestamps(offset) for partition, offset in offsets.items()}
     found: dict[int, dict[TopicPartition, int]] = {LATEST: {}, EARLIEST: {}}

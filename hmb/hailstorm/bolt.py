@@ -13,8 +13,8 @@ The word count of the Hailstorm paper is this bolt, whose state maps words to co
         lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
     )
 
-A bolt with a monoid of the library counts words faster than a bolt with its own function `merge`, because it does not
-copy the map for each tuple: `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
+A bolt with a monoid of the library counts words faster than a bolt with its own function `merge`. The library's monoid
+does not copy the map for each tuple: `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
 
 The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only on their
 arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change it. The tuples
@@ -167,7 +167,7 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if windows over (key, value) pairs have no map from keys to states; otherwise None.
+    """Return an error message if the windows need a map from keys to states, but have no such map; otherwise None.
 
     A bolt with its own `transform` may have other states, for example the n largest values of each window (`TopN`).
     """
@@ -180,7 +180,7 @@ def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of a key in each window that contains an event time and is not yet dropped."""
+    """Return the new result of a key in each window that contains an event time, without the dropped windows."""
     assert isinstance(windows, Sliding)
     result = windows.values.values.result  # type: ignore[attr-defined]  # Each window has a MapOf, with `values`.
     return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]

@@ -23,8 +23,8 @@ time than a bolt's work on this payload. These are the columns and fields of one
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
     times       tags-0: 1398902400000            partition -> an event time in ms, sent together with the mark
 
-A `Payloads` object may have no tuples. With its mark, it then reports only the progress of the sender, to a receiver
-that gets no tuples from this sender.
+A `Payloads` object may have no tuples. The sender then has no tuples for this receiver, and only reports its progress
+by the low water mark.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """

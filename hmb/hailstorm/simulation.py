@@ -308,7 +308,7 @@ class Simulation:
 
     @contextmanager
     def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
-        """Keep the windows that a bolt drops in the `with` block, in which a snapshot may begin."""
+        """Store the content of each window that a bolt drops during the `with` block."""
         machine = participant.machine
         windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None
         if windows is None:

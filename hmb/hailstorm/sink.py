@@ -19,10 +19,10 @@ A `TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` 
 connection, and for a topic.
 
 **Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception can end.
-Hailstorm supposes this of OSError, KafkaError, and the exceptions OperationalError and InterfaceError of a database.
-The runner then starts the sink again, and the sink repeats the outputs above the last snapshot. Every other exception
-ends the topology, and so does an SQL statement with a mistake. If `write` uses a library with other exceptions for
-outages, let `write` catch them and raise OSError.
+Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have such a temporary
+cause. The runner then starts the sink again, and the sink repeats the outputs above the last snapshot. Every other
+exception ends the topology, and so does an SQL statement with a mistake. If `write` uses a library with other
+exceptions for outages, let `write` catch them and raise OSError.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """
@@ -47,7 +47,7 @@ class Target(Protocol):
     """
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
-        """Prevent writes of earlier starts of this sink instance, and return the clock of the last transaction.
+        """Prevent further writes by earlier starts of this sink instance. Return the clock of the last transaction.
 
         Return None if no transaction has committed. `topology` and `sink` are the names of the topology and of the sink
         instance. `start` is the clock at which the sink starts now.

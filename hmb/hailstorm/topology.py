@@ -26,11 +26,12 @@ processors are unique, too.
 **Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
 instance that does not have the state of this key. A bolt with sums cannot load the states of means, and a bolt with
 windows of a day cannot load windows of a week. A topology with another shape is therefore treated as a different
-topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects such a change by a
-`fingerprint`. The fingerprint contains the nodes, and the kind of each bolt's states, for example `MapOf(Sum())`. It
-cannot contain functions. If a function has changed, change the `version` of the topology. The fingerprint contains no
-numbers that only affect later records, for example `allowed_lateness`. A user may change such a number, and keep the
-store. The new number then applies to the records after the newest snapshot.
+topology: it needs a new snapshot store, and starts at the beginning of its topics.
+
+A store detects a change of the topology by a `fingerprint`. The fingerprint contains the nodes, and the kind of each
+bolt's states, for example `MapOf(Sum())`. It cannot contain functions. If a function has changed, change the `version`
+of the topology. The fingerprint contains no numbers that only affect later records, for example `allowed_lateness`. A
+user may change such a number, and keep the store. The new number then applies to the records after the newest snapshot.
 
 New partitions of a topic do not change the shape. The topology has not read the new partitions, so their offsets in the
 clock begin at the first offsets of these partitions.

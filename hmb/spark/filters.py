@@ -9,8 +9,8 @@ between these offsets. Spark still evaluates every filter on the rows that it re
 large, but they must never be too small.
 
 The option `pushFilters=true` turns pushed-down filters on. This option needs the setting
-`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. These comparisons of a column with a
-value help:
+`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. A filter helps if it compares one of
+these columns with a value:
     topic, partition    =, IN, <, <=, >, >=     the query does not read the other partitions
     offset              =, IN, <, <=, >, >=     the query reads these offsets only
     timestamp           =, IN, >, >=            the query begins at the first record at or after this time

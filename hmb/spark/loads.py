@@ -138,7 +138,8 @@ def _session(topic: str) -> SparkSession:
     spark = session(f"hmb load {topic}")
     spark.sparkContext.setLogLevel("OFF")
     # Java copies the standard error of Spark's Python workers to its own. A worker whose task fails can print a
-    # traceback there, such as BrokenPipeError. The log level does not apply to this output, so Java discards it.
+    # traceback there, such as BrokenPipeError. The log level does not apply to this output. The next lines therefore
+    # let Java discard its standard error.
     gateway = spark.sparkContext._gateway
     assert gateway is not None, "a session with a SparkContext has a connection to Java"
     java = gateway.jvm.java

@@ -13,8 +13,8 @@ Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partiti
 To see the lag of each trigger, pass a function to a `LagListener`, and add the listener to the session:
     spark.streams.addListener(LagListener(lambda progress, lag: print(progress.batchId, lag)))
 
-Spark's Kafka connector reports these numbers of offsets only, and no bytes. The progress contains no sizes either. With
-an `hmb.Admin` as the second argument, `lag` asks the brokers for sizes, and estimates the bytes:
+Spark's Kafka connector reports a lag as a number of offsets, and not in bytes. The progress of a query contains no
+sizes either. With an `hmb.Admin` as the second argument, `lag` asks the brokers for sizes, and estimates the bytes:
     bytes of a partition = lag * size of its log / number of its offsets
 
 For example, the log of partition 0 has the offsets 0 to 99 and a size of 5,000 bytes. The lag of 10 is then about 500

@@ -59,10 +59,10 @@ class TopicDeleted(KafkaError):
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action`. After a temporary error, for example while a broker restarts, call it again.
+    """Call `action`. After a temporary error, for example while a broker restarts, call `action` again.
 
-    Also call it again after `TopicDeleted`, because `action` then looks up the partitions again. The option
-    kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
+    After the error `TopicDeleted`, also call `action` again, because `action` then looks up the partitions again. The
+    option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """
 
     def retry_for(error: ConnectionFailed | KafkaError) -> float:

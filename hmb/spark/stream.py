@@ -226,7 +226,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the next offset to read of each partition: for a new partition, the log start offset.
+        """Return the next offset to read of each partition. For a new partition, this is the log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """

@@ -101,11 +101,11 @@ class ManualClock:
             self._moved = 0
 
     def attach(self, server: BrokerServer) -> None:
-        """Add a started broker. From now on, `advance` runs the periodic tasks of this broker."""
+        """Connect a started broker to this clock. From now on, `advance` runs the periodic tasks of this broker."""
         self._servers.append(server)
 
     def detach(self, server: BrokerServer) -> None:
-        """Remove a broker, so that `advance` no longer runs its tasks. Do nothing if the broker is not attached."""
+        """Disconnect a broker, so that `advance` no longer runs its tasks. An unknown broker is ignored."""
         if server in self._servers:
             self._servers.remove(server)
 

@@ -137,7 +137,7 @@ class SimulatedCluster:
             self._leaders[TopicPartition(topic, partition)] = node
 
     def stop(self, node: int) -> None:
-        """Stop a node. Other nodes lead its partitions until `start`. Do nothing if the node is already stopped.
+        """Stop a node. Other nodes then lead its partitions. Do nothing if the node is already stopped.
 
         Raises ValueError for an unknown node.
         """

@@ -93,7 +93,7 @@ class DiskFaults:
         self.directory = server.data_dir.resolve()
 
     def detach(self) -> None:
-        """Forget a broker that stops.
+        """Disconnect the faults from a broker that stops.
 
         The faults remain, and apply to the same files after the broker's next start.
         """

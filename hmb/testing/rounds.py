@@ -1,4 +1,4 @@
-"""Retention and compaction on demand: a test starts them itself, and does not wait until the broker starts them.
+"""Retention and compaction on demand: a test starts both itself, instead of waiting for the broker.
 
 A broker runs retention every 5 minutes, and looks every 15 seconds for a log to compact. A test cannot wait so long.
 The test calls `run_retention` or `compact`, which return what they have deleted.
@@ -41,7 +41,7 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Run `work`. For each log whose `measure(log)` has changed, return by how much it is smaller afterwards."""
+    """Run `work`. For each log whose `measure(log)` has changed, return the old value minus the new value."""
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()
     differences = {name: size - measure(log) for name, (log, size) in before.items()}

@@ -117,7 +117,7 @@ def delete_acls(
 
 
 def _send(brokers: Brokers, request: Request) -> Any:
-    """Send a request about ACLs. Raises UNSUPPORTED_VERSION if the broker does not know the types of patterns."""
+    """Send a request about ACLs. Raises UNSUPPORTED_VERSION if the broker does not know pattern types."""
     version = brokers.cluster.version_of(type(request))
     if version < FIRST_VERSION_WITH_PATTERNS:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "ACLs need Kafka 2.0")

@@ -74,7 +74,7 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return whether this is another position, or another topic of the same name, than `known`."""
+        """Return whether the position differs from that of `known`, or the topic is another one with the same name."""
         return self.position is not known.position or self.topic_id != known.topic_id
 
 

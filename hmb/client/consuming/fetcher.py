@@ -149,8 +149,8 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item before it asks for the next one. Ctrl-C can interrupt the method between two
-        items, and the fetcher never fetches the batches in the first item again.
+        The caller must store each item before it asks for the next item, because the fetcher never fetches the same
+        batches again. Ctrl-C can interrupt the method between two items.
         """
         self.post()
         leader = self._wait(timeout)

@@ -110,7 +110,7 @@ class Accumulator:
         """Add records to the last batches of their partitions.
 
         The records may go to several batches. For each batch, the method appends one `BatchSlice` to `slices`. `number`
-        is the index of the first record in the application's call of `send_many`.
+        is the index of the first of these records among all records of the application's call of `send_many`.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -165,7 +165,7 @@ class Accumulator:
             return self._queues.topics()
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
-        """Wait until batches may be sent, and return these batches. Seal them: no further record is added.
+        """Wait until batches may be sent, seal these batches, and return them. A sealed batch gets no further record.
 
         The *window* of a queue limits how many batches of the queue are returned. The method returns an empty list
         after `timeout` seconds, or if the producer is closed and has no batches left.
@@ -228,7 +228,7 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return each sealed batch of a queue, if the first record of the batch was added at or before `moment`."""
+        """Return the sealed batches of a queue whose first record was added at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 

@@ -141,7 +141,8 @@ class BatchCompletion:
         """Let a batch be sent again after a pause, or give it up. Return True if the batch is sent again.
 
         The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
-        transaction must be aborted. `can_retry=True` means: treat the error as retriable, although Kafka does not.
+        transaction must be aborted. With `can_retry=True`, the method treats the error as retriable, although Kafka
+        does not call it retriable.
         """
         now, deadline = time.monotonic(), batch.opened + self._settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry

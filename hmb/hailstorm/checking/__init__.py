@@ -1,8 +1,8 @@
 """`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order of events.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
-It makes states from sample tuples, and applies the laws to them. If a law does not hold, the problem that `check`
-returns names the law and the states.
+It makes states from sample tuples, and applies the laws to them. If a law does not hold, `check` returns a text with
+the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions

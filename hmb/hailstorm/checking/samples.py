@@ -34,7 +34,7 @@ def event_times(topology: Topology, records: Mapping[str, Partitions]) -> dict[s
 
 
 def _converted(spout: Spout, records: Mapping[str, Partitions]) -> Iterator[tuple[Any, str | None]]:
-    """Yield, for each record of a spout, its tuple and None, or None and the error of `convert` as a text."""
+    """Yield (tuple, None) for each record of a spout. If `convert` raises an error, yield (None, error text)."""
     for record in (record for log in records[spout.topic] for record in log):
         try:
             yield spout.convert(record), None

@@ -111,8 +111,8 @@ class CountMin(MapOf):
 
     The sketch is a table of `depth` rows with `width` cells each. Each value adds 1 to one cell in every row. Other
     values can add to the same cell, so the count of a cell can be too high. The estimate for a value is therefore the
-    smallest count among its cells. With a probability of 1 - e**-depth, the estimate exceeds the true count by at most
-    e / width of all occurrences.
+    smallest count among its cells. Let N be the number of all values. With a probability of 1 - e**-depth, the estimate
+    is at most N * e / width too high.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:

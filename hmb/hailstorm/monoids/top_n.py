@@ -14,8 +14,8 @@ values by maximum. `TopN` is for a bolt that receives growing values. In the Hai
 bolts receive growing counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4
 by 8.
 
-The n largest entries by a value that can shrink, a mean for example, need a map that keeps all keys. Use
-`MapOf(Newest())` for this map, and choose the n largest entries in the bolt's function `transform`.
+If the values can shrink, for example means, use `MapOf(Newest())` instead of `TopN`. This map keeps all keys. Choose
+the n largest entries in the bolt's function `transform`.
 
 If several keys have the same value, `TopN` orders these keys by their encoding. The choice among them therefore does
 not depend on the order of merges.

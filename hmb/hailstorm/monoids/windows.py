@@ -10,11 +10,12 @@ key of a map, like any other key. Three types of windows exist:
 
 A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
-module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records. A
-value can still reach a bolt with an event time before W. The bolt does not merge this value into windows that end at or
-below W. Otherwise a new count of 1 would replace the complete count of the dropped window. With sliding windows, some
-windows of the value can still be open, and the value enters these windows. A bolt counts the value as late only if all
-its windows have ended.
+module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
+
+A late value, with an event time before W, can still reach a bolt. The bolt does not merge this value into windows that
+end at or below W. Otherwise a new count of 1 would replace the complete count of a dropped window. With sliding
+windows, some windows of the late value can still be open, and the value enters these windows. A bolt counts the value
+as late only if all its windows have ended.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -100,8 +101,8 @@ class SessionList(Monoid[list[Session]]):
 
     `merge` of two lists takes time in proportion to their lengths. A bolt therefore does not call `merge` for each
     tuple. `absorb` finds the position of a new session by bisection, so its time for one tuple grows with the logarithm
-    of the number of sessions. Only the insertion into the list moves pointers, about 1 us for 10,000 sessions. `view`
-    copies no list.
+    of the number of sessions. The insertion of the session must move the pointers after it, which takes about 1 us for
+    10,000 sessions. `view` copies no list.
 
     Invariant: two sessions of the list are at least `gap` ms apart, because `merge` joins closer sessions.
     """
@@ -203,7 +204,8 @@ class Sessions(WindowsOf):
 
     A state maps each key to the list of its sessions. The time for one tuple grows with the logarithm of the number of
     sessions of its key, so sessions are about as fast as tumbling windows. The bolt holds every session in memory until
-    the event-time watermark is `gap` ms above its end. A long `allowed_lateness` therefore needs more memory.
+    the event-time watermark is `gap` ms above the end of the session. A long `allowed_lateness` therefore needs more
+    memory.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

@@ -19,10 +19,10 @@ snapshot. In this example it chooses C1, and the spouts send all records above C
     count-0         count-1        common to count-0 and count-1
     C1, C2          C1             C1
 
-The clock that the negotiator chooses is usually the newest *complete* clock. It can be newer, if all processors had
-saved their states and the negotiator crashed before it recorded the clock as complete. The negotiator never chooses a
-clock below the newest complete clock, so a sink may write all outputs up to this clock. If a processor has lost its
-snapshot at the newest complete clock, the negotiator ends the topology with an error.
+The clock that the negotiator chooses is usually the newest *complete* clock. The chosen clock is newer in one case: all
+processors had saved their states, but the negotiator crashed before it stored the clock as complete. The negotiator
+never chooses a clock below the newest complete clock, so a sink may write all outputs up to this clock. If a processor
+has lost its snapshot at the newest complete clock, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

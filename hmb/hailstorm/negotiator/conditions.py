@@ -129,7 +129,8 @@ def _age(clock: Clock) -> tuple[int, int]:
 
 
 
-# Phase -> (the processors that must answer before the phase ends, a function that returns whether a report answers).
+# For each phase: the processors that must answer before the phase ends, and a function that returns whether a report of
+# such a processor is its answer.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -2,8 +2,8 @@
 
 `Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from it. The
 order of the rows matters. Several rows can begin with the same phase, and the negotiator takes the first row whose
-event has occurred. A lost session therefore has priority over all other events, and a failure has priority over a
-restart.
+event has occurred. For example, the rows for a lost session come first, so this event has priority over all others. A
+failure has priority over a restart.
 
 Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper has neither the phases
 SpoutsPaused(clock) and Ended nor the steps for failures.
@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
 
 _P, _E = MasterPhase, NegotiatorEvent
-# the phases in which the negotiator waits for the answers of processors that are running
+# The phases in which processors are running, and the negotiator waits for their answers.
 _WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)
 _RUNNING = (_P.FLOWING, *_WAITING)
 

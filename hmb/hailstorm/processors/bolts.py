@@ -211,7 +211,7 @@ class BoltMachine:
     # -- snapshots
 
     def _split(self) -> None:
-        """If no older save is in progress, begin the snapshot at the desired clock.
+        """Begin the snapshot at the clock that the negotiator has requested, unless an older save is in progress.
 
         If an older save is in progress, `saved` calls `_split` again at the end of this save.
         """

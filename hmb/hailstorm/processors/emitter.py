@@ -1,7 +1,7 @@
 """The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
 One call to `emit` makes one `Payloads` for each instance of each following node. The grouping of the following node
-selects the instance for each tuple. The low water mark goes to every instance, also to an instance without a tuple.
+selects the instance for each tuple. The low water mark goes to every instance, even to an instance without a tuple.
 
 If the following node is a bolt that combines, the emitter first merges the tuples by key (module `combiner`), and then
 distributes the merged rows.

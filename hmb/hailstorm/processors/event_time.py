@@ -1,7 +1,8 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-A low water mark is a clock of offsets, but a window closes at a time. The spout computes times from offsets, because
-only the spout sees all records of its partition, in order. The spout uses these definitions:
+A low water mark consists of offsets, but a window closes at an event time. The spout of a partition therefore computes
+an event time for its low water mark. Only the spout sees all records of its partition, in order. The spout uses these
+definitions:
     newest(p, o)       the largest event time of the records of partition p below offset o
     late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
                        late records, counts them, and logs a warning.
@@ -9,8 +10,8 @@ only the spout sees all records of its partition, in order. The spout uses these
 
 Whether a record is late depends only on the records before it in its own partition. Other partitions and the speed of
 the processors have no influence. Every replay therefore drops the same late records in the spout, and a batch job over
-the same topic drops the same records, too. After a partition was idle, a bolt can drop further tuples, as the paragraph
-on idle partitions explains.
+the same topic drops the same records, too. One exception exists: after a partition was idle, a bolt can drop further
+tuples.
 
 A spout sends its time mark together with its low water mark. Each processor keeps, for each partition, the minimum of
 the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions that
@@ -23,9 +24,10 @@ not count the record in this window. If all windows of the record are closed, th
 partition is idle depends on the moment at which the spout reads it, so a replay may come to another decision. The bolt
 therefore saves its watermark with its state. A replay from this snapshot then begins with the same closed windows.
 
-A run over the complete topic, in which no partition is idle, can count such a record. If the records of a partition can
-pause and then continue with old event times, choose a larger `idle_after`, for example 3600. The windows of the other
-partitions then stay open for this time.
+A bolt can therefore leave out a record because its partition was idle before. A run over the complete topic, in which
+no partition is idle, can count the same record. If the records of a partition can pause, and then continue with old
+event times, choose a larger `idle_after`, for example 3600. The windows of the other partitions then stay open for this
+time.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -60,7 +62,7 @@ class PartitionTimes:
         return self.newest - self.allowed_lateness
 
     def is_late(self, time: int) -> bool:
-        """Record the event time of the next record, and return whether the record is late."""
+        """Return whether the next record is late. Also update the newest event time of the partition."""
         if time < self.mark:
             self.late += 1
             return True

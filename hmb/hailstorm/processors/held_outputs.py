@@ -11,7 +11,7 @@ In this example, the outputs t (origin below C) and u (origin above C) arrive at
     t at o < C     t                        t                              written, no longer held
     u at o >= C    t, u                     -                              u stays
 
-The held outputs keep the order in which they arrived, also in the snapshot.
+The held outputs keep the order in which they arrived. A snapshot stores them in the same order.
 """
 
 from __future__ import annotations

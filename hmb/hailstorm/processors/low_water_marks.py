@@ -12,8 +12,8 @@ topn-0:
     count-2                     8       41
     low water mark              7       38
 
-With this low water mark, all tuples that topn-0 has not yet received come from offset 7 or above in tags-0, and from
-offset 38 or above in tags-1.
+The low water mark (tags-0: 7, tags-1: 38) means: each tuple that topn-0 has not yet received comes from offset 7 or
+above in tags-0, or from offset 38 or above in tags-1.
 
 Source: Hailstorm, chapter 3.4.2, "Low Water Mark", figure 3.
 """

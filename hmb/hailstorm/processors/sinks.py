@@ -15,8 +15,8 @@ cases exist:
 
 A target can also lose outputs, for example because a user has deleted its file. No processor sends these outputs again,
 so the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has
-written its outputs. Later, the target may return an older clock than the saved clock, or no clock at all. The target
-has then lost outputs.
+written its outputs. If the target later returns an older clock than the saved clock, or no clock, the target has lost
+outputs.
 
 The sink compares clocks, not epochs. An epoch is a number of one snapshot store, so a new store begins with epoch 1
 again. With an empty store, a sink can therefore continue if its target contains no outputs.

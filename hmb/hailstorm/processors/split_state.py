@@ -12,10 +12,10 @@ goes through these stages:
 While the state A of a snapshot is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to
 enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
 
-A bolt with windows has two further values. The first is the number of late tuples. During a snapshot, it is split
-into two numbers: the late tuples at or below the clock, which are stored with A, and the late tuples above the clock.
-The second value is the event time up to which the bolt has dropped windows. It is stored with A and is never split,
-because it changes only when a snapshot begins.
+A bolt with windows has two further values. The first is the number of late tuples. During a snapshot, this number is
+split into two: the late tuples at or below the clock, which are stored with A, and the late tuples above the clock. The
+second value is the event time up to which the bolt has dropped windows. This event time is stored with A. It is never
+split, because it changes only when a snapshot begins.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """

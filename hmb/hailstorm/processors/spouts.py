@@ -66,7 +66,7 @@ class SpoutMachine:
         self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: read on, pause, or request a save."""
+        """React to a new master state of this epoch: continue to read, pause, or request a save."""
         self.is_flowing = master.lets_spouts_flow
         self.report.position = None if self.is_flowing else self.position
         self.report.seen = master.number

@@ -45,7 +45,8 @@ class RemoteSession:
         self.name = name
         self.is_alive = True
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
-        # The queue has at most two entries: one answer, because of `_lock`, and one entry at the end of the session.
+        # The queue has at most two entries. `_lock` allows only one request at a time, so the queue contains at most
+        # one answer. The end of the session adds one more entry.
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
         self._lock = threading.Lock()  # held from a request to its answer, so each answer belongs to one request
@@ -53,9 +54,10 @@ class RemoteSession:
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
         # `_read` waits for the next value without a time limit, because a registry can have nothing to send for hours.
-        # The wait ends with the connection. `close` closes the connection, and `_ask` calls `close` if an answer is
-        # late. If the registry's process ends, its system closes the connection. If its machine is gone, no heartbeat
-        # is confirmed, and the system of this process closes the connection after some minutes.
+        # The wait ends when the connection is closed. `close` closes the connection, and `_ask` calls `close` if an
+        # answer is late. If the process of the registry ends, its operating system closes the connection. If the
+        # registry's machine fails, no heartbeat is confirmed, and the operating system of this machine closes the
+        # connection after some minutes.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

@@ -40,7 +40,7 @@ class RegistrySession(Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the session still owns its nodes, according to what this process knows."""
+        """Whether the session still owns its nodes, as far as this process knows."""
 
     def close(self) -> None:
         """End the session. Its nodes disappear."""

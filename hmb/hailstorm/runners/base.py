@@ -168,7 +168,7 @@ class Runner(ABC):
         """Return the names of the processors that did not end by themselves, so that the runner had to end them."""
 
     def _replace_silent(self, names: list[str]) -> None:
-        """Handle processors that have not registered for the present epoch in time. This method only logs a warning."""
+        """Log a warning for processors that have not registered for the present epoch in time."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share
@@ -184,7 +184,7 @@ class Runner(ABC):
         """Replace processors that have not registered for a new epoch within the start timeout, because they hang.
 
         Each replacement doubles the time limit until the topology leaves the phase Initialize (see `StartDeadline`).
-        Workers therefore also start on a slow machine.
+        Workers therefore have enough time to start on a slow machine.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

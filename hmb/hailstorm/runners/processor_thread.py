@@ -11,7 +11,7 @@ the same with every other error that a restart does not repair. The negotiator t
 exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator begins
 a new epoch, and the runner starts the processor again.
 
-At the end of the topology, no restart follows. A sink that holds outputs back writes the last ones only when the
+At the end of the topology, no restart follows. A sink that holds outputs back writes its last outputs only when the
 topology has ended. If this write fails, the exception ends the thread, and the runner reports it as the error of the
 run.
 """

@@ -8,7 +8,7 @@ INTERVAL = 10.0  # seconds between two warnings of one kind
 
 
 class WarningInterval:
-    """Limits the warnings of one kind: the first one is logged at once, each further one after INTERVAL seconds."""
+    """Limits the warnings of one kind: two warnings in a row are at least INTERVAL seconds apart."""
 
     def __init__(self) -> None:
         self._next = 0.0

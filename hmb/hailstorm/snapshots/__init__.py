@@ -16,8 +16,9 @@ topology recovers without this processor, and begins a new epoch. If the process
 a snapshot at a clock that is newer than the clock of the recovery. A store therefore checks the epoch and adds the
 snapshot in one step, and refuses the snapshot of the old epoch.
 
-All processors of a topology use one store: a database, or a directory that all processors can reach. The Hailstorm
-paper's DirSnapshotStore is `DirectorySnapshotStore`. The paper also suggests an SQL database: `SqliteSnapshotStore`.
+All processors of a topology use one store: a database, or a directory that all processors can reach.
+`DirectorySnapshotStore` corresponds to DirSnapshotStore in the Hailstorm paper. The paper also suggests an SQL
+database. `SqliteSnapshotStore` is such a store.
 
 Read in this order:
 - `store`       `SnapshotStore`, the operations

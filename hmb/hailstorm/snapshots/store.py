@@ -40,7 +40,7 @@ class SnapshotStore(Protocol):
         """Return the newest complete clock, or None if no clock is complete."""
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that every processor has saved its state at `clock`, and delete the snapshots at all other clocks.
+        """Store `clock` as the newest complete clock, and delete the snapshots at all other clocks.
 
         Raises StaleEpochError if an epoch newer than `epoch` has begun.
         """

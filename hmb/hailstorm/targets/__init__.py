@@ -1,6 +1,6 @@
 """Targets: the databases and topics to which a `TransactionalSink` writes each output exactly once.
 
-To write each output exactly once, a sink needs one transaction that contains the outputs and a clock. The clock records
+To write each output exactly once, a sink needs one transaction that contains the outputs and a clock. The clock shows
 which outputs the target contains: all outputs up to this clock. If the sink crashes after the transaction has
 committed, the restarted sink reads the clock from the target, so it writes no output twice. If the transaction has not
 committed, the outputs are still in the snapshot of the sink, and the restarted sink writes them.

@@ -13,7 +13,7 @@ clock in the row, in the same transaction as the outputs. If a later start has c
 instance rolls its transaction back and ends.
 
 In early development versions, the key was only the name of the sink instance, for example `out-0`. If `open` finds a
-row with an old key, it gives the row the new key, but only if the sink receives all topics in the row's clock.
+row with an old key, and the sink receives all topics in the row's clock, `open` gives the row the new key.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Return the clock of the row with this sink's old key, only the name `sink`. Give the row its new key.
+        """Return the clock in the row with this sink's old key (only the name `sink`). Give the row its new key.
 
         Return None if no row has the old key, or if its clock contains topics that this sink does not receive. If the
         clock is above `start`, the sink refuses to start, so the row keeps its old key.

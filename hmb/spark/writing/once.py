@@ -168,8 +168,8 @@ def _write(
 ) -> None:
     """Write the rows and a note in one transaction. The note says which batch is written.
 
-    `before` is the note of the first run. If the new note is equal, the topic already contains the same rows: abort the
-    transaction and raise _SameRowsError.
+    `before` is the note of the first run. If the new note is equal to `before`, the topic already contains the same
+    rows. The function then aborts the transaction and raises _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

@@ -40,7 +40,7 @@ class UndeliveredError(Exception):
 
 
 def patiently(options: SinkOptions, action: Callable[[], T]) -> T:
-    """Call `action`, and return its result. While no broker answers, call it again, for up to kafka.max.block.ms."""
+    """Call `action` until a broker answers, but for at most kafka.max.block.ms. Return the result of `action`."""
     return with_retries(action, lambda error: options.max_block if isinstance(error, ConnectionFailed) else 0.0)
 
 

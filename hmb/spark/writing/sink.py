@@ -54,8 +54,8 @@ from hmb.spark.writing.sending import deliver, patiently
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Spark passes the query id and the batch id to the tasks of a streaming query in local properties. These are the names
-# of the properties.
+# The names of two local properties, in which Spark passes the query id and the batch id to the tasks of a streaming
+# query.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
@@ -67,7 +67,7 @@ class TaskCommit(WriterCommitMessage):
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """The writer of a batch query. Spark's driver creates one for each job, and each task uses a copy of it."""
+    """The writer of a batch query. Spark's driver creates one writer for each job, and each task uses a copy."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options

@@ -21,25 +21,27 @@ producers with the same transactional id. A producer sends Produce to the leader
 the coordinator of the consumer's group. It sends all other requests of a transaction to the transaction coordinator. It
 sends EndTxn when no batch is in flight. The coordinator then writes a marker into each partition of the transaction.
 
-In version 1, all transactions of a producer have the same epoch. A late request of one transaction can therefore change
-the next transaction. In version 2, the response to EndTxn contains the epoch of the next transaction, and brokers
-reject a late request because its epoch is too low. For example, producer 7 commits a transaction with the epoch 4. Its
-next transaction has the epoch 5. When the epochs of a producer id are used up, the response to EndTxn contains another
-producer id and the epoch 0.
+In transaction version 1, all transactions of a producer have the same epoch. A late request of one transaction can
+therefore change the next transaction. In transaction version 2, the response to EndTxn contains the epoch of the next
+transaction, and brokers reject a late request because its epoch is too low. For example, producer 7 commits a
+transaction with the epoch 4. Its next transaction has the epoch 5. When the epochs of a producer id are used up, the
+response to EndTxn contains another producer id and the epoch 0.
 
-The producer chooses the version in `init_transactions`. It uses version 2 if the coordinator reports that the feature
-`transaction.version` has the level 2 or more. HMB, and Kafka from version 4.0 on, report this level by default.
+The producer chooses its transaction version in `init_transactions`. It uses version 2 if the coordinator reports that
+the feature `transaction.version` has the level 2 or more. HMB, and Kafka from version 4.0 on, report this level by
+default.
 
 If a record cannot be delivered, the application must abort the transaction. After the abort, the application can begin
-another transaction. A copy of a batch may still be on its way to a broker when the producer aborts. In version 1, the
-producer then sends InitProducerId with its id and epoch, instead of EndTxn. The coordinator aborts the transaction
-itself and raises the epoch, and brokers reject the copy (KIP-360). In version 2, EndTxn raises the epoch anyway.
+another transaction. A copy of a batch may still be on its way to a broker when the producer aborts. In transaction
+version 1, the producer then sends InitProducerId with its id and epoch, instead of EndTxn. The coordinator aborts the
+transaction itself and raises the epoch, and brokers reject the copy (KIP-360). In transaction version 2, EndTxn itself
+raises the epoch.
 
 After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
 uses the same transactional id.
 
-Limits: a producer keeps its transaction version until it is closed. If an administrator raises `transaction.version`
-in a cluster, a running producer continues with version 1, which all brokers support.
+Limits: a producer keeps its transaction version until it is closed. If an administrator raises `transaction.version` in
+a cluster, a running producer continues with transaction version 1, which all brokers support.
 
 Read the modules of this folder in this order:
 1. `states`: the states of a producer, and the table of their changes.

@@ -97,7 +97,7 @@ class TransactionManager(AtLeastOnce):
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Send a request to the coordinator, to add the partitions that are not in the transaction yet.
+        """Ask the coordinator to add the partitions that are not in the transaction yet.
 
         With transaction version 2, send no request: the Produce requests add their partitions.
         """

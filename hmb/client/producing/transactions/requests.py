@@ -41,7 +41,7 @@ FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 
 
 class TransactionVersion(NamedTuple):
-    """The versions of the requests that a producer sends in one transaction version."""
+    """The versions of the requests that a producer sends with one transaction version."""
 
     number: int
     produce: range
