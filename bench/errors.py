@@ -8,7 +8,7 @@ import click
 
 
 class BenchmarkError(click.ClickException):
-    """An error after which a benchmark cannot continue. The message names the cause, and a remedy if there is any."""
+    """An error after which a benchmark cannot continue. The message names the cause, and the remedy if one is known."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message in the form that all commands of `hmb` use."""

@@ -12,7 +12,7 @@ from rich.console import Console
 class Progress:
     """A line on the terminal that shows how many steps of a benchmark are done and how much time remains.
 
-    If the output is no terminal, nothing is printed.
+    If the output is no terminal, the line is not printed.
     """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:

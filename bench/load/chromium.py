@@ -137,7 +137,7 @@ class ChromiumTab:
         path.write_bytes(base64.b64decode(data))
 
     def problems(self) -> list[str]:
-        """Return the errors of scripts, and the violations of the page's policy, since the start."""
+        """Return the errors of scripts, and the violations of the page's security policy, since the browser's start."""
         found = []
         for event in self.events:
             params = event.get("params", {})

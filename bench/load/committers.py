@@ -124,7 +124,7 @@ def await_coordinator(broker: peers.Peer, connections: int) -> None:
 
 
 def committed(connection: Connection, groups: Sequence[str]) -> list[int | None]:
-    """Return the committed offset of each group, or None for a group for which the response contains an error."""
+    """Return the committed offset of each group, or None if the response contains an error for this group."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     requested = [
         group(group_id=name, topics=[group.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[number])])

@@ -47,7 +47,7 @@ class Latencies:
             self.records += records
 
     def unreported(self) -> list[float]:
-        """Return the latencies that no printed line includes yet. The next call does not return them again."""
+        """Return the latencies that were added since the last call."""
         with self._lock:
             unreported, self._reported = self._all[self._reported :], len(self._all)
         return unreported

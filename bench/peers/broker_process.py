@@ -6,7 +6,7 @@ conformance tests therefore use a `Peer`: a broker process with its own director
         compare(hmb.bootstrap, kafka.bootstrap)
 
 Start: `start` sends Metadata requests, and returns when a response lists the broker. Kafka already accepts connections
-before this moment, but is not a member of its own cluster yet.
+before this moment, although the broker is not a member of the cluster yet.
 
 Stop: `stop` sends SIGTERM. If the process still runs after `STOP_SECONDS`, `stop` sends SIGKILL. `kill` sends SIGKILL
 immediately.

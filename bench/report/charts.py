@@ -76,7 +76,7 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
-        # From the ninth name on, the colors repeat. A name with a repeated color has another marker.
+        # From the ninth contestant on, the colors repeat. A contestant with a repeated color has another marker.
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": marker}
         medians = [each.median for each in points.values()]

@@ -101,7 +101,7 @@ def view_of(suite: str) -> SuiteReport:
 
 
 def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return the suffix that file names of each origin get. If a suite has only one origin, the suffix is empty."""
+    """Return the suffix for the file names of each origin. If a suite has only one origin, the suffix is empty."""
     origins = list(origins)
     suites = [origin.suite for origin in origins]
     return {

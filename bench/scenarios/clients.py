@@ -12,9 +12,10 @@ rounds with Kafka's broker follow. A producer's run counts only if the broker ha
 end offset shows that all records are in the log. A consumer reads a topic that HMB's producer has filled with batches
 of 16 KB. Kafka's producer has the same batch size by default.
 
-A goal says how fast one client must be compared with another one. The benchmark calculates the ratio of both rates in
-each round, and compares the median of the rounds with the goal. The column "by CPU time" contains the ratio of the CPU
-times of the two clients. This ratio hardly depends on the broker and on other programs of the machine.
+A goal is a ratio of two rates, for example: HMB's `send` reaches at least 10 times the rate of kafka-python. The
+benchmark calculates this ratio in each round, and compares the median of the rounds with the goal. The column "by CPU
+time" contains the ratio of the CPU times of the two clients. This ratio hardly depends on the broker and on other
+programs of the machine.
 """
 
 from __future__ import annotations

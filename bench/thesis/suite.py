@@ -6,12 +6,13 @@ These commands are examples:
     hmb bench thesis --scale 0.1                   # a quick look
     hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
 
-The thesis has four scenarios, each with a producer and a broker. The scenarios 1 to 3 use a program of Kafka. They run
-once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the series that the thesis used. Scenario 4 uses
-only HMB. So there are seven pairs of a producer and a broker. The brokers start before the first run and serve all
-runs. Each run has its own topic. In each round of a cell (a message size and a batch size), all seven pairs run one
-after another, so that other programs on the machine slow them down equally. A run counts only if all records that the
-producer reports are in the log.
+The thesis has four scenarios, each with a producer and a broker. In the scenarios 1 to 3, at least one of the two is a
+program of Kafka. These scenarios run once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the series
+that the thesis used. Scenario 4 uses only HMB. So there are seven pairs of a producer and a broker.
+
+The brokers start before the first run and serve all runs. Each run has its own topic. A cell is a message size and a
+batch size. In each round of a cell, all seven pairs run one after another. Other programs on the machine therefore slow
+down all pairs equally. A run counts only if all records that the producer reports are in the log.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ThesisView:
         return [*goals(samples), *rates(samples), costs(samples)]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return the two charts by the names of their files."""
+        """Return the two charts. The keys are the names of the files of the charts."""
         found = rates_of(samples)
         return {f"thesis-{benchmark}-size": chart(benchmark, found) for benchmark in BENCHMARKS}
 

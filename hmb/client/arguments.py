@@ -52,7 +52,7 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
     """Convert an argument to a dict. Raises TypeError if a key is not a `TopicPartition`.
 
-    The error message shows a correct dict, which has `value` as its only value.
+    The error message shows a correct dict as an example, in which `value` is the text of the value.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

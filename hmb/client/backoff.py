@@ -23,7 +23,7 @@ MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
     """Return the pause (seconds) after a failure.
 
-    After the first failure, `failures` is 0, and after the second it is 1.
+    `failures` is the number of earlier failures: 0 after the first failure, and 1 after the second failure.
     """
     return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
 
@@ -46,7 +46,7 @@ class Backoff:
         self._failures += 1
 
     def response_received(self, now: float) -> None:
-        """After a response without an error, reset the pause to its first value.
+        """Reset the pause to its first value, because a response without an error has arrived.
 
         If the response contains an error code, the caller calls `failed` before this method. A pause is then in
         progress, and this method does nothing.

@@ -363,7 +363,7 @@ class Cluster:
         raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
 
     def _connections(self) -> Iterator[Connection]:
-        """If a connection is open, yield it first. Then yield a new connection to each address."""
+        """If a connection is open, yield this connection first. Then yield a new connection to each address."""
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())

@@ -158,7 +158,7 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all possible actions, each with the name of the channel or processor that the action advances."""
+        """Yield all possible actions, each with the name of the channel or processor that takes part in the action."""
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():
             if queue and self._participants[receiver].machine is not None:

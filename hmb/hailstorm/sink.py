@@ -88,8 +88,8 @@ class HeldBackSink:
 class TransactionalSink:
     """A sink that writes outputs and clock to a target, in one transaction for each complete snapshot.
 
-    The function `target` makes the target. The thread of the processor calls this function, because many connections
-    can be used only by the thread that made them.
+    The function `target` makes the target. The thread of the processor calls this function, because many database
+    connections can be used only by the thread that made them.
     """
 
     target: Callable[[], Target]

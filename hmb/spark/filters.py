@@ -167,5 +167,5 @@ def _microseconds(value: object) -> int | None:
 
 
 def _milliseconds(microseconds: int) -> int:
-    """Convert us to ms. The result is rounded up, because a record's timestamp is a whole number of ms."""
+    """Convert microseconds to ms. The result is rounded up, because a record's timestamp is a whole number of ms."""
     return -(-microseconds // 1000)

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
-# The scheme of a URI has at least two letters here, so that a directory with the name "a:" is no URI. The expression
+# The scheme of a URI has at least two letters here, so that the path "a:/data" is not read as a URI. The expression
 # accepts one slash after the scheme, because the class Path shortens "hdfs://host" to "hdfs:/host".
 URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -148,7 +148,7 @@ def _session(topic: str) -> SparkSession:
 
 
 def root_of(directory: str | Path) -> Path:
-    """Return the absolute path of a directory that is a path or a URI such as `file:///data`.
+    """Return the absolute path of `directory`, which is a path or a URI such as `file:///data`.
 
     As in Hadoop, a `%` in the URI is an ordinary character. Raises LoadError for another URI, such as `hdfs://...`.
     """

@@ -166,7 +166,7 @@ class ManualClock:
         return runs
 
     def _times_to_deadlines(self, *, with_members: bool) -> list[int]:
-        """Return how many ms remain until the next deadline of a transaction, for each broker.
+        """Return, for each broker, how many ms remain until the next deadline of a transaction.
 
         If `with_members` is true, the list also contains the ms until the next deadline of a group member. The list
         contains no deadline that has already passed. If the work at such a deadline failed, a periodic task of the

@@ -64,7 +64,7 @@ class DiskFault:
         return is_topic and directory is not None and path.is_relative_to(directory)
 
     def on_write(self) -> None:
-        """Do what the fault does before each write: a slow disk waits, and other kinds raise OSError."""
+        """Simulate the fault before each write: wait if the disk is slow, and raise OSError for the other kinds."""
         LOGGER.info("a fault changes a write or a sync: the disk is %s", self.kind)
         if self.kind == "slow":
             time.sleep(self.seconds)

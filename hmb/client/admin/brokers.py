@@ -205,7 +205,7 @@ def raised(result: T | KafkaError) -> T:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by topic: return the partition numbers of each topic name. Most requests need this form."""
+    """Return the partition numbers of each topic. Most requests group partitions by topic in this way."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

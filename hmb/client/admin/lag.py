@@ -38,7 +38,7 @@ FETCH_BYTES = 64 * 1024  # bytes for each partition; but a larger first batch is
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """A target of a reset: the old committed offset plus `count`. `count` may be negative."""
+    """A target for `plan_reset`: the new offset is the old committed offset plus `count`. `count` may be negative."""
 
     count: int
 
@@ -137,7 +137,7 @@ def plan_share_reset(
 def _plan(
     brokers: Brokers, group: str, old: Mapping[TopicPartition, int | None], to: ResetTo
 ) -> dict[TopicPartition, PlannedOffset]:
-    """Return the new offset of each partition. `old` contains the present offsets of the group."""
+    """Return the new offset of each partition. `old` contains the group's offsets before the reset."""
     wanted = list(old)
     start = _offsets(brokers, dict.fromkeys(wanted, "earliest"))
     end = _offsets(brokers, dict.fromkeys(wanted, "latest"))

@@ -5,7 +5,7 @@ empty name "" stands for all users, client ids or addresses that have no quota o
 the user alice with every client id that has no quota of its own:
     ClientQuotaEntity(user="alice", client_id="")
 
-The enum `QuotaKey` contains the keys, such as `producer_byte_rate`. The methods need Kafka 2.6.
+Each quota has a key, such as `producer_byte_rate`. The enum `QuotaKey` contains all keys. The methods need Kafka 2.6.
 """
 
 from __future__ import annotations

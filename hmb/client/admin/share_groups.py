@@ -103,7 +103,7 @@ def _offset(start_offset: int, lag: int, batches: Iterable[StateBatch]) -> Share
 
 
 def alter_share_offsets(brokers: Brokers, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Change the start offsets of a share group without members. Raises KafkaError. Needs Kafka 4.1."""
+    """Change the start offsets of a share group, which must have no members. Raises KafkaError. Needs Kafka 4.1."""
     topics: dict[str, list[AlteredTopic.AlterShareGroupOffsetsRequestPartition]] = {}
     for (topic, number), offset in offsets.items():
         partition = AlteredTopic.AlterShareGroupOffsetsRequestPartition(partition_index=number, start_offset=offset)
@@ -123,9 +123,9 @@ def alter_share_offsets(brokers: Brokers, group: str, offsets: Mapping[TopicPart
 
 
 def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) -> dict[str, KafkaError | None]:
-    """Delete the offsets of a share group without members for whole topics. Needs Kafka 4.1.
+    """Delete a share group's offsets for all partitions of these topics. Needs Kafka 4.1.
 
-    The result contains None for each topic whose offsets are deleted.
+    The group must have no members. The result contains None for each topic whose offsets are deleted.
     """
     kind = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
     request = DeleteShareGroupOffsetsRequest(group_id=group, topics=[kind(topic_name=topic) for topic in topics])
@@ -144,6 +144,6 @@ def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) ->
 
 
 def check_partition(partition: TopicPartition, number: int, message: str | None) -> None:
-    """Raise KafkaError if the error code of a partition (`number`) is not 0, which means success."""
+    """Raise KafkaError for the error code `number` of a partition. The code 0 means success, and raises nothing."""
     if number:
         raise answered_error(partition, number, message)

@@ -351,7 +351,7 @@ class Consumer:
             self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
 
     def _update_partitions(self) -> None:
-        """Add new partitions, remove the partitions of deleted topics, and find missing start offsets."""
+        """Add new partitions, remove the partitions of deleted topics, and find the start offsets of new partitions."""
         if self._discovery is not None:
             before = self._discovery.names
             new = self._discovery.new_partitions()

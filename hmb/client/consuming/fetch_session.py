@@ -91,7 +91,7 @@ class SessionPart(NamedTuple):
 
     @property
     def topics(self) -> list[FetchRequest.FetchTopic]:
-        """The partitions that the request names, in the form of a Fetch request."""
+        """The partitions that the request names, as structs of a Fetch request."""
         topics: dict[str, FetchRequest.FetchTopic] = {}
         for (name, partition), it in self.named.items():
             topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name, topic_id=it.topic_id))
@@ -104,7 +104,7 @@ class SessionPart(NamedTuple):
 
     @property
     def forgotten_topics(self) -> list[FetchRequest.ForgottenTopic]:
-        """The partitions that the leader must remove from the session, in the form of a Fetch request."""
+        """The partitions that the leader must remove from the session, as structs of a Fetch request."""
         topics: dict[str, FetchRequest.ForgottenTopic] = {}
         for (name, partition), it in self.forgotten.items():
             topic = topics.setdefault(name, FetchRequest.ForgottenTopic(topic=name, topic_id=it.topic_id))
@@ -128,7 +128,7 @@ class LeaderSession:
         self._uses_ids = False
 
     def next(self, wanted: Partitions, version: int, *, uses_ids: bool) -> SessionPart:
-        """Return the session's part of a Fetch request of this version, for the partitions `wanted`.
+        """Return the part of a Fetch request that depends on the session. `wanted` contains the partitions to fetch.
 
         `uses_ids` is true if the request contains topic ids instead of names.
         """

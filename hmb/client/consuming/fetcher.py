@@ -258,7 +258,7 @@ class Fetcher:
         return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. Set `fetch_offset` of each position."""
+        """Read the response of a leader, and yield its batches. Move each `fetch_offset` past the batches."""
         fetch, connection, session = self._in_flight.pop(leader), self._connections[leader], self._sessions[leader]
         positions = [it.position for it in fetch.partitions.values()]
         for position in positions:

@@ -78,8 +78,8 @@ class CommittedOffsets:
 
     Only the consumer's thread uses this object. The object has its own connection to the coordinator.
 
-    `identity` is a function that returns the member id and the generation for the next commit. `refused` is a function
-    that is called when the coordinator refuses a commit.
+    `identity` is a function that returns the member id and the generation for the next commit. If the coordinator
+    refuses a commit, the object calls the function `refused`.
     """
 
     def __init__(

@@ -233,7 +233,7 @@ class GroupMembership:
         return None
 
     def _exchange(self, request: Request | TopicLookup) -> None:
-        """Send one request, and pass the response or the error to the member."""
+        """Send one request, and pass the response or the error to the group member."""
         try:
             response = self._send(request)
         except ConnectionFailed:

@@ -203,7 +203,7 @@ def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guar
 def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    A gap means that the broker has accepted the batch with the missing numbers.
+    If the numbers have a gap, the broker has accepted a batch with the missing numbers.
     """
     first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:

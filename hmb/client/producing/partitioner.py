@@ -85,7 +85,7 @@ PARTITIONERS: dict[str, Partitioner] = dict(zip(PARTITIONER_NAMES, (by_murmur2, 
 
 
 def partitioner_of(chosen: str | Partitioner) -> Partitioner:
-    """Return the partitioner with this name. If `chosen` is a function, return it unchanged."""
+    """Return a partitioner. `chosen` is the name of a partitioner, or a function, which is returned unchanged."""
     if not isinstance(chosen, str):
         return chosen
     if chosen not in PARTITIONERS:

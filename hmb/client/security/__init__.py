@@ -7,5 +7,5 @@ Read in this order:
 4. `scram.py`        the client's side of SCRAM
 5. `oauth.py`        the client's side of OAUTHBEARER
 
-The module `hmb.security` explains the ideas.
+The module `hmb.security` explains TLS and SASL.
 """

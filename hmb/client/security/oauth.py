@@ -45,7 +45,7 @@ class OauthStep(Enum):
 
 
 class OauthReply(Enum):
-    """The content of the broker's message."""
+    """The two possible contents of the broker's message."""
 
     ACCEPTED = "nothing: the token is valid"
     EXPLAINED = "a JSON text: the token is not valid"

@@ -76,7 +76,7 @@ NO_SECURITY = ClientSecurity()
 
 
 def client_security(given: SecuritySettings | ClientSecurity | None) -> ClientSecurity:
-    """Return the security that settings describe. Raises SecuritySettingError."""
+    """Convert settings of TLS and SASL to a `ClientSecurity`. Raises SecuritySettingError."""
     if given is None:
         return NO_SECURITY
     if isinstance(given, ClientSecurity):

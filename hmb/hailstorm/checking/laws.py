@@ -123,7 +123,7 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 
 
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
-    """Yield a problem if `lift` or `transform` changes its arguments, or if its second call returns another value."""
+    """Yield a problem if `lift` or `transform` changes its arguments, or returns another value at a second call."""
     lifted = _frozen(bolt, bolt.lift(item))
     grown = bolt.monoid.absorb(bolt.monoid.empty(), bolt.lift(item))
     bolt.monoid.absorb(grown, _copy(bolt, state))

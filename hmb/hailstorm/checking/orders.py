@@ -42,7 +42,7 @@ Seen = dict[str, Observed]  # name of a node -> its observations
 
 
 def topology_problems(topology: Topology, records: Mapping[str, Partitions], seed: int) -> Iterator[str]:
-    """Yield the problems of a topology, each with the name of its node. `records` are the records of each topic."""
+    """Yield the problems of a topology, each with the name of its node. `records` contains each topic's records."""
     nodes = [node for node in topology.in_order() if isinstance(node.runs, Spout | Bolt)]
     seen: Seen = {node.name: Observed() for node in nodes}
     try:
@@ -60,7 +60,7 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 
 
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
-    """Return the number of late records of each spout that has any. `records` are the records of each topic."""
+    """Return, for each spout with late records, their number. `records` contains the records of each topic."""
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}
 

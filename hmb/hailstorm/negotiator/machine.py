@@ -104,7 +104,7 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- the actions of the table; the parameter `before` is the situation in which the event occurred
+    # -- the actions of the negotiator's table; in each, `before` is the situation in which the event occurred
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

@@ -49,7 +49,7 @@ class HeldOutputs:
     def after(self, clock: Clock) -> HeldOutputs:
         """Return the outputs whose origins are above `clock`, as a new object.
 
-        Outputs of partitions that `clock` does not contain are included.
+        The result also contains the outputs of partitions that are not in `clock`.
         """
         return self._select(clock, is_included=False)
 

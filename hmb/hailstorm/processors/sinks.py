@@ -18,8 +18,8 @@ so the sink refuses to start. To notice such a loss, the sink saves in each snap
 written its outputs. If the target later returns an older clock than the saved clock, or no clock, the target has lost
 outputs.
 
-The sink compares clocks, not epochs. An epoch is a number of one snapshot store, so a new store begins with epoch 1
-again. With an empty store, a sink can therefore continue if its target contains no outputs.
+To compare the target with its snapshots, a sink uses clocks and not epochs. A new snapshot store begins with epoch 1
+again, so epochs of two stores cannot be compared. A clock has the same meaning in every store.
 """
 
 from __future__ import annotations

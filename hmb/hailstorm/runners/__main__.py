@@ -30,7 +30,7 @@ from hmb.hailstorm.snapshots import open_store
 
 
 def end_with_the_parent() -> None:
-    """Start a thread that ends this process when its standard input is closed."""
+    """Start a thread that ends this process when standard input is closed, because the parent process has ended."""
 
     def wait() -> None:
         while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs when the process ends.

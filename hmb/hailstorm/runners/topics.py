@@ -41,7 +41,7 @@ class SourceTopics:
                 LOGGER.warning("the topic %s has no records, so its spout has nothing to read", name)
 
     def check(self) -> None:
-        """Raise TopologyError if a topic was deleted or created again, or if it has got partitions since the start."""
+        """Raise TopologyError if a topic was deleted or created again, or if partitions were added since the start."""
         for name, (topic_id, numbers) in self._describe(" any more").items():
             if topic_id != self.ids[name]:
                 raise TopologyError(

@@ -12,9 +12,9 @@ negotiator:
     completed     the newest complete clock: a restart must not begin at an older clock
 
 The epoch protects the snapshots against a processor that hangs. Suppose that a processor hangs during a save. The
-topology recovers without this processor, and begins a new epoch. If the processor then continued its save, it would add
-a snapshot at a clock that is newer than the clock of the recovery. A store therefore checks the epoch and adds the
-snapshot in one step, and refuses the snapshot of the old epoch.
+topology recovers without this processor, and begins a new epoch. If the processor then continues its save, its snapshot
+belongs to the old epoch, and must not be used. A store therefore checks the epoch and adds the snapshot in one step,
+and refuses a snapshot of an old epoch.
 
 All processors of a topology use one store: a database, or a directory that all processors can reach.
 `DirectorySnapshotStore` corresponds to DirSnapshotStore in the Hailstorm paper. The paper also suggests an SQL

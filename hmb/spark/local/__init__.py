@@ -4,8 +4,8 @@ Problem: a Spark session needs PySpark, Java and some settings. If PySpark, Java
 error is a long traceback of Java or Python.
 
 Idea: the function `findings` checks everything that Spark needs. The function `session` starts Spark only if nothing is
-missing. If something is missing, `session` raises an error. Its message names the first missing package and the command
-that installs this package.
+missing. If something is missing, `session` raises an error, whose message names the first missing package and the
+command that installs this package.
 
 Example: PySpark is installed, but Java is not. `hmb.spark.session()` raises `SparkUnavailableError`, whose message
 contains the command that installs Java. `hmb spark doctor` prints a list of everything that Spark needs, and the entry

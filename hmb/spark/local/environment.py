@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# The packages that Spark needs: package -> the oldest version that works.
+# The packages that Spark needs, each with the oldest version that works.
 PACKAGES = {"pyspark": "4.2", "pandas": "2.2", "pyarrow": "18", "numpy": "1.24", "protobuf": "6.33.5"}
-# The packages for Spark Connect: package -> the oldest version with which PySpark 4.3 can reach a Spark Connect server.
+# The packages for Spark Connect, each with the oldest version with which PySpark 4.3 can reach a Spark Connect server.
 CONNECT_PACKAGES = {"grpcio": "1.76", "grpcio-status": "1.76", "googleapis-common-protos": "1.71", "zstandard": "0.25"}
 # With PySpark 4.3.0 and pandas 3.1.1, the data source, toPandas, createDataFrame, pandas_udf, mapInPandas and
 # applyInPandas work. An import of pyspark.pandas fails.

@@ -52,7 +52,7 @@ class HandlerLayers:
             self._install(api)
 
     def unwrap(self, api: ApiKey, layer: Layer) -> None:
-        """Remove the wrapper that this layer has put around the API's handler. If none exists, do nothing."""
+        """Remove this layer's wrapper around the handler of an API. If no such wrapper exists, do nothing."""
         with self._lock:
             if self._wrappers.get(api, {}).pop(layer, None) is not None:
                 self._install(api)

@@ -57,7 +57,7 @@ class AllFaults:
 
 
 def load_faults(faults: AllFaults, path: Path) -> None:
-    """Add the faults that a YAML or JSON file describes. If one of them is wrong, add none.
+    """Add the faults that a YAML or JSON file describes. If one fault is wrong, add no fault.
 
     Raises FaultError with a message of one line, and OSError if the file cannot be read.
     """
@@ -77,7 +77,7 @@ def load_faults(faults: AllFaults, path: Path) -> None:
 
 
 def add_all(faults: AllFaults, given: list[Any], origin: str = "") -> list[Fault | DiskFault]:
-    """Add several faults, and return them. If one of them is wrong, add none and raise FaultError.
+    """Add several faults, and return them. If one fault is wrong, add no fault and raise FaultError.
 
     The error message begins with `origin`, for example the path of the file.
     """

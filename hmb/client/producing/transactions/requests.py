@@ -33,7 +33,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 
 FEATURE = "transaction.version"  # a feature of the cluster; its level is the newest supported transaction version
-# Clients use versions below FIRST_VERSION_OF_BROKERS. Brokers use the other versions among themselves.
+# Clients use versions below FIRST_VERSION_OF_BROKERS. Brokers use the higher versions in requests to other brokers.
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")
@@ -49,7 +49,7 @@ class TransactionVersion(NamedTuple):
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
-        """Raise KafkaError if a broker does not support a version of a request that this transaction version needs."""
+        """Raise KafkaError if `allowed`, the versions for this transaction version, does not contain `version`."""
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "
             what += f"{self.number} needs version {allowed[0]}; close the producer, and start a new one"
