@@ -157,7 +157,7 @@ class LeaderSession:
             self._epoch = 1 if self._sent_epoch == INT32_MAX else self._sent_epoch + 1
 
     def is_lost(self, error_code: int) -> bool:
-        """Return whether the error of a response ends only the session. The client then sends a full fetch at once."""
+        """Return whether the leader cannot continue the session (`error_code`). The client then sends a full fetch."""
         if self._sent_epoch <= INITIAL_SESSION_EPOCH or error_code not in SESSION_ERRORS:
             return False
         if error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:

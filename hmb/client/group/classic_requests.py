@@ -27,7 +27,7 @@ def join_request(settings: MemberSettings, member_id: str, protocols: list[JoinP
 
 
 def sync_request(member: GroupMetadata, protocol: str, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
-    """Return the request for the member's assignment. The leader's request contains the assignments of all members."""
+    """Return the request for the member's assignment. The leader's request also contains all assignments."""
     one = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
         group_id=member.group_id,
