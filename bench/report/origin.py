@@ -38,7 +38,7 @@ class Origin:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Origin:
         """Return the origin of a file of samples. `document` is the content of the file, as `read` returns it."""
-        suite = str(document["samples"][0]["suite"]).split()[0]  # For example, use "clients" of "clients produce".
+        suite = str(document["samples"][0]["suite"]).split()[0]  # For example, "clients produce" becomes "clients".
         machine, scale = document["machine"], SCALE.search(document["command"])
         return cls(suite, str(machine["cpu"]), int(machine["cores"]), float(scale[1]) if scale else 1.0)
 

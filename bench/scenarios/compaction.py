@@ -104,7 +104,7 @@ def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
     try:
         return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
     except DamagedStateFile:
-        return None  # Before its first compaction, Kafka's checkpoint file is empty.
+        return None  # Kafka's checkpoint file is empty before the first compaction.
 
 
 @scenario("compaction", VIEW)

@@ -24,7 +24,7 @@ ACLS = 1_000
 SMALL_BATCH = 195  # bytes; a batch contains one record of 100 bytes
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",  # The benchmark may create the ACLs.
+    "allow.everyone.if.no.acl.found": "true",  # This setting allows the benchmark to create the ACLs.
 }
 NOBODY = "User:ANONYMOUS"  # the principal of a client that does not log in
 

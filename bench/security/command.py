@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"  # the suites of the samples
 LOGIN_CPU = "broker_cpu_ms"
 ROUNDS = 5
-RECORDS_FOR_SMALL_BATCH = 10  # The brokers with ACLs receive one record for this number of records over TLS.
+RECORDS_FOR_SMALL_BATCH = 10  # For ten records over TLS, the brokers with ACLs receive one record.
 WARM_UP_LOGINS = 50
 GOALS = {
     **{

@@ -178,7 +178,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
                     return describe(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # After GROUP_ID_NOT_FOUND, go on: this group may have another type.
+                        raise  # GROUP_ID_NOT_FOUND is no failure: this group may have another type.
         return _describe_classic_group(connection, group)
 
     try:

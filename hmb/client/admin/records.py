@@ -30,7 +30,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.topics import TopicPartition
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
-SPECS: dict[str, tuple[int, int]] = {  # the timestamp in a ListOffsets request, and the first version that has it
+SPECS: dict[str, tuple[int, int]] = {  # the timestamp in a ListOffsets request, and its first version
     "latest": (LATEST, 0),
     "earliest": (EARLIEST, 0),
     "max-timestamp": (-3, 7),

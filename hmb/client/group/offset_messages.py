@@ -104,7 +104,7 @@ def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffse
             where = TopicPartition(topic.name, it.partition_index)
             if it.error_code and it.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 found.errors[where] = it.error_code
-            elif it.committed_offset != NO_OFFSET:  # Kafka 0.8.2 returns an error instead.
+            elif it.committed_offset != NO_OFFSET:  # Kafka 0.8.2 returns an error instead of NO_OFFSET.
                 found.committed[where] = OffsetAndMetadata(
                     it.committed_offset, it.metadata or "", it.committed_leader_epoch
                 )

@@ -107,7 +107,7 @@ class BoltMachine:
         `clock` is the clock of the snapshot in progress. The other tuples are not part of this snapshot. They wait
         until the state of the snapshot is complete.
         """
-        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, as bisection needs.
+        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets are sorted.
         if boundary == len(payloads):
             return payloads
         self._waiting.append(payloads.slice(boundary, len(payloads)))

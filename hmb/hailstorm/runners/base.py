@@ -45,7 +45,7 @@ class Runner(ABC):
         topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
-        if settings.until == "end":  # Otherwise the records may follow.
+        if settings.until == "end":  # Without an end, records can be written later.
             topics.warn_of_empty()
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)

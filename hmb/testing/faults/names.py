@@ -9,7 +9,7 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
 from hmb.testing.errors import NameNotFound
 
-_BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # "JOINGROUP"
+_BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # for example "JOINGROUP" -> ApiKey.JOIN_GROUP
 
 
 def api_key(api: str | ApiKey) -> ApiKey:
