@@ -27,7 +27,6 @@ decision, the *master state*, into the *registry*. Every spout, bolt and sink re
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb
     from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology, run
-
     topology = Topology("words")
     topology.spout("lines", Spout("lines"))
     topology.bolt("split", Bolt.stateless(str.split), after="lines", group=str)

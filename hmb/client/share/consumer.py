@@ -1,7 +1,6 @@
 """The share consumer: it reads topics as queues, together with the other members of its share group.
 
-This program processes orders. Any number of copies of the program can run at the same time::
-
+This program processes orders. Any number of copies of the program can run at the same time:
     with hmb.ShareConsumer("localhost:9092", "orders", group="workers") as consumer:
         while True:
             for record in consumer.poll():
