@@ -2,15 +2,15 @@
 
 A stream processor reads records from topics as they arrive, and computes states from them in several steps: counts,
 sums, the most frequent words. Machines crash during this work. After a crash, some records are already counted and
-others are not, and no processor knows which. If a stream processor resumed from the last position that it stored, it
-would count some records twice, or never.
+others are not, and no processor knows which records are counted. If a stream processor resumed from the last position
+that it stored, it would count some records twice, or never.
 
 Hailstorm solves this problem in two parts. First, each state is a *commutative monoid*: two states can be merged, and
 neither the order nor the grouping of merges matters. Second, the offsets of the topics form a *clock*, which holds one
 offset for each partition. A snapshot at clock C contains exactly the tuples that were made from records below C, on
 every processor, although the processors never stop together. After a crash, all processors go back to the newest clock
-at which each of them has a snapshot, and the spouts, which read the topics, send all records above this clock again.
-Each record then counts exactly once, without a transaction for each step.
+at which each processor has a snapshot. The spouts, which read the topics, send all records above this clock again. Each
+record then counts exactly once, without a transaction for each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
 partitions. In each snapshot, the bolts save their states at the clock C of this snapshot in the snapshot store:
@@ -21,8 +21,9 @@ partitions. In each snapshot, the bolts save their states at the clock C of this
                                            v                  v
     snapshot store:          count-0 at C, count-1 at C, topn-0 at C
 
-One more component, the *negotiator*, decides when a snapshot begins and which clock it has. The negotiator writes its
-decision, the *master state*, into the *registry*. Every spout, bolt and sink reads the master state there.
+One more component, the *negotiator*, decides when a snapshot begins, and chooses the clock of the snapshot. The
+negotiator writes its decision, the *master state*, into the *registry*. Every spout, bolt and sink reads the master
+state there.
 
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb

@@ -21,16 +21,16 @@ arguments. `lift` returns a new state at each call. `transform` may read the sta
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** The function `transform` of a bolt computes its outputs from a running state, for example
-from the present count of a word. These outputs depend on the order in which tuples of different partitions arrive. In
-one run, a tuple of partition 0 raises the count of #love to 101, and in the next run a tuple of partition 1 raises it
-to 101.
+**What may follow a bolt.** Not every bolt may receive the outputs of another bolt. The function `transform` of a bolt
+computes its outputs from a running state, for example from the present count of a word. These outputs depend on the
+order in which tuples of different partitions arrive. In one run, a tuple of partition 0 raises the count of #love from
+100 to 101. In the next run, a tuple of partition 1 does.
 
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
 receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
 kinds of states have this property: the newest value by version (`Newest`), and the maximum of a value that only grows
 (`TopN`, `Max`). Sums, counts and means of running values do not have this property. The top n by a running mean does
-not have it either. The function `hailstorm.check` finds and names bolts without this property.
+not have this property either. The function `hailstorm.check` finds and names bolts without this property.
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends

@@ -18,7 +18,7 @@ time than a bolt's work on this payload. These are the columns and fields of one
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
     offsets     [7, 8, 10]                       the offset from which each tuple originates, ascending
-    numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple of each input
+    numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
     times       tags-0: 1398902400000            partition -> an event time in ms, sent together with the mark
@@ -57,8 +57,8 @@ class TupleId(NamedTuple):
 class Payloads:
     """The payloads of one partition that one processor sends to another processor.
 
-    Invariants: `offsets` and `tuples` have the same length. `numbers` has this length, too, or is None. `offsets`
-    ascend. All later tuples of this sender originate at or above `mark`.
+    Invariants: `offsets` and `tuples` have the same length. `numbers` also has this length, or is None. `offsets` are
+    in ascending order. All later tuples of this sender originate at or above `mark`.
     """
 
     epoch: int

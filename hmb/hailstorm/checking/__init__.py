@@ -1,4 +1,4 @@
-"""`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order of events.
+"""`check` tests whether a bolt obeys the monoid laws, and whether a topology's result depends on the order of events.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
 It makes states from sample tuples, and applies the laws to them. If a law does not hold, `check` returns a text with
@@ -6,8 +6,8 @@ the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
-    check(topology, records)     first checks each bolt in this way, with the tuples that the bolt receives; then
-                                 checks the topology
+    check(topology, records)     first checks each bolt like check(bolt, tuples), with the tuples that reach the bolt;
+                                 then checks the topology
 
 The check of a topology finds five more kinds of mistakes:
 - The topology does not run, or it does not run in every order of events.
@@ -30,8 +30,9 @@ contains this memory, and a replay changes it a second time. The check calls eac
 It reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not change
 the next result of the function, the check cannot find it.
 
-The partitions of the simulation are never idle. So a bolt drops a late tuple only if the bolt's function `time` returns
-an earlier time than the spout's `event_time`. The check reports such a bolt.
+In the simulation, no partition is ever idle, so the spouts leave out all late records. A tuple can then be late at a
+bolt for only one reason: the bolt's function `time` returns an earlier time than the spout's `event_time`. The check
+reports such a bolt.
 
 An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
 

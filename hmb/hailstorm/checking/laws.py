@@ -54,7 +54,8 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
 def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
     """Yield a problem if a function is not pure: the first call returned `result`, but `again()` another value.
 
-    `argument` is the argument of both calls. If the codec does not support one of the values, do not compare them.
+    `argument` is the argument of both calls. If the codec does not support one of the values, do not compare the
+    values.
     """
     try:
         is_equal = encode(again()) == encode(result)

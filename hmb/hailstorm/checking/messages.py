@@ -24,7 +24,7 @@ def show(value: Any) -> str:
 def show_difference(one: Any, other: Any) -> str:
     """Return a text with two values that differ.
 
-    If both values are maps, the text contains only the first entry that differs: its keys, and its two values.
+    If both values are maps, the text contains only the first entry that differs, with its key and its two values.
     """
     keys: list[Any] = []
     while isinstance(one, Mapping) and isinstance(other, Mapping):

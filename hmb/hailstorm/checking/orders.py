@@ -29,7 +29,7 @@ class Observed:
     """The observations about one node in the first run of the simulation.
 
     tuples   of a spout: the tuples that it made; of a bolt: the tuples that it received
-    changed  problems of a `convert`, or of a stateless bolt's `transform`, whose second call returned another value
+    changed  the problems of a spout's `convert`, or of a stateless bolt's `transform`, that is not pure
     raised   of a spout: the exceptions that `convert` raised; a run sends these records to the dead-letter topic
     """
 
@@ -100,7 +100,7 @@ def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: S
 
 
 def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iterator[str]:
-    """Yield a problem if the grouping separates two tuples of one key, so that both can reach different instances."""
+    """Yield a problem if the grouping can send two tuples with the same key of the state to different instances."""
     if node.parallelism == 1:
         return
     found: dict[Any, tuple[Any, Any]] = {}  # key -> (grouping, tuple) of the first tuple with this key
@@ -119,7 +119,7 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
     """Return the key of a tuple in the bolt's state.
 
-    The list is empty if the state has no keys, or if the check does not know them.
+    The list is empty if the state has no keys, or if the check does not know the keys.
     """
     if bolt.key is not None:
         return [bolt.key(item)]
@@ -136,7 +136,7 @@ def _keys(bolt: Bolt, item: Any) -> list[Any]:
 def _order_problems(
     topology: Topology, records: Mapping[str, Partitions], first: SimulationResult, seed: int, broken: set[str]
 ) -> Iterator[str]:
-    """Yield a problem for the first bolt whose result depends on the order of events. Leave out `broken` bolts."""
+    """Yield a problem for the first bolt, except those in `broken`, whose result depends on the order of events."""
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):
         try:

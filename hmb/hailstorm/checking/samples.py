@@ -14,7 +14,7 @@ from hmb.hailstorm.topology import Topology
 
 
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
-    """Return, for each spout that has dead letters, one text for each of its dead letters."""
+    """Return, for each spout with dead letters, one text for each dead letter."""
     found = {
         name: [error for _, error in _converted(spout, records) if error is not None]
         for name, spout in topology.spouts.items()

@@ -7,9 +7,8 @@ b and c:
     merge(a, b) == merge(b, a)                        commutativity
 
 Three examples of commutative monoids are whole numbers with 0 and +, sets with the empty set and union, and maps whose
-values belong to a commutative monoid. The laws of a commutative monoid make exactly-once results cheap. The state of a
-bolt is the merge of one small state for each tuple, and by the laws the order and the grouping of these merges do not
-matter.
+values belong to a commutative monoid. With such states, exactly-once results are cheap. The state of a bolt is the
+merge of one small state for each tuple. By the laws, the order and the grouping of these merges do not matter.
 
 While the topology takes a snapshot at clock C, a bolt receives tuples at or below C and tuples above C interleaved. The
 bolt merges the tuples at or below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A
@@ -17,7 +16,7 @@ as its snapshot at C. During the save, the waiting tuples and all later tuples e
 with merge(A, B), as if it had never split its state. After a crash, the bolt loads A and receives the tuples above C
 again. Their order may differ from the first time, but the bolt arrives at the same state.
 
-Two kinds of states look like commutative monoids and are not. The first kind is floats under addition, which is not
+Two kinds of states look like commutative monoids, but are not. The first kind is floats under addition, which is not
 associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats exactly. The
 second kind is a map of sums that keeps only its n largest entries: it forgets partial sums. `TopN` therefore keeps the
 largest value of each key and adds nothing. So `TopN` is right only for values that grow, and it does not check this.

@@ -7,8 +7,8 @@ the same results:
     absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 
-A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. To read
-A and B as one state, the bolt calls `view`.
+A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. The
+bolt calls `view` to read A and B as one state.
 
 A snapshot stores `to_value(state)`. A monoid whose states are plain values (numbers, strings, lists, dicts ...) needs
 no conversion, so it does not define `to_value`.

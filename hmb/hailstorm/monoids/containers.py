@@ -62,7 +62,7 @@ class MapOf(Monoid[dict[Any, Any]]):
         return {**a, **{key: merge(a[key], value) if key in a else value for key, value in b.items()}}
 
     def lift(self, value: Any) -> dict[Any, Any]:
-        """Return a map from the key to the state of the value, for one (key, value) pair."""
+        """Return a map with one entry for a (key, value) pair: the key, and the state of the value."""
         return {value[0]: self.values.lift(value[1])}
 
     def absorb(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
@@ -113,10 +113,10 @@ class SetOf(Monoid[set[Any]]):
 class Newest(Monoid[tuple[Any, Any] | None]):
     """The value with the highest version. A state is (version, value); None is the empty state.
 
-    A bolt can follow the running results of another bolt with `Newest` if the versions of a key only grow. For example,
-    a running mean can use the number of its values as its version. Two values of one key with the same version should
-    be equal. If they differ, the monoid keeps the value with the larger encoding. The result then does not depend on
-    the order of merges, as commutativity requires.
+    A bolt with `Newest` can receive the running results of another bolt if the versions of each key only grow. For
+    example, a running mean can use the number of its values as its version. Two values of one key with the same version
+    should be equal. If they differ, the monoid keeps the value with the larger encoding. The result then does not
+    depend on the order of merges, as commutativity requires.
     """
 
     def empty(self) -> None:

@@ -151,7 +151,7 @@ class Quantiles(MapOf):
         self._log = math.log(self.base)
 
     def lift(self, value: Any) -> dict[tuple[int, int], int]:
-        """Return a state with one number: its bucket, with the count 1. Raises ValueError for NaN and infinity."""
+        """Return the state of one number: its bucket, with the count 1. Raises ValueError for NaN and infinity."""
         if not math.isfinite(value):
             raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
         if value == 0:
@@ -159,7 +159,7 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return an estimate of the `q` quantile. A share `q` (0 to 1) of all numbers is at or below this value.
+        """Return an estimate of the `q` quantile: the value with a share `q` (0 to 1) of all numbers at or below it.
 
         For example, `q` = 0.5 returns the median. The method returns None for an empty state.
         """

@@ -6,19 +6,20 @@ has n = 1 and three states that count words:
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
+On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4.
 
-On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4. A *maximum*
-never needs a dropped value. A merge drops a key only when n other keys have larger values, and maxima only grow. The
-key can return only with a value above the dropped one, and this value is then its maximum. `TopN` therefore merges
-values by maximum. `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn
-bolts receive growing counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4
-by 8.
+A merge by *maximum* never needs a dropped value. It drops a key only if n other keys have larger values, and maxima
+only grow. A dropped key can return only with a value above the dropped value, and the new value is then the key's
+maximum. `TopN` therefore merges values by maximum.
+
+`TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
+counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
 
 If the values can shrink, for example means, use `MapOf(Newest())` instead of `TopN`. This map keeps all keys. Choose
 the n largest entries in the bolt's function `transform`.
 
-If several keys have the same value, `TopN` orders these keys by their encoding. The choice among them therefore does
-not depend on the order of merges.
+If several keys have the same value, `TopN` orders these keys by their encoding. The choice among these keys therefore
+does not depend on the order of merges.
 
 Source: Hailstorm, chapter 4, "Example Topology", where the queue of each topn bolt is trimmed to n entries.
 """

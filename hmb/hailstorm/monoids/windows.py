@@ -15,7 +15,7 @@ module `hmb.hailstorm.processors.event_time` explains how W is computed, and how
 A late value, with an event time before W, can still reach a bolt. The bolt does not merge this value into windows that
 end at or below W. Otherwise a new count of 1 would replace the complete count of a dropped window. With sliding
 windows, some windows of the late value can still be open, and the value enters these windows. A bolt counts the value
-as late only if all its windows have ended.
+as late only if all windows of the value have ended.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -68,7 +68,7 @@ class Sliding(WindowsOf):
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return the state of one (time, value) pair: each window that contains the time, with the value's state."""
+        """Return the state of one (time, value) pair: a map from each window with this time to the value's state."""
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
 
@@ -215,7 +215,7 @@ class Sessions(WindowsOf):
         self.gap, self.content_monoid = gap, values
 
     def lift(self, value: Any) -> dict[Any, list[Session]]:
-        """Return a map from the key to a list with one session, for one (time, (key, value)) pair."""
+        """Return the state of one (time, (key, value)) pair: a map from the key to a list with one session."""
         time, (key, content) = value
         return {key: self.values.lift((time, content))}
 

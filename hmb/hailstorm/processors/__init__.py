@@ -4,8 +4,9 @@ Each state machine of this folder does the work of one processor in one epoch. A
 master state changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the fields
 of the state machine which payloads to send, which state to save, and what to report. A state machine never waits, reads
 the time or opens a file. The runners drive the state machines with threads and sockets. The module
-`hmb.hailstorm.simulation` drives them with a seeded random order of events. In this table, the left side shows the
-methods of a state machine, and the right side shows its fields:
+`hmb.hailstorm.simulation` drives them with a seeded random order of events.
+
+This table shows the methods of a state machine on the left side, and its fields on the right side:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
@@ -27,8 +28,9 @@ from merge(A, B), this snapshot would contain tuples above C.
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the
 minimum of the marks of all its upstream processors, and no tuple below this minimum can arrive any more. When the
-minimum reaches the clock C of a snapshot, the bolt has received all tuples for this snapshot. Three rules correct cases
-in which the rule of the Hailstorm paper fails:
+minimum reaches the clock C of a snapshot, the bolt has received all tuples for this snapshot.
+
+Three rules for low water marks correct cases in which the rule of the Hailstorm paper fails:
 - A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
   never receive a mark either, and the snapshot would wait forever.
 - A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. After a

@@ -176,7 +176,7 @@ class BoltMachine:
     ) -> Any:
         """Merge rows into the bolt's state, and append the outputs for each row to `results`.
 
-        The sender has already combined its tuples into rows (key, partial state).
+        A row is (key, partial state), because the sender has already combined its tuples.
 
         The parameters are the same as those of `_apply`. Return the new state.
         """

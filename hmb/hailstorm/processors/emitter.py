@@ -55,7 +55,7 @@ class Emitter:
     ) -> None:
         """Add tuples that originate in one partition, and the low water mark after these tuples, to the outbox.
 
-        Raises UserCodeError if a grouping of the user raises.
+        Raises UserCodeError if a grouping function of the user raises an exception.
         """
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)

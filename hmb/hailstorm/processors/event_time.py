@@ -20,14 +20,15 @@ are not idle. If all partitions are idle, the watermark does not change. The wat
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
 record of this partition can then be before the watermark. If a window of this record is already closed, the bolt does
-not count the record in this window. If all windows of the record are closed, the bolt logs a warning. Whether a
-partition is idle depends on the moment at which the spout reads it, so a replay may come to another decision. The bolt
-therefore saves its watermark with its state. A replay from this snapshot then begins with the same closed windows.
+not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
 
-A bolt can therefore leave out a record because its partition was idle before. A run over the complete topic, in which
-no partition is idle, can count the same record. If the records of a partition can pause, and then continue with old
-event times, choose a larger `idle_after`, for example 3600. The windows of the other partitions then stay open for this
-time.
+Whether a partition is idle depends on the moment at which the spout reads the partition, so a replay may come to
+another decision. A bolt therefore saves its event-time watermark with its state. A replay from this snapshot then
+begins with the same closed windows.
+
+A bolt can leave out a record because the record's partition was idle before. A run over the complete topic, in which no
+partition is idle, can count the same record. If the records of a partition can pause, and then continue with old event
+times, choose a larger `idle_after`, for example 3600. The windows of the other partitions then stay open for this time.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -82,7 +83,7 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the time marks in these payloads, and advance the watermark."""
+        """Store the time marks that these payloads contain, and advance the watermark."""
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
         active = [time for time in self.marks().values() if time != IDLE] if payloads.times else []

@@ -7,7 +7,7 @@ The saved outputs are necessary because bolts that start from clock C never send
 lost these outputs in a crash, no processor would have them.
 
 In this example, the outputs t (origin below C) and u (origin above C) arrive at the sink:
-    arrives        held                     snapshot at C saved with       C complete
+    arrives        held                     saved in the snapshot at C     when C is complete
     t at o < C     t                        t                              written, no longer held
     u at o >= C    t, u                     -                              u stays
 

@@ -2,7 +2,7 @@
 
 The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
 restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:
-    Initialize      drop the old state machine; report the clocks of the stored snapshots (a spout: also its start)
+    Initialize      drop the old state machine; report the clocks of the stored snapshots (a spout also reports its start)
     SpoutsRewind    make a state machine at the clock, restore its snapshot, and report that it is ready
     later phases    pass each master state to the state machine
 
@@ -62,8 +62,8 @@ class Participant:
     def observe(self, master: MasterState) -> None:
         """React to a new master state: register, restore a snapshot, or pass the master state to the state machine.
 
-        Raises SnapshotError if the snapshot cannot be restored. If a sink's target cannot be opened, the exception of
-        the target is raised.
+        Raises SnapshotError if the snapshot cannot be restored. If a sink's target cannot be opened, the method raises
+        the exception of the target.
         """
         if master.phase is MasterPhase.INITIALIZE:
             if master.epoch > self.report.epoch:
