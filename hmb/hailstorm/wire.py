@@ -48,7 +48,7 @@ class FrameSocket:
         `gives_up`, and tries again while `gives_up` returns False. When `gives_up` returns True, `send` raises
         TimeoutError. The connection cannot be used any more, because only a part of the frame may have been sent.
 
-        Raises OSError if the connection is broken, CodecError if the value cannot be encoded or is too large.
+        Raises OSError if the connection is broken, and CodecError if the value cannot be encoded or is too large.
         """
         content = encode(value)
         if len(content) > MAX_FRAME:
@@ -65,7 +65,7 @@ class FrameSocket:
     def receive(self) -> Any:
         """Wait for the next value, and return it.
 
-        Raises OSError if the connection is closed or broken, CodecError if the bytes are not a value.
+        Raises OSError if the connection is closed or broken, and CodecError if the bytes are not a value.
         """
         (length,) = LENGTH.unpack(self._read(LENGTH.size))
         if length > MAX_FRAME:

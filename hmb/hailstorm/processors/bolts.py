@@ -72,7 +72,7 @@ class BoltMachine:
             self._split()
 
     def receive(self, payloads: Payloads) -> None:
-        """Process the tuples of an upstream processor. Raises UserCodeError if a function of the user raises."""
+        """Process the tuples of an upstream processor. Raises UserCodeError if the user's code raises an exception."""
         if payloads.epoch != self.epoch:
             self.refused += len(payloads)
             return

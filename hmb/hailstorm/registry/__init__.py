@@ -10,8 +10,8 @@ session ends when its owner closes it, and in two other cases:
 - A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
   for the session timeout, because the client could connect again.
 - A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
-When the node of a processor disappears, the other processors therefore know that this processor has died. A thread that
-uses a `LocalRegistry` directly has no connection, so these two cases do not occur.
+So if the node of a processor disappears, the other processors know that this processor has died. A thread that uses a
+`LocalRegistry` directly has no connection, so these two cases do not occur.
 
 A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
 session. It first calls the function with each value that exists, and then with each change, in order. If a value is

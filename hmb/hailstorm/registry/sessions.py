@@ -18,7 +18,7 @@ class SessionExpiredError(HailstormError):
 
 
 class RegistrySession(Protocol):
-    """The connection of one processor or negotiator to a registry. Any thread may use it."""
+    """The connection of one processor or negotiator to a registry. Any thread may use this connection."""
 
     def create(self, path: str, value: bytes) -> bool:
         """Create a node that belongs to this session, and return True. If the node exists already, return False.

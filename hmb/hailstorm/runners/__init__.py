@@ -89,7 +89,7 @@ def start(
 def run(topology: Topology, bootstrap_servers: str, store: SnapshotStore | None = None, **options: Any) -> RunResult:
     """Run a topology until it ends, and return the result. The arguments are the same as those of `start`.
 
-    The first Ctrl-C makes the topology take a last snapshot and end. A second Ctrl-C ends it at once. Raises
+    The first Ctrl-C makes the topology take a last snapshot and end. A second Ctrl-C ends the topology at once. Raises
     HailstormError if the topology ends with an error.
     """
     with start(topology, bootstrap_servers, store, **options) as runner:

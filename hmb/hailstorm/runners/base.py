@@ -30,8 +30,8 @@ class Runner(ABC):
             ...
             result = runner.stop()
 
-    `wait` waits until the topology has ended. `stop` requests a last snapshot and the end, and then waits. At the end
-    of the `with` block, the topology ends at once, without a last snapshot.
+    `wait` waits until the topology has ended. `stop` requests a last snapshot and the end of the topology, and then
+    waits for the end. At the end of the `with` block, the topology ends at once, without a last snapshot.
     """
 
     negotiator_thread: type[NegotiatorThread] = NegotiatorThread
@@ -78,7 +78,7 @@ class Runner(ABC):
     def wait(self, timeout: float | None = None) -> RunResult:
         """Wait until the topology has ended, and return the result. Meanwhile, start crashed processors again.
 
-        Raises HailstormError if the topology ended with an error, TimeoutError if it has not ended within `timeout`
+        Raises HailstormError if the topology ended with an error, and TimeoutError if it has not ended within `timeout`
         seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -103,8 +103,8 @@ class Runner(ABC):
     def supervise(self) -> None:
         """Start crashed processors and a crashed negotiator again.
 
-        If they crash too often without progress, end the topology. If the negotiator crashed with a HailstormError, for
-        example because the snapshot store failed, raise this error.
+        If there are too many crashes without progress, end the topology. If the negotiator crashed with a
+        HailstormError, for example because the snapshot store failed, raise this error.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -149,7 +149,7 @@ class Runner(ABC):
 
     @abstractmethod
     def _restart_processors(self) -> None:
-        """Start crashed processors again, and record each restart."""
+        """Start crashed processors again, and count each restart."""
 
     @abstractmethod
     def _end_processors(self) -> None:

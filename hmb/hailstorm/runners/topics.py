@@ -98,7 +98,7 @@ class CheckedStore:
     def complete(self, epoch: int, clock: Clock) -> None:
         """Check the topics, and then record the snapshot as complete.
 
-        Raises TopologyError if a topic has changed, SnapshotError if no broker answers.
+        Raises TopologyError if a topic has changed, and SnapshotError if no broker answers.
         """
         try:
             self._topics.check()

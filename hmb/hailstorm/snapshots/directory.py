@@ -215,7 +215,7 @@ class DirectorySnapshotStore:
 def _read(path: Path) -> SnapshotFile:
     """Return the contents of a snapshot file.
 
-    Raises SnapshotError if the file is damaged or cannot be read, FileNotFoundError if the file does not exist.
+    Raises SnapshotError if the file is damaged or cannot be read, and FileNotFoundError if the file does not exist.
     """
     try:
         data = path.read_bytes()

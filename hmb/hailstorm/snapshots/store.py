@@ -48,7 +48,8 @@ class SnapshotStore(Protocol):
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
         """Store the state of a processor at a clock durably.
 
-        Raises StaleEpochError if an epoch newer than `epoch` has begun, SnapshotError if the state cannot be stored.
+        Raises StaleEpochError if an epoch newer than `epoch` has begun, and SnapshotError if the state cannot be
+        stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:

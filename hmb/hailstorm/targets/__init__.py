@@ -5,7 +5,7 @@ which outputs the target contains: all outputs up to this clock. If the sink cra
 committed, the restarted sink reads the clock from the target, so it writes no output twice. If the transaction has not
 committed, the outputs are still in the snapshot of the sink, and the restarted sink writes them.
 
-Three targets exist. `database` contains the first two, and `topic` contains the third:
+Three targets exist. The module `database` contains the first two targets, and `topic` contains the third target:
     DatabaseTarget    the user's tables and a table `hailstorm_clock`, in any database with a DB-API module
     SqliteTarget      an SQLite file with such tables, and one SQL statement that writes each output
     TopicTarget       a topic of HMB or Kafka: outputs are records, the clock is committed as the offsets of a group,

@@ -6,8 +6,8 @@ Even with many payloads in its mailbox, a processor must be able to pause, to sp
 once.
 
 The number of notices is limited, too. A new master state replaces an older one that the processor has not taken,
-because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has one save in progress in
-each epoch, and each save sends one notice.
+because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has at most one save in
+progress in each epoch, and each save sends one notice.
 """
 
 from __future__ import annotations
