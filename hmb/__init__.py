@@ -54,9 +54,9 @@ result of a batch. Three subjects come after them: topics (`broker/topics/`), re
 older versions, handle faults, add speed or add conveniences. The docstring of each folder names its files in reading
 order.
 
-Each of the four tours below follows one kind of request through the code. Each line names a function. A request causes
-calls of these functions in this order. The test `tests/test_tours.py` compares the tours with the calls that real
-requests cause.
+Each of the four tours below follows one kind of request through the code. Each line names one function. The lines are
+in the order in which the broker or the client calls these functions. The test `tests/test_tours.py` sends real requests
+and checks this order.
 
 Produce, a tour of at most 9 files:
 
@@ -74,8 +74,8 @@ Produce, a tour of at most 9 files:
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
-- Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts
-  the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
+- Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts the
+  memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
   together if `may_wait` returns True (`broker/network/gathering.py`).
 - Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler. A first
   reading can skip the login at the start of `begin` (`broker/security/login.py`).
@@ -90,8 +90,8 @@ These modules are between the steps of the tour. Open them only if you want to s
   `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`). `Topic.log`
   returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the response
   (`broker/errors.py`). A first reading can skip the records of transactions (`broker/transactional.py`).
-- Between steps 5 and 7, `_Appends.append` first calls `_Appends._parse`, which calls step 6. Then it calls the function
-  `_append`, which calls step 7. Both are in the handler's file.
+- Between steps 5 and 7, `_Appends.append` first calls `_Appends._parse`, which calls step 6. `_Appends.append` then
+  calls the function `_append`, which calls step 7. Both `_parse` and `_append` are in the handler's file.
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
@@ -176,11 +176,12 @@ queue of the journal. A `Write` contains the records of step 18 and a function, 
 After step 20, `_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
 
 These modules are between the steps of the tour. Open them only if you want to see the details:
-- Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`).
-  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
-  `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
-  After step 3, the thread of the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`) until step 13,
-  or after the first JoinGroup until the response of step 5. After step 15, it waits until step 22.
+- Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`). `Journal.check_coordinates`
+  checks that the journal is loaded (`coordinator/journal/writing.py`, `coordinator/journal/topic.py`).
+  `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread that
+  serves the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`). During the first JoinGroup, the thread
+  waits until step 5, and during the second JoinGroup until step 13. During SyncGroup, the thread waits from step 15 to
+  step 22.
 - Between steps 3 and 4, `GroupConverter.join` selects the protocol of the group (`coordinator/migration/converter.py`).
   Before step 16, `GroupConverter.sync` does the same.
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
@@ -188,8 +189,8 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
   new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`). A first reading can skip
   `replace_member`, which handles the restart of a static member (`coordinator/classic/static_members.py`).
-- Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is
-  in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
+- Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is in
+  `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
   settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
   `GroupRunner.wake`, which runs an empty step. At its end, `_carry_out_effects` calls `tick`, step 9.
@@ -240,13 +241,13 @@ These modules are between the steps of the tour. Open them only if you want to s
 - Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
   (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
-A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
-a thread waits: in `result` for this batch, in `flush`, or for memory.
+A batch is due when one of three conditions holds. The batch is full. Or the first record of the batch has waited for
+`linger` seconds. Or a thread of the application waits: in `result` for this batch, in `flush`, or for memory.
 
-A new queue of batches has no leader. When the first batch in the queue is due, the router seals the batch, looks up the
-leader in the metadata (`client/metadata.py`), and gives the queue to the leader's sender. From then on, this sender
-seals the batches. Before its first batch, an idempotent producer requests a producer id
-(`client/producing/idempotence.py`).
+A new queue of batches has no sender. When the first batch in the queue is due, the router *seals* the batch: the batch
+accepts no more records. The router then looks up the partition's leader in the metadata (`client/metadata.py`), and
+gives the queue to the leader's sender. This sender seals all later batches of the queue. Before its first batch, an
+idempotent producer requests a producer id (`client/producing/idempotence.py`).
 
 A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the
 number of batches whose responses have not arrived. Its field `window` is the largest allowed value of this number.

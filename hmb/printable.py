@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Return the text unchanged if all its characters can be printed. Otherwise escape the other characters."""
+    """Return the text, with an escape in place of each character that cannot be printed."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -6,8 +6,8 @@ disks. A step is one change of a group. The step adds its effects to three lists
 waiting requests, `writes` contains records for the journal, and `event_texts` describes what happened. The caller
 (group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's events.
 
-A group reads no clock itself. The caller passes the time to each step, and passes a function to the group that returns
-the time since 1970. So a test can run a group with any time. Only the ids of new members are random.
+A group reads no clock itself. The caller passes the time to each step. The caller also gives the group a function that
+returns the time since 1970. So a test can run a group at any time. Only the ids of new members are random.
 
 For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
 `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all members to

@@ -177,7 +177,7 @@ class GroupCoordinator:
         return self._table.find(group_id)
 
     def find_or_make(self, group_id: str) -> GroupRunner:
-        """Return the group with this id, or create it. Raises the other errors of `find`."""
+        """Return the group with this id, or create it. Raises the errors of `find`, except GROUP_ID_NOT_FOUND."""
         self._journal.check_coordinates(group_id)
         return self._table.find_or_make(group_id)
 

@@ -115,9 +115,9 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
-        A new topic can have the same name as a deleted topic. The offsets of the new topic stay, because they contain
-        its id. If the journal cannot be written, the offsets of the deleted topic also stay. Their topic id shows that
-        the topic no longer exists.
+        A new topic can have the same name as a deleted topic. Each offset contains the id of its topic, so the offsets
+        of the new topic stay. If the journal cannot be written, the offsets of the deleted topic also stay. Their topic
+        id then shows that the topic no longer exists.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:

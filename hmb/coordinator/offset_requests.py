@@ -134,7 +134,7 @@ class OffsetRequests:
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            # A client may have received a member id, but not have joined yet. Then the group still has a deadline.
+            # If a client has received a member id and has not joined yet, the group has a deadline.
             is_awaited = runner.machine.next_deadline() is not None
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if runner.machine.is_empty and not is_left:

@@ -50,7 +50,7 @@ class CommittedOffset(NamedTuple):
         )
 
     def is_expired(self, now: int, retention_ms: int, since: int) -> bool:
-        """Return whether the offset has expired. `since` is the time (ms) at which its retention time starts."""
+        """Return whether the offset has expired. `since` is the time (ms) at which the retention time starts."""
         if self.expire_timestamp != NO_EXPIRY:
             return now >= self.expire_timestamp
         return now - since >= retention_ms

@@ -36,7 +36,7 @@ class ConsumerProtocol(Struct):
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """Decode a message. Return the message, and the version of its layout. Raises ProtocolError."""
+        """Decode a message. Return it with the version of its layout. Raises ProtocolError if it is malformed."""
         if len(data) < 2:
             raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
         version, position = INT16.decode(memoryview(data), 0)

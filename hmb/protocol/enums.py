@@ -13,10 +13,10 @@ INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1  # the greatest numbers of the types
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1  # no sequence number: the producer of the batch is not idempotent
-MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
+MAX_PRODUCER_EPOCH = 2**15 - 1  # the largest epoch; a transaction coordinator uses it only to fence a producer
 NO_LEADER_EPOCH = -1
 NO_COORDINATOR_EPOCH = -1
-NO_OFFSET = -1  # no offset: for example, a group has committed no offset
+NO_OFFSET = -1  # no offset exists, for example because a group has committed none
 # The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
 # idempotent producer therefore has at most five batches of a partition in flight.
 MAX_IN_FLIGHT = 5
@@ -32,11 +32,11 @@ CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
 
 class LabeledEnum(IntEnum):
-    """A number that also has a name, such as the state of a transaction."""
+    """An enum whose members also have a name in Kafka's spelling (`label`), for example "PrepareCommit"."""
 
     @property
     def label(self) -> str:
-        """Kafka's name of the number: PREPARE_COMMIT has the label "PrepareCommit"."""
+        """Kafka's name for this member, for example "PrepareCommit" for PREPARE_COMMIT."""
         return self.name.title().replace("_", "")
 
 
@@ -260,7 +260,7 @@ class QuotaKey(StrEnum):
 
     PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes of Produce requests in one second
     CONSUMER_BYTE_RATE = "consumer_byte_rate"  # bytes of Fetch responses in one second
-    REQUEST_PERCENTAGE = "request_percentage"  # time of the broker's threads; 100 means one thread that always works
+    REQUEST_PERCENTAGE = "request_percentage"  # work of the broker's threads; 100 means all the time of one thread
     CONTROLLER_MUTATION_RATE = "controller_mutation_rate"  # partitions that a client creates or deletes in one second
     CONNECTION_CREATION_RATE = "connection_creation_rate"  # new connections in one second
 
@@ -273,8 +273,8 @@ QUOTA_KEYS = {
 
 
 class QuotaMatch(IntEnum):
-    """How a component of a filter for quotas matches the name of an entity (KIP-546)."""
+    """How one condition of a quota filter selects the entities of a type, for example the users (KIP-546)."""
 
-    EXACT = 0  # this name
-    DEFAULT = 1  # the default of the entity type
-    SPECIFIED = 2  # each name, and the default
+    EXACT = 0  # the entity with the given name
+    DEFAULT = 1  # only the default, which applies to all entities without a quota of their own
+    SPECIFIED = 2  # all entities that have a quota, and the default

@@ -194,8 +194,8 @@ class KafkaError(HmbError):
         """Store the code and the message. If `message` is None, the error has the standard message of its code.
 
         If `message` has more than LONGEST_MESSAGE characters, the error keeps only the start and the end of the
-        message. A message can quote a name of 32,767 bytes from the request. Such a message would not fit into the
-        response, because a string in a response has at most 32,767 bytes, too.
+        message. A string in a response has at most 32,767 bytes, and the message can quote a name of this length from
+        the request. The whole message would not fit into the response.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

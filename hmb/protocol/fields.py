@@ -23,7 +23,7 @@ from uuid import UUID
 
 from hmb.protocol import primitives as p
 
-if TYPE_CHECKING:  # schema.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular: schema.py imports this module.
     from hmb.protocol.schema import Struct
 
 
@@ -43,7 +43,7 @@ class Field:
     versions: str = "0+"
     _: KW_ONLY
     nullable: str = "none"
-    default: Any  # the default value, or a class (`list` or a struct) that is called for each message
+    default: Any  # the default value, or a class (`list` or a struct) that creates a new default value for each message
     ignorable: bool = False
     tag: int | None = None  # the number of a tagged field; None for any other field
     compact: bool = True  # whether the length of the value is compact in flexible versions

@@ -39,8 +39,8 @@ def _reserve_nothing(size: int) -> None:
 class Stream(Protocol):
     """An object from which bytes can be read: a file, `socket.makefile("rb")`, or an io.BytesIO.
 
-    At the end of the stream, `read` returns an empty byte string. If a socket has a time limit and no bytes arrive in
-    time, `read` returns None. The functions of this module treat None like the end of the stream.
+    At the end of the stream, `read` returns an empty byte string. If the time limit of a socket passes and no bytes
+    have arrived, `read` returns None. The functions of this module treat None like the end of the stream.
     """
 
     def read(self, size: int, /) -> bytes | None: ...

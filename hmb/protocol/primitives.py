@@ -366,9 +366,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The codecs by the name of their type. The keys are the names of the types in Kafka's message definitions. SIZED
-# contains the types whose values begin with a length. The functions in SIZED get the codec of the length, and return
-# the codec of the type.
+# The codec of each type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types
+# whose values begin with a length. A function in SIZED takes the codec of the length, and returns the codec of the
+# type.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

@@ -186,7 +186,10 @@ class Struct:
 
     @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
-        """Decode the struct that begins at `position`. Return the struct and its end position. Raises ProtocolError."""
+        """Decode the struct that begins at `position`, and return its end position, too.
+
+        Raises ProtocolError if it is malformed.
+        """
         return cls.compile(version).decode(memoryview(buffer), position)
 
     @classmethod

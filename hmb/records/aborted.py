@@ -1,8 +1,9 @@
 """Finds the batches of a log that belong to aborted transactions.
 
-A reader of committed records must skip the records of aborted transactions. The log returns a list of the aborted
-transactions that overlap the batches. Each entry has the transaction's producer id and the offset of the transaction's
-first record. The transaction ends with a control batch of the same producer, the ABORT marker.
+A reader of committed records must skip the records of aborted transactions. Together with the batches, the log returns
+a list of the aborted transactions that have records in them. Each entry has the transaction's producer id and the
+offset of the transaction's first record. The transaction ends with a control batch of the same producer, the ABORT
+marker.
 
 For example, the list contains producer 7 with the first offset 100. The transactional batches of producer 7 from offset
 100 on belong to the aborted transaction, up to the marker. A later batch of producer 7 belongs to another transaction.

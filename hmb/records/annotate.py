@@ -7,10 +7,10 @@ For example, a batch with the base offset 7 is shown as:
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-The functions yield objects of the class `Line`, which `protocol.annotate` defines. The modules `batch`, `record` and
-`legacy.message` describe the formats. Compressed records appear twice: first as one line with all compressed bytes, and
-then as many lines with the decompressed bytes. The positions of decompressed bytes count from the first decompressed
-byte. The functions yield pairs of a line and a bool. The bool is True if the line shows decompressed bytes.
+The modules `batch`, `record` and `legacy.message` describe the formats. Compressed records appear twice: first as one
+line with all compressed bytes, and then as many lines with the decompressed bytes. The positions of decompressed bytes
+count from the first decompressed byte. `annotate_batch` yields pairs of a line (the class `Line` of
+`protocol.annotate`) and a bool. The bool is True if the line shows decompressed bytes.
 
 If a field is malformed, the functions of this module first yield the lines of all fields before it, and then raise
 KafkaError.

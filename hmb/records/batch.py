@@ -1,7 +1,7 @@
 """The record batch (magic 2, KIP-98): many records with one header. Producers send batches, and brokers store them.
 
-A broker usually appends a batch to a log without decoding its records. The broker then decodes only the header of 61
-bytes, big endian:
+A broker usually appends a batch to a log without decoding its records. In this case, the broker decodes only the header
+of 61 bytes, big endian:
      0  int64  base offset               offset of the first record; the broker sets it
      8  int32  batch length              number of bytes after this field
     12  int32  partition leader epoch    the broker sets it
@@ -105,7 +105,7 @@ class RecordBatch(NamedTuple):
     def has_all_records(self) -> bool:
         """True if compaction has removed no records from the batch.
 
-        Records 0, 1, 2 then have the offset deltas 0, 1, 2.
+        In such a batch, the records have the offset deltas 0, 1, 2 and so on.
         """
         return self.records_count == self.last_offset_delta + 1
 

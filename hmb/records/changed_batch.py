@@ -5,7 +5,7 @@ the other cases:
 - The broker sets the timestamps of a topic (LogAppendTime), or the topic has another codec than the batch.
 - Compaction removes records from a batch.
 - A producer sends a batch again, with the numbers of a new epoch.
-- A mirror, and the restore of a backup, send a stored batch as a producer does.
+- A mirror copies a batch from one cluster to another, and sends the batch as a producer does.
 
 Each function writes a new header, and computes a new CRC, because the CRC covers the changed fields. For example, a
 batch of 1 KB with 100 records has the codec none. `with_codec` compresses its records with zstd. The new batch has the
@@ -29,7 +29,8 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
 from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import NO_TIMESTAMP, TimestampType
 
-# The header's fields after the CRC. `view` is not a field of the header.
+# The names of the header's fields after the CRC. The last field of RecordBatch, `view`, is left out, because the header
+# does not contain it.
 _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") : -1]
 
 

@@ -6,10 +6,11 @@ the producer id of the transaction, and one record:
     key    int16 version = 0   int16 type: 0 abort, 1 commit
     value  int16 version = 0   int32 coordinator epoch
 
+For example, the COMMIT marker of a coordinator with epoch 3 has the key `00 00 00 01` and the value `00 00 00 00 00
+03`. Control records of the types 2 to 6 occur only in the metadata log of Kafka's controllers (KRaft).
+
 A consumer does not return control records to its application. But each control record has an offset, so the application
-sees gaps in the offsets. For example, the COMMIT marker of a coordinator with epoch 3 has the key `00 00 00 01` and the
-value `00 00 00 00 00 03`. Control records of the types 2 to 6 occur only in the metadata log of Kafka's controllers
-(KRaft).
+sees gaps in the offsets.
 """
 
 from enum import IntEnum

@@ -39,7 +39,7 @@ class TimestampType(LabeledEnum):
 
     The producer sets a create time, and the broker sets a log append time.
 
-    Bit 3 of a batch's attributes contains this value. Kafka's tools print the label.
+    Bit 3 of a batch's attributes contains this value. Kafka's tools print the label, for example "CreateTime".
     """
 
     NO_TIMESTAMP_TYPE = -1

@@ -31,8 +31,8 @@ Three rules keep the records safe:
 - A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
   further appends to it.
 - When the broker finds damaged bytes, it logs their position. If the damage is below the recovery point, the broker
-  still serves the intact batches after the damage. If the broker finds damage above the recovery point at its start,
-  the log ends at the damage. The broker then copies later intact batches to a `.cut` file.
+  still serves the intact batches after the damage. If the damage is above the recovery point, and the broker finds it
+  while it starts, the log ends at the damage. The broker then copies later intact batches to a `.cut` file.
 
 Read in this order:
 - `segment`            one segment: append, read

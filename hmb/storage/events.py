@@ -35,7 +35,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """Something that happened in the broker. Numbers grow by 1, so a reader notices if it has missed an event."""
+    """Something that happened in the broker. The events are numbered, so a reader notices that it has missed events."""
 
     number: int  # 0 for the first event of the log
     time: int  # ms since 1970

@@ -39,7 +39,7 @@ from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
-SYNC_AHEAD = 16 << 20  # bytes; whenever the active segment has grown by so many bytes, a thread syncs the log
+SYNC_AHEAD = 16 << 20  # bytes; whenever the active segment has grown by this size, a thread syncs the log
 
 
 class Unsynced(NamedTuple):
@@ -78,11 +78,11 @@ class GroupCommit:
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
         # A thread holds this lock during a sync, and may then also take the log's lock. Only such a thread changes
-        # `recovery_point`, `synced_at`, `syncs` and `_names_synced`. Other threads read the first three without a lock.
-        # An outdated value causes at most a call of `sync` that finds nothing to do. The log's lock guards
-        # `_synced_ahead` and the start of a thread in `sync_ahead`. At its end, this thread sets `_is_syncing_ahead` to
-        # False without a lock, so the next thread may start one append later. A thread that holds one of the two locks
-        # may set `_failure`. No thread sets it back to None, so a reader needs no lock.
+        # `recovery_point`, `synced_at`, `syncs` and `_names_synced`. Other threads read the first three fields without
+        # a lock. If a thread reads an outdated value, it calls `sync` once too often, which does no harm. `sync_ahead`
+        # runs under the log's lock, which guards `_synced_ahead` and `_is_syncing_ahead`. The thread that `sync_ahead`
+        # starts sets `_is_syncing_ahead` to False without a lock. A thread that holds one of the two locks may set
+        # `_failure`. No thread sets `_failure` back to None, so a thread can read it without a lock.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

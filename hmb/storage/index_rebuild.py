@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from hmb.storage.files.sorted_entries import IndexFile
 
-if TYPE_CHECKING:  # segment.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular: segment.py imports this module.
     from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)

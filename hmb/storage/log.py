@@ -1,8 +1,8 @@
 """The log of one partition: appends at its end, reads from any offset.
 
-A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset at the
-append, and the offset never changes. The log stores the records in the batches of the producer, and the batches in
-segments (segment.py). The last segment is the active segment. Appends go only to this segment:
+A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset when
+it appends the record, and the offset never changes. The log stores the records in the batches of the producer, and the
+batches in segments (segment.py). The last segment is the active segment. Appends go only to this segment:
     log start offset                                    log end offset = high watermark
     |                                                    |
     [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment
@@ -104,15 +104,16 @@ class Log:
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
         # This lock guards segments, offsets and producers. An append first prepares its records, and then holds the
-        # lock while it assigns offsets and writes. A read holds the lock while it copies the offsets and the list of
-        # segments, and a cleanup while it changes this list. Lock order: `cleanup_lock`, lock of `commit`, this lock.
+        # lock while it assigns offsets and writes. A thread that reads holds the lock while it copies the offsets and
+        # the list of segments. A thread that cleans up holds the lock while it changes this list. Lock order:
+        # `cleanup_lock`, lock of `commit`, this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
         self.log_segments = LogSegments(loaded.segments, manifest, directory.name)
         self._producers = loaded.producers
         self.producers = LogProducers(self.lock, loaded.producers)
-        self.log_end_offset = loaded.end_offset  # this offset and the next one change only under the lock
+        self.log_end_offset = loaded.end_offset  # changes only under the lock, like `log_start_offset`
         self.log_start_offset = min(max(start_offset, self.log_segments.first.base_offset), self.log_end_offset)
         self.cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup/)
         self.watchers = Watchers()  # the fetches that wait for an append
@@ -276,8 +277,8 @@ class Log:
     ) -> AppendResult:
         """Append messages v0 or v1, into which `prepare` has already written offsets.
 
-        Another append may have used these offsets since. If the messages cannot get new offsets, append them as a
-        record batch.
+        Another append may have used these offsets in the meantime. If the messages cannot get new offsets, append them
+        as a record batch.
         """
         while True:
             with self.lock:

@@ -101,7 +101,7 @@ class ProducerStateEntry:
 
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
-    timestamp: int = NO_TIMESTAMP  # ms: of the producer's last batch (set by the client) or last marker
+    timestamp: int = NO_TIMESTAMP  # (ms) of the producer's last batch (set by the client) or last marker
     coordinator_epoch: int = NO_COORDINATOR_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 
@@ -119,7 +119,7 @@ class ActiveProducer(NamedTuple):
 
 
 class LastBatch(NamedTuple):
-    """The last batch of a producer, which contains its last sequence number. Compaction must keep this batch.
+    """The last batch of a producer. Compaction must keep it, because it shows the producer's last sequence number.
 
     The batch ends at `last_offset`. If `last_offset` is -1, the log has a marker of the producer, but no batch with
     records.

@@ -292,6 +292,6 @@ class Segment:
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """Prepare the segment's files for the end of its appends (see `seal`), and close them. Raises OSError."""
+        """Call `seal`, and close all files of the segment. Raises OSError."""
         self.seal()
         release(self.files)

@@ -82,7 +82,7 @@ from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
-LONGEST_PREFIX = 255  # characters: a member id begins with at most so many characters of the client id
+LONGEST_PREFIX = 255  # characters: a member id begins with at most this many characters of the client id
 
 
 class ClassicGroup:
@@ -148,7 +148,7 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _has_room_for(self, member_id: str) -> bool:
-        """Return whether the group can accept this member, because it has fewer than `group.max.size` members.
+        """Return whether the group can accept this member: a group has at most `group.max.size` members.
 
         While a rebalance waits for JoinGroup requests, the group counts only the members that have joined this
         rebalance. A member that the group has already counted can always stay.

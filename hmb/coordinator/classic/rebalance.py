@@ -20,8 +20,7 @@ remaining members have joined, and A and C form generation 4.
 Three modules divide the work of a classic group. `ClassicGroup` in group.py decides who is a member: it handles all
 requests, and ends the sessions of silent members. `Rebalance` in this module decides when the next generation starts,
 and what its members receive. Both classes change one `ClassicState` (state.py), which contains the members and the
-generation. group.py imports the two other modules, rebalance.py imports only state.py, and state.py imports neither of
-them.
+generation.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
@@ -81,7 +80,7 @@ class Rebalance:
     def on_join(self) -> None:
         """Record that a new member joins.
 
-        If the group is waiting for its initial delay, it waits for a second delay after the first one.
+        If the group is waiting for its initial delay, it will wait once more when the delay ends.
         """
         self._initial_delay.on_join()
 

@@ -49,7 +49,7 @@ class ClassicState:
         self.responses: list[tuple[Call, ClassicResponse]] = []
         self.writes: list[Write] = []
         self.event_texts: list[str] = []
-        self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 group whose members this group has
+        self.replaced: Sequence[KeyAndValue] = ()  # tombstones of the KIP-848 group that this group replaces
         self._clock = clock
 
     def restore(self, value: GroupMetadataValue) -> None:

@@ -51,7 +51,7 @@ class _Stored(NamedTuple):
 
 
 class NewestRecords:
-    """The newest record of each key. The records of an open transaction are stored separately until it ends."""
+    """The newest record of each key. The records of a transaction are stored separately until the transaction ends."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}

@@ -45,7 +45,7 @@ class JournalPartitions:
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
-        # A thread holds this lock while it replaces the partitions. It then takes no other lock.
+        # A thread holds this lock while it replaces the partitions. A thread that holds this lock takes no other lock.
         self._lock = threading.Lock()
         self._take(topic.logs(), LoadingState.LOADING)
 

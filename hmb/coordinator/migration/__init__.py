@@ -20,10 +20,11 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 "weather". Then C joins with the KIP-848 protocol, and these events follow:
 1. C sends ConsumerGroupHeartbeat with epoch 0. "readers" becomes a KIP-848 group in epoch 7. A and B are its members in
    epoch 7, and they keep their partitions. Requests of A or B that wait for a rebalance get REBALANCE_IN_PROGRESS.
-2. C is added, so the group epoch increases to 8. The coordinator computes a target, in which partition 1 moves to C.
+2. C is added, so the group epoch increases to 8. The coordinator computes a target assignment, in which partition 1
+   moves to C.
 3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because 7 is less than 8.
-4. B sends JoinGroup. A consumer with an eager assignor such as "range" has given up all its partitions before. The
-   response contains generation 8, the member epoch of B.
+4. B sends JoinGroup. (A consumer with an eager assignor such as "range" gives up all its partitions before it sends
+   JoinGroup.) The response contains generation 8, the member epoch of B.
 5. B sends SyncGroup, and the response contains the partitions of B: none. C receives partition 1 with its next
    heartbeat. A has joined again in the same way, and keeps partition 0.
 6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.

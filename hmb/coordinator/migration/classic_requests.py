@@ -13,7 +13,7 @@ translates these words:
 A heartbeat asks the member to join again in three cases. In each case, the member must send JoinGroup within its
 rebalance timeout (the join deadline):
 1. The assignment epoch is greater than the member's epoch: the group has a new target. Or a new target is due, and no
-   member uses the KIP-848 protocol. Then only a JoinGroup request can compute the target.
+   member uses the KIP-848 protocol. In this case, only a JoinGroup request can cause the group to compute the target.
 2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
 3. The member has waited for partitions of other members, and all of them are free now.
 
@@ -28,8 +28,8 @@ owns {0}:
 
 A function that raises KafkaError has not changed the group.
 
-The second part of case 1 is not in Kafka 4.3: there, the partitions of the members that have left have no owner until
-the next JoinGroup request.
+If a new target is due and no member uses the KIP-848 protocol, HMB asks the members to join again. Kafka 4.3 does not:
+there, the partitions of members that have left have no owner until the next JoinGroup request.
 
 Source: Kafka's `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and the functions with similar names).
 """
@@ -135,7 +135,7 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest, now: int) -> None
 
 
 def _are_all_classic(group: ConsumerGroup) -> bool:
-    """Return whether no member uses the KIP-848 protocol: the last one has left, and the policy forbids a downgrade."""
+    """Return whether all members use the classic protocol, but the policy forbids a downgrade to a classic group."""
     return all(member.classic is not None for member in group.state.members.values())
 
 

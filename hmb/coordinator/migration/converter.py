@@ -103,8 +103,8 @@ class GroupConverter:
     def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
         """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol.
 
-        A deadline can cause a downgrade. A deadline has no caller that could handle an error, so the group then keeps
-        its protocol.
+        A deadline that passes can cause a downgrade, and then no caller could handle an error. So if the downgrade is
+        not possible, the method logs the error and returns None.
         """
         if not may_downgrade(group, leaving, self._settings.max_size):
             return None

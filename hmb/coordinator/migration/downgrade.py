@@ -1,4 +1,4 @@
-"""The downgrade: a KIP-848 group whose other members have left becomes a classic group.
+"""The downgrade: a KIP-848 group in which only members with the classic protocol are left becomes a classic group.
 
 A downgrade happens in one of these cases, if the policy allows it:
 - Members are removed, because they leave or because a deadline has passed, and all other members use the classic
@@ -8,8 +8,8 @@ A downgrade happens in one of these cases, if the policy allows it:
 
 The group epoch becomes the generation, and the target assignment of each member becomes its assignment. In the first
 case, the partitions of the removed members have no owner, so the classic group starts a rebalance at once. In the
-second case, the restarted member takes over the target of the old one. The classic group then starts a rebalance only
-if a member has not reached its target yet.
+second case, the restarted member takes over the target of the old member. The classic group then starts a rebalance
+only if a member has not reached its target yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. A and B use the classic protocol, and C leaves. "readers"
 becomes a classic group in generation 8 and in the state PreparingRebalance. A and B each send a heartbeat with

@@ -84,7 +84,7 @@ def dissolve(classic: ClassicGroup) -> None:
 
 def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopics) -> ConsumerMember:
     subscription, _ = ConsumerProtocolSubscription.parse(_metadata(member, classic.state.protocol))
-    ConsumerProtocolSubscription.parse(member.protocols[0][1])  # SyncGroup and a downgrade decode this metadata later.
+    ConsumerProtocolSubscription.parse(member.protocols[0][1])  # This must not fail later, in SyncGroup or a downgrade.
     generation = classic.state.generation
     return ConsumerMember(
         member.member_id,
@@ -104,8 +104,9 @@ def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopi
 def _metadata(member: ClassicMember, protocol: str | None) -> bytes:
     """Return the member's metadata for the protocol of the group.
 
-    During a rebalance, the group has no protocol yet, or the member no longer supports the group's protocol. Then
-    return the metadata of the member's preferred protocol. A consumer sends the same subscription with each protocol.
+    During a rebalance, the group may have no protocol yet, or the member may no longer support the group's protocol. In
+    both cases, return the metadata of the member's preferred protocol. A consumer sends the same subscription with each
+    protocol.
     """
     supported = protocol is not None and member.supports(protocol)
     return member.metadata(protocol) if protocol is not None and supported else member.protocols[0][1]

@@ -44,7 +44,7 @@ class ModernMember(Protocol):
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time (ms) that the member has to give up partitions, or None if it must give up none."""
+        """The time limit (ms) for the member to give up partitions, or None if it must give up none."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member owns the whole target of this epoch."""

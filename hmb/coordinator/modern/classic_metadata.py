@@ -1,4 +1,4 @@
-"""The part of a KIP-848 member that only a member with the classic protocol has.
+"""The additional data of those members of a KIP-848 group that use the classic protocol.
 
 During an online migration, some members of a KIP-848 group still use the classic protocol (hmb/coordinator/migration).
 The record of such a member also contains its session timeout, and its protocols with their metadata. The coordinator

@@ -163,7 +163,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerMember:
-        """Store the subscription, compute a new target if it is due, and move the member one step.
+        """Store the subscription, compute a new target if one is due, and move the member one step towards its target.
 
         Return the member. The caller then calls `state.finish`.
         """
@@ -194,7 +194,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
 
     @property
     def is_assignment_due(self) -> bool:
-        """Whether the target is outdated, and `group.consumer.assignment.interval.ms` has passed since it was computed.
+        """Whether the target is outdated, and `group.consumer.assignment.interval.ms` has passed since its computation.
 
         A member's next heartbeat or JoinGroup then computes a new target.
         """

@@ -181,7 +181,7 @@ class ConsumerMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time (ms) that the member has to give up partitions, or None if it must give up none.
+        """The time limit (ms) for the member to give up partitions, or None if it must give up none.
 
         None for a member that uses the classic protocol: it has other deadlines (deadlines.py).
         """

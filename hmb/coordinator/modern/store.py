@@ -30,7 +30,7 @@ from hmb.protocol.errors import KafkaError
 
 
 class RecordedSteps:
-    """The records of a group's steps. A step is the handling of one request, or of one time limit.
+    """The records of a group's steps. In a step, the group handles one request, or one deadline that has passed.
 
     - `writes` contains one `Write` for each step that has changed the group. The caller stores and removes the writes.
     - `_records` contains the records of the current step.

@@ -1,8 +1,8 @@
 """The share coordinator: it stores the state of share-partitions in `__share_group_state`.
 
 A share-partition is one partition that one share group reads. Three parts of the broker use its state:
-- The group coordinator creates the state when the group first subscribes to the topic, and deletes it with the group or
-  the topic.
+- The group coordinator creates the state when the group first subscribes to the topic. It deletes the state when the
+  group or the topic is deleted.
 - The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
 - A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
 
@@ -84,7 +84,7 @@ class ShareCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start a thread that loads the states. Until it ends, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads the states. Until it ends, requests get the error COORDINATOR_LOAD_IN_PROGRESS."""
         self._loader.start()
 
     def stop(self, deadline: float) -> None:

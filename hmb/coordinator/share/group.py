@@ -45,7 +45,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     """One share group. It handles the requests of members. `state` also stores the share-partitions."""
 
     kind = GroupType.SHARE
-    group_states = (_DEAD, _EMPTY, _STABLE)  # A group with members is Stable, because they take over targets at once.
+    group_states = (_DEAD, _EMPTY, _STABLE)  # A group with members is Stable: they take over targets at once.
     state_class = ShareGroupState
 
     # -- ShareGroupHeartbeat, part 1: share-partitions
@@ -64,7 +64,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return [partition for partition in partitions if partition not in self.state.initialized]
 
     def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
-        """Add partitions whose state exists to the group. The next heartbeat computes a new target."""
+        """Note that the states of these partitions exist. The next heartbeat then computes a new target."""
         topics = [topic for each in {part.topic_id for part in partitions} if (topic := self._topics.by_id(each))]
         known = {topic.id for topic in topics}
         self.state.set_initialized(

@@ -179,7 +179,7 @@ class InFlightRecords:
             self.archive(gap_start, first - 1)
 
     def archive(self, first: int, last: int) -> None:
-        """Archive records that the group must not deliver: offsets without records, or of an aborted transaction."""
+        """Archive offsets that the group must not deliver: no record exists, or its transaction was aborted."""
         self._store_changes(first, last, partial(_archived, event=_E.GAP))
         self._advance()
 

@@ -1,11 +1,11 @@
 """Streams groups: the broker divides the tasks of a Kafka Streams application among its threads (KIP-1071).
 
 A Kafka Streams application reads topics, keeps states, and writes topics. With the classic protocol, the application
-uses a consumer group: one of its members computes the assignment and hides it in the bytes of the group protocol, and
-the application creates its internal topics itself. In a *streams group*, the broker does this work. The broker
-knows the topology of the application, creates the internal topics, and assigns tasks in place of partitions. The group
-works in the same steps as a KIP-848 group (`hmb.coordinator.modern`): group epoch, target, assignment epoch, member
-epochs. This drawing shows the modules that handle a heartbeat:
+uses a consumer group: one of its members computes the assignment, which the broker does not understand, and the
+application creates its internal topics itself. In a *streams group*, the broker does this work. The broker knows the
+topology of the application, creates the internal topics, and assigns tasks in place of partitions. The group works in
+the same steps as a KIP-848 group (`hmb.coordinator.modern`): group epoch, target, assignment epoch, member epochs. This
+drawing shows the modules that handle a heartbeat:
     member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
                <-  tasks, statuses           |    ->  assignor   computes the target
                                              |

@@ -58,14 +58,20 @@ class _Process:
 
 
 class _Quota:
-    """The number of tasks that a member may own. When a member owns so many, the others share the other tasks."""
+    """The number of tasks that a member may own (`limit`).
+
+    When a member has reached it, the limit of the others can change.
+    """
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks, self._members = tasks, members
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Note that a member now has `size` tasks."""
+        """Note that a member now has `size` tasks.
+
+        If this is the limit, divide the other tasks among the other members.
+        """
         if size == self.limit:
             self._members -= 1
             self._tasks -= size
@@ -116,7 +122,7 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Give an active task to a member with its state, if the member may own another task. Return whether it may."""
+        """Assign an active task to `owner`, which has the task's state. Return False if `owner` has enough tasks."""
         if owner is None or owner.size >= self._active_quota.limit:
             return False
         self._add_active(owner, task)

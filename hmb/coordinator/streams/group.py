@@ -48,7 +48,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 Status = StreamsGroupHeartbeatResponse.Status
-REFRESHED = -1  # a version that `ClusterTopics` never has
+REFRESHED = -1  # a version that `ClusterTopics` never has, so that the next heartbeat checks all topics
 
 
 class HeartbeatResult(NamedTuple):
@@ -138,7 +138,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return member
 
     def _topology_after(self, requested: StreamsGroupHeartbeatRequest.Topology | None) -> Topology:
-        """Return the topology of the group after this heartbeat. Raises INVALID_REQUEST for another topology."""
+        """Return the group's topology. Raises INVALID_REQUEST if the heartbeat contains a different topology."""
         known = self.state.topology
         if requested is None:
             assert known is not None, "a member has joined without a topology"
@@ -195,7 +195,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     def _put_endpoints(
         self, response: StreamsGroupHeartbeatResponse, known_epoch: int, member: StreamsMember, is_new_group: bool
     ) -> None:
-        """Add the addresses of all members to a response, if the member does not know the newest ones."""
+        """Add the addresses of all members to a response, if the member does not know the newest addresses."""
         if self._endpoint_epoch != known_epoch and self.state.topology is not None:
             others = [each for each in self.state.members.values() if each.member_id != member.member_id]
             addresses = endpoints_of([*others, member], self.state.topology, self._topics)

@@ -95,7 +95,7 @@ def _is_legal(name: str) -> bool:
 
 
 def _check_topology(topology: RequestedTopology) -> None:
-    """Check what a record of the topology must fulfil. Raises STREAMS_INVALID_TOPOLOGY."""
+    """Check the rules for the topology of an application. Raises STREAMS_INVALID_TOPOLOGY."""
     if topology.epoch < 0:
         raise _invalid(f"The topology epoch is {topology.epoch}, but must not be negative.")
     times = Counter(each.subtopology_id for each in topology.subtopologies)

@@ -150,7 +150,7 @@ class StreamsMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time (ms) that the member has to give up tasks, or None if it must give up none."""
+        """The time limit (ms) for the member to give up tasks, or None if it must give up none."""
         return self.rebalance_timeout if self.state is StreamsMemberState.UNREVOKED_TASKS else None
 
     def is_reconciled_to(self, epoch: int) -> bool:

@@ -94,7 +94,7 @@ class StreamsGroupTargetAssignmentMemberKey(Key, record_type=21, value=StreamsGr
 class StreamsGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
     """The epoch and the current assignment of one member.
 
-    Of an active task, `assignment_epochs` contains the epoch in which the member received the task.
+    For each active task, `assignment_epochs` contains the epoch in which the member received the task.
     """
 
     class TaskIds(Struct):

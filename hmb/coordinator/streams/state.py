@@ -1,6 +1,6 @@
 """The members, epochs, target and topology of a streams group, and the records that store them.
 
-`StreamsState` adds the topology, and what the last target depends on, to `ModernState` (modern/base_state.py).
+`StreamsState` adds the topology and the group's settings to `ModernState` (modern/base_state.py).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class StreamsState(ModernState[StreamsMember, Tasks]):
     """The members, epochs, target and topology of one group.
 
     - `validated_epoch` is the epoch of the topology if all its topics exist, and otherwise INCOMPLETE.
-    - `configs` contains the settings that the last target depends on.
+    - `configs` contains the settings with which the last target was computed.
 
     `increase_epoch` stores both in the record of the group.
     """

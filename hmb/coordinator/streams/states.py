@@ -1,7 +1,7 @@
 """Declares the states of the members of a streams group, and of the group itself.
 
-A member moves from its current tasks to its target, one step at each heartbeat. After each step, it is in one of these
-states:
+A member moves from its current tasks to its target, one step at each heartbeat. After each step, the member is in one
+of these states:
 - Stable: the member owns its target.
 - UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
 - UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
@@ -32,7 +32,7 @@ class StreamsMemberState(LabeledEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """An event that changes the state of a member: the result of one step towards its target."""
+    """An event that changes the state of a member: the result of one step of the member towards its target."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
     MUST_WAIT = "other members own tasks of the target"

@@ -46,7 +46,7 @@ class InternalTopic(NamedTuple):
 
 
 class TopicProblem(Exception):
-    """The reason why a topology cannot run yet: a status, and a detail for a person."""
+    """The reason why a topology cannot run yet: a status for the client, and a message for the user."""
 
     def __init__(self, status: StreamsStatus, detail: str) -> None:
         super().__init__(detail)
@@ -199,7 +199,10 @@ class _Counts:
         }
 
     def missing_of(self, internal: Mapping[str, InternalTopic]) -> tuple[InternalTopic, ...]:
-        """Return the internal topics that do not exist. Raises TopicProblem if another one has wrong partitions."""
+        """Return the internal topics that do not exist.
+
+        Raises TopicProblem if one exists with a wrong partition count.
+        """
         for name in sorted(internal.keys() & self._existing.keys()):
             wanted, found = internal[name].partitions, self._existing[name]
             if wanted != found:

@@ -27,7 +27,7 @@ from hmb.protocol.primitives import Output
 
 Topology = StreamsGroupTopologyValue
 Subtopology = StreamsGroupTopologyValue.Subtopology
-VERSION = 0  # of the record and of the request
+VERSION = 0  # the version of the record and of the request
 
 
 def topology_of(request: StreamsGroupHeartbeatRequest.Topology) -> Topology:

@@ -6,7 +6,7 @@ fields have the same names as in Kafka's message definitions.
 This module finds the classes of an API by name, without a table. For example, the classes of `ApiKey.LIST_OFFSETS` are
 `ListOffsetsRequest` and `ListOffsetsResponse` in `list_offsets.py`. The module imports this file when the API is first
 used. The folder itself is the list of the APIs: when Python imports this module, the module reads the names of the
-folder's files into `API_KEYS`. So a new file is a new API, and no list can differ from the folder.
+folder's files into `API_KEYS`. So a new file is all that a new API needs.
 
 Read these files first: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. All other files follow the same
 pattern.

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (38): create a token with which other programs can log in under the same name (KIP-48)."""
+"""CreateDelegationToken (38): create a token with which other programs can log in as the token's owner (KIP-48)."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

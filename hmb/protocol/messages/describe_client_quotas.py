@@ -27,7 +27,10 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of an entity. A name of null means the default of the entity type."""
+            """One part of an entity, such as a user.
+
+            If the name is null, the quota is the default for the entity type.
+            """
 
             entity_type: str        = t.string()
             entity_name: str | None = t.string(nullable="0+")

@@ -16,7 +16,7 @@ class DescribeProducersRequest(Request, api_key=ApiKey.DESCRIBE_PRODUCERS, versi
 
 
 class DescribeProducersResponse(Response, api_key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+"):
-    """The producers that the broker remembers for each partition, with the start of each open transaction."""
+    """The producers that the broker remembers for each partition, with the first offset of an open transaction."""
 
     class TopicResponse(Struct):
         class PartitionResponse(Struct):

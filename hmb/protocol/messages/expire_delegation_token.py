@@ -6,7 +6,10 @@ from hmb.protocol.schema import Request, Response
 
 
 class ExpireDelegationTokenRequest(Request, api_key=ApiKey.EXPIRE_DELEGATION_TOKEN, versions="1-2", flexible="2+"):
-    """The HMAC of the token, and a time in ms. The HMAC is the password of the token, so `repr` does not show it."""
+    """The HMAC of the token, and the time (ms) from now until the token expires.
+
+    The HMAC is the password of the token, so `repr` does not show it.
+    """
 
     hmac:                  bytes = t.bytestring()
     expiry_time_period_ms: int   = t.int64()

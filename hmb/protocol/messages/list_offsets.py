@@ -1,8 +1,8 @@
 """ListOffsets (2): return the offset of the first record at or after a timestamp.
 
 Negative timestamps have special meanings. The value -1 asks for the log end offset, and -2 for the log start offset.
-The value -3 asks for the record with the greatest timestamp (from version 7 on). The values -4, -5 and -6 concern
-tiered storage. The oldest documentation calls this API "Offset".
+The value -3 asks for the record with the greatest timestamp (from version 7 on). The values -4, -5 and -6 ask for
+offsets in tiered storage.
 """
 
 from collections.abc import Mapping

@@ -10,12 +10,12 @@ from hmb.protocol.schema import Request, Response
 class PushTelemetryRequest(Request, api_key=ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+"):
     """The metrics of a client, in OpenTelemetry's format `MetricsData` (protobuf).
 
-    The ids are the ids in the response to the client's last GetTelemetrySubscriptions request.
+    Both ids are copied from the response to the client's last GetTelemetrySubscriptions request.
     """
 
     client_instance_id: UUID  = t.uuid()
     subscription_id:    int   = t.int32()
-    terminating:        bool  = t.boolean()  # whether this is the client's last push, because the client closes
+    terminating:        bool  = t.boolean()  # whether the client is closing, so that this is its last push
     compression_type:   int   = t.int8()
     metrics:            bytes = t.bytestring()
 

@@ -19,7 +19,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ShareFetchRequest(Request, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
     """The partitions from which a member wants records, and acknowledgements of records.
 
-    Version 1 adds the greatest number of records. Version 2 adds the acquire mode (KIP-1206) and acknowledgements of
+    Version 1 adds a limit on the number of records. Version 2 adds the acquire mode (KIP-1206) and acknowledgements of
     the type Renew (KIP-1222). Kafka 4.0 had version 0 for early access, with a limit of bytes for each partition.
     """
 

@@ -25,7 +25,7 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """The sum of the offsets of one task in its changelog topics."""
+    """How far a task has read: the sum of its offsets in the task's changelog topics."""
 
     subtopology_id: str = t.string()
     partition:      int = t.int32()
@@ -33,7 +33,7 @@ class TaskOffset(Struct):
 
 
 class TaskIds(Struct):
-    """The tasks of one subtopology. A task has the number of the partitions that it reads."""
+    """The tasks of one subtopology. Task 3, for example, reads partition 3 of each topic of the subtopology."""
 
     subtopology_id: str       = t.string()
     partitions:     list[int] = t.array(t.int32)
@@ -93,7 +93,7 @@ class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEART
     """The member's epoch, its tasks if they have changed, and the problems that the application should know.
 
     If an instance of the application has an address for queries, the response also contains the partitions of each
-    instance, so that a client can send its query to the right one.
+    instance, so that a client can send its query to the right instance.
     """
 
     class Status(Struct):

@@ -38,7 +38,7 @@ import cramjam
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
 BLOCK_SIZE = 1 << 16  # bytes, as in Kafka's clients
-DEFAULT_LEVEL = 9  # Kafka's default, for a fast compressor. Any other level selects a slower one.
+DEFAULT_LEVEL = 9  # Kafka's default. HMB uses the fast compressor for this level, and a slower one for all others.
 MAX_RATIO = 255  # One byte of a block becomes at most 255 decompressed bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
@@ -93,7 +93,7 @@ def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
     encoder = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     encoder.compress(bytes(block))
     frame = memoryview(bytes(encoder.finish()))
-    ((_, packed),) = _blocks(frame, _parse_header(frame))  # The frame has only one block.
+    ((_, packed),) = _blocks(frame, _parse_header(frame))  # The frame has exactly one block.
     return packed
 
 

@@ -61,7 +61,7 @@ SCHEMA = pa.schema(
         pa.field("headers", HEADERS, nullable=False),
     ]
 )
-_LONGEST = 5  # bytes; a plain record has no longer varints
+_LONGEST = 5  # bytes; a batch with a longer varint is not plain
 
 Array = Any  # an array of numpy or Arrow (these packages have no type hints)
 
@@ -124,7 +124,7 @@ def _columns_from_bytes(
     batch_fields = _batch_fields(batches)
     at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
     array, count = np.frombuffer(data, np.uint8), len(starts)
-    _, at = _varints(array, at)  # This decodes the length of the record, which is not needed any more.
+    _, at = _varints(array, at)  # This skips the length of the record.
     time_deltas, at = _varints(array, at + 1)  # + 1 skips the attributes.
     deltas, at = _varints(array, at)
     keys, at = _slices(array, at)
@@ -219,7 +219,7 @@ def _varints(array: Array, at: Array) -> tuple[Array, Array]:
     """
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint has another byte
+    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the numbers of the records whose varint has a second byte
     while len(longer):
         if shift == 7 * _LONGEST:
             raise NotPlainError

@@ -26,16 +26,15 @@ from hmb.records.varint import read_varint
 
 # Directly before each key, a record contains the length of the key as a varint. This table has one entry for each
 # possible first byte of the varint. The entry is the number of bytes from the start of the varint to the end of the
-# key. If the key is missing or has more than 63 bytes, the entry is a very large number. The key would then end after
-# the end of the record. By this, the decoder notices that the batch is not plain.
+# key. If the key is missing or has more than 63 bytes, the entry is a very large number. The decoder then finds that
+# the key would end after the end of the record, so the batch is not plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# The entry of _FIRST_BYTES at index n is the first byte of the varint for the offset delta n. This byte contains the
-# six lowest bits of n (_LOW_BITS). If n is 64 or more, the bit 0x80 of this byte is also set, because a second byte
-# follows.
+# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. This byte contains the six lowest bits of n,
+# as in _LOW_BITS. If n is 64 or more, its bit 0x80 is also set, because the varint has a second byte.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
-_MAX_DELTA_SIZE = 5  # bytes; a timestamp delta of half a year fits
+_MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 
 
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:

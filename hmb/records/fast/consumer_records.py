@@ -63,7 +63,7 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
-        if (size := data[start]) < 0x80:  # If the length has 3 bytes, `end` will be wrong (see below).
+        if (size := data[start]) < 0x80:  # If the length has 3 bytes, `end` is wrong, which raises NotPlainError below.
             end, position = start + END_AFTER_ONE[size], start + 2  # + 2 skips the length and the attributes.
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3

@@ -35,7 +35,7 @@ class RawRecord(NamedTuple):
     offset: int
     timestamp_delta: int  # ms
     key_start: int
-    key_size: int  # bytes, or -1 if the record has no key
+    key_size: int  # in bytes, or -1 if the record has no key
     value_at: int  # the position of the value's length
     is_tombstone: bool
 

@@ -2,9 +2,8 @@
 
 A client that sends Fetch requests in versions 0 to 3 cannot decode record batches. A client that sends versions 0 or 1
 can decode only messages v0, which have no timestamps. For these old clients, the broker converts records to
-uncompressed messages. The messages do not contain the headers and the producer ids of the records. Messages v0 also
-have no timestamps. The offsets stay the same. If the log already contains messages that the client can decode, the
-broker sends them unchanged.
+uncompressed messages. The messages do not contain the headers and the producer ids of the records. The offsets stay the
+same. If the log already contains messages that the client can decode, the broker sends them unchanged.
 
 The broker omits control batches, because an old client would treat a control record like a record of an application.
 The broker does not omit the records of aborted transactions: old clients do not know transactions, so they get all

@@ -99,7 +99,7 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Encode records as a message set. If there is a codec, the result is one wrapper.
+    """Encode records as a message set. With a codec, the result is one wrapper that contains the compressed set.
 
     The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, the messages get the offsets of the
     records instead. Messages have no headers, so the headers of the records are lost.

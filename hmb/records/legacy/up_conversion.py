@@ -2,9 +2,9 @@
 
 The broker converts messages from an old producer in two cases. First, the topic has a codec (`compression.type`), and
 the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
-in a v0 wrapper, and another producer has appended records since the broker chose their offsets, so the messages need
-new offsets. To change the offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a
-record batch. The conversion loses no data. (Kafka 3 converts all messages to record batches.)
+in a v0 wrapper (a compressed set of messages) and need new offsets, because another producer has appended records in
+the meantime. To change offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a record
+batch. The conversion loses no data. (Kafka 3 converts all messages to record batches.)
 
 Source: Kafka's `RecordsUtil`.
 """
@@ -24,10 +24,9 @@ from hmb.records.record import NO_TIMESTAMP, append_record
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Convert all messages to one record batch. The broker sets the batch's base offset later, at the append.
+    """Convert all messages to one record batch. The broker sets the base offset when it appends the batch.
 
-    Raises INVALID_TIMESTAMP if a timestamp differs so much from the first one that the difference does not fit into an
-    int64.
+    Raises INVALID_TIMESTAMP if the difference between a timestamp and the first timestamp does not fit into an int64.
     """
     content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
     for message in iter_batches(messages.data):

@@ -39,7 +39,7 @@ PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range
 
 
 class DamageReports:
-    """Logs the damaged batches of one log file, each of them only once."""
+    """Logs the damaged batches of one log file. Each damaged batch is logged only once."""
 
     def __init__(self, file: VirtualFile) -> None:
         self._file = file

@@ -9,11 +9,11 @@ these steps:
   but the same records.
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
-- *Offsets of old messages.* A record batch contains only its first offset, and the append sets it under the lock. In
-  the old formats v0 and v1, each message contains its own offset. So before the append, the broker already writes
-  offsets into the messages: the offsets that the log would assign next. If another producer appends first, these
-  offsets are in use when the append takes the lock. The append then changes the offsets in the messages. The append
-  cannot change the offsets in compressed messages v0, so it converts these messages to a record batch.
+- *Offsets of old messages.* A record batch contains only its first offset, and the broker sets this offset under the
+  lock. In the old formats v0 and v1, each message contains its own offset. So before the broker takes the lock, it
+  already writes offsets into the messages: the offsets that the log would assign next. If another producer appends
+  first, these offsets are in use when the broker takes the lock. The broker then changes the offsets in the messages.
+  It cannot change the offsets in compressed messages v0, so it converts these messages to a record batch.
 
 Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the lock.)
 """
@@ -58,7 +58,7 @@ def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordB
 
     Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
     """
-    check_count(messages.count)  # Each message is decoded and encoded again, which takes time.
+    check_count(messages.count)  # To decode and encode too many messages would take too long.
     codecs = (message.codec for message in iter_batches(messages.data) if message.codec is not Codec.NONE)
     codec = config.codec if config.codec is not None else next(codecs, Codec.NONE)
     with PREPARING:

@@ -81,10 +81,10 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
-    """Return an offset. All records of the segment at lower offsets are older than `timestamp` (ms).
+    """Return the offset at which to begin: records at lower offsets are older than `timestamp` (ms).
 
-    The search begins at this offset, which comes from an entry of the time index. A damaged entry could contain an
-    offset that is too great, and the search would miss records. So the function first compares the entry with the log.
+    The offset comes from an entry of the segment's time index. A damaged entry could contain an offset that is too
+    great, and the search would miss records. So the function first compares the entry with the log.
     """
     entry = segment.time_index.lookup(timestamp)
     if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):
@@ -95,7 +95,7 @@ def _begin_of_search(segment: Segment, timestamp: int) -> int:
 
 
 def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
-    """Return whether the greatest timestamp of the batch that contains `entry.offset` is the entry's timestamp."""
+    """Return whether `entry` matches the log: its batch has the entry's timestamp as its greatest timestamp."""
     found = segment.find(entry.offset, segment.size)
     return found is not None and found[1].max_timestamp == entry.timestamp
 

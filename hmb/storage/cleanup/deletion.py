@@ -16,7 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.cleanup.retention import count_expired
 from hmb.storage.events import EventKind
 
-if TYPE_CHECKING:  # log.py imports the repair, which imports this module.
+if TYPE_CHECKING:  # A real import would be circular: log.py imports this module through the repair.
     from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def delete_records(log: Log, before_offset: int) -> int:
     Return the new log start offset. Raises the errors of `new_start`. No reader gets records below the log start
     offset. The segments of these records stay on disk until `expire` deletes them.
     """
-    with log.lock:  # A cleanup or the closing of the log can change both fields at the same time.
+    with log.lock:  # Without the lock, another thread could clean up or close the log meanwhile.
         if log.refusal is not None:
             raise log.refusal
         log.log_start_offset = new_start(log, before_offset)
@@ -73,7 +73,7 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
     if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(log.log_segments):
         roll(log)
     count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
-    with log.lock:  # Appends and reads use the list of segments at the same time.
+    with log.lock:  # Other threads use the list of segments to append and read.
         expired = log.log_segments.take_first(min(count, len(log.log_segments) - 1))
         log.log_start_offset = max(log.log_start_offset, log.log_segments.first.base_offset)
     log.log_segments.forget(expired)

@@ -24,7 +24,7 @@ from hmb.storage.compaction import swap
 from hmb.storage.recovery.repair import repaired_copy
 from hmb.storage.segment import DamagedSegment, Segment
 
-if TYPE_CHECKING:  # log.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular: log.py imports this module.
     from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
     log.log_segments.begin_replacement(old, next_offset)
     swap.make_ready(new)
     try:
-        with log.lock:  # Appends and reads use the list of segments at the same time.
+        with log.lock:  # Other threads use the list of segments to append and read.
             log.log_segments.replace(old, new)
         log.log_segments.remove_files(old, log.clock() + log.config.file_delete_delay_ms)
         swap.put_in_place(new)
@@ -53,7 +53,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
 def check(log: Log, offset: int, why: str) -> None:
     """Check the segment that contains `offset`, and repair it if it is damaged.
 
-    `why` is the reason for the check, which the broker logs. Raises KAFKA_STORAGE_ERROR if the repair fails.
+    The broker logs `why`, the reason for the check. Raises KAFKA_STORAGE_ERROR if the repair fails.
     """
     repair(log, DamagedSegment(log.log_segments.from_offset(offset)[0], why))
 

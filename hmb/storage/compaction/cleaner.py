@@ -117,7 +117,7 @@ def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
 
 
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
-    """Compact a log. Return the offset from which on its records are not compacted yet.
+    """Compact a log. Return the new first dirty offset: the records from this offset on are not compacted yet.
 
     Raises OSError, KafkaError and Stopped. An error loses no record.
     """
@@ -312,7 +312,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # a greater offset is of a deleted log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # a greater offset is a deleted log's
         }
         self._failures: dict[Log, _Failure] = {}
 

@@ -42,7 +42,7 @@ from hmb.storage.transaction_index import TransactionIndex
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
 PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
-STATE = ""  # the key in READERS of the files in STATE_FILES, which have no common suffix
+STATE = ""  # READERS has this key for the files in STATE_FILES, which have no common suffix
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
     OffsetIndex.SUFFIX: {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
@@ -95,7 +95,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     if options.view is not View.TREE:
         yield FileHeading(path)
     kind = STATE if path.name in STATE_FILES else path.suffix or None
-    nameless = not path.stem.isdecimal()  # Offsets in an index are relative to the base offset in its name.
+    nameless = not path.stem.isdecimal()  # Without the base offset in its name, an index cannot be read.
     if kind not in READERS or (nameless and kind in (OffsetIndex.SUFFIX, TimeIndex.SUFFIX)):
         yield UnknownFileEntry(path)
         return

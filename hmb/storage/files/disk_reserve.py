@@ -59,7 +59,7 @@ class DiskReserve:
             except OSError as error:
                 if not is_disk_full(error):
                     raise
-                self._path.unlink(missing_ok=True)  # The disk has enough space, but a quota is used up.
+                self._path.unlink(missing_ok=True)  # The disk has space, but the quota of the user is used up.
                 return
             self.is_used = False
             LOGGER.info("%s: %d bytes of the disk are reserved", self._path.parent, size)

@@ -79,7 +79,7 @@ class IndexFile(ABC):
             size = os.fstat(descriptor).st_size
             entries = size // self.ENTRY.size
             last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
-        except OSError as error:  # For example, the path is a directory. The first error does not name the path.
+        except OSError as error:  # For example, the path is a directory. `error` does not name the path.
             raise OSError(error.errno, error.strerror, str(path)) from error
         finally:
             os.close(descriptor)
@@ -172,7 +172,7 @@ class IndexFile(ABC):
             block_keys = self._extend_block_keys()
         for block in range(bisect(block_keys, key) - 1, -1, -1):
             _, keys, data = self._block(block)
-            if keys:  # A block that was cut off has no keys. Then the loop tries the block before it.
+            if keys:  # A block that was cut off has no keys. The loop then tries the block before it.
                 found = bisect(keys, key)
                 fields = self.ENTRY.unpack_from(data, (found - 1) * self.ENTRY.size) if found else None
                 return block * BLOCK + found, fields
@@ -191,7 +191,7 @@ class IndexFile(ABC):
 
     def _extend_block_keys(self) -> array[int]:
         """Read the first key of each block that was appended after the last search, and return all keys."""
-        block_keys = self._block_keys[:]  # Other threads may search in the old array or copy it, too.
+        block_keys = self._block_keys[:]  # Other threads may be reading the old array, so it must not change.
         for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
             data = self._read(first, 1)
             if not data:

@@ -14,8 +14,8 @@ the hand closes the file:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-The hand therefore closes a file that was not used during one full circle. (The broker could also move a file to the end
-of a list at each use, but setting a mark is faster.)
+The clock algorithm therefore closes a file that was not used since the hand last passed it. (The broker could also move
+a file to the end of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
@@ -73,7 +73,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: after it, another file can get this number
+            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: another file can get the number then
             super().close()
 
     def __del__(self) -> None:
@@ -241,8 +241,8 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Write all bytes of the file that are only in the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier sync has failed. Raises OSError if the file cannot be opened. After
-        this error, the next call can succeed.
+        Raises SyncFailed if this sync or an earlier sync has failed; all later calls then fail, too. Raises another
+        OSError if the file cannot be opened; a later call can then succeed.
         """
         with self._syncing:
             if self._failure is not None:

@@ -10,17 +10,17 @@ cases by the position of the damage. In this drawing, `?????` stands for damaged
                       empty batch replaces it    and later batches go to a .cut file
 
 All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them later. The
-broker first tries to restore the damaged batch. If this fails, the broker replaces the batch by an empty batch, and its
-records are lost. In both cases, readers can continue with the next batch. Some bytes after the recovery point may never
-have been on disk. If bytes after the recovery point are damaged, the log ends at the damage, because later records may
-depend on the lost records.
+broker first tries to restore the damaged batch. If this fails, the records of the batch are lost, and the broker
+replaces the batch by an empty batch. In both cases, readers can continue with the next batch. Some bytes after the
+recovery point may never have been on disk. If bytes after the recovery point are damaged, the log ends at the damage,
+because later records may depend on the lost records.
 
 For example, the recovery point is 220: all records below offset 220 were on disk. If the batch at offset 210 is
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
-At the start, the broker does not check all batches of a closed segment whose files are unchanged. The broker finds
-damage in such a segment when clients read it (`read_checks`).
+When the broker starts, it does not check all batches of a closed segment whose files are unchanged. The broker finds
+damage in such a segment when clients read the segment (`read_checks`).
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

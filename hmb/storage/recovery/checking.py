@@ -70,7 +70,7 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < RECORD_BATCH_OVERHEAD or index < 0:  # A call of `at` for each batch would take 10% more time.
+    if left < RECORD_BATCH_OVERHEAD or index < 0:  # To call `at` for each batch would take 10% more time.
         view, index = windows.at(position, RECORD_BATCH_OVERHEAD)
         left = len(view) - index
     if left >= RECORD_BATCH_OVERHEAD:

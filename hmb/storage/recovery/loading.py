@@ -308,7 +308,7 @@ def _load_producers(
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)
     for _, path in found:
-        if path.is_dir():  # The log could not write a snapshot with this name.
+        if path.is_dir():  # Because of this directory, the log could not write its snapshot.
             raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
     for offset, path in reversed(found):
         if offset > end_offset:

@@ -10,9 +10,9 @@ batch is damaged or the file is too short, the log repairs the segment (repair.p
 batches.
 
 If several consumers read the same log, they also read the same offsets, although nothing is damaged. To do less work,
-the broker does not check each read that begins at an offset. It checks only the second, the fourth, the eighth, the
-sixteenth and so on. This is sufficient, because a client that finds a damaged batch repeats its read until the broker
-checks the batch.
+the broker counts the reads that begin at an offset, and checks only the second, the fourth, the eighth, the sixteenth
+of these reads, and so on. This is sufficient, because a client that finds a damaged batch repeats its read until the
+broker checks the batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The manifest: sizes and checksums of the broker's files, with which the broker finds changed files at its start.
+"""The manifest: the sizes and checksums of the broker's files. A mismatch shows that a file has changed.
 
 A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
 changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that

@@ -10,7 +10,7 @@ from hmb.protocol.topics import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
-KAFKA_METADATA_TOPIC = "__cluster_metadata"  # the log of a Kafka controller (KRaft); no topic of this broker
+KAFKA_METADATA_TOPIC = "__cluster_metadata"  # the log of a Kafka controller (KRaft); not a topic of this broker
 
 
 def partition_of(path: Path) -> TopicPartition | None:
