@@ -61,12 +61,12 @@ class Commit(NamedTuple):
 
 
 def unloaded(group_id: str, code: ErrorCode) -> KafkaError:
-    """Return the error for a request to a group that is already unloaded."""
+    """Return the error for a request to a group that was deleted, or whose broker stops."""
     return KafkaError(code, f"group {group_id!r} was deleted, or the broker stops")
 
 
 def check_empty(group: Group) -> None:
-    """Raise GROUP_ID_NOT_FOUND if the group is already unloaded, and NON_EMPTY_GROUP if it has members."""
+    """Raise GROUP_ID_NOT_FOUND if the group is already deleted, and NON_EMPTY_GROUP if it has members."""
     if group.is_unloaded:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
     if not group.is_empty:
@@ -98,7 +98,7 @@ class Group(Protocol):
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether `unload` has been called."""
+        """Whether the group was deleted or the broker stops (see `unload`)."""
 
     def resume(self, now: int) -> None:
         """Start the sessions of the members that the broker has restored from the journal."""
@@ -118,7 +118,7 @@ class Group(Protocol):
     def tick(self, now: int) -> None: ...
 
     def unload(self) -> None:
-        """Unload the group when the broker stops or deletes the group. Answer all waiting requests with an error."""
+        """Answer all waiting requests with an error, because the broker stops or deletes the group."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
         """Return tombstones that delete the group's records. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

@@ -145,7 +145,7 @@ class GroupRunner:
     def replace(self, machine: Group) -> None:
         """Continue with another state machine, because the group changes its protocol. The caller must hold the lock.
 
-        The responses, writes and events that the old state machine has queued come first.
+        The responses, writes and events of the old state machine come before those of the new one.
         """
         machine.responses[:0] = self.machine.responses
         machine.writes[:0] = self.machine.writes
@@ -157,7 +157,7 @@ class GroupRunner:
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """Apply deadlines, wake waiting threads, and schedule when the timer wakes the group next.
+        """Carry out the effects of a step: apply deadlines, wake waiting threads, and set the time of the next wake-up.
 
         The caller must hold the group's lock. Return the writes of this step, each with its queued records, or with the
         error that prevented the write.

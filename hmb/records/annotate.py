@@ -100,7 +100,7 @@ def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, posit
 
 
 def timestamp_note(timestamp: int) -> AnnotatedNumber:
-    """Return a timestamp (ms since 1970) with its date as the explaining text."""
+    """Return a timestamp (ms since 1970), with a text that shows its date."""
     if timestamp == NO_TIMESTAMP:
         return AnnotatedNumber(timestamp, "none")
     try:
@@ -198,7 +198,6 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
 
 
 def _control(data: bytes, position: int) -> Walk:
-    """Yield the lines of the key and the value of a control record."""
     for path, form, names in (
         ("key", CONTROL_KEY, ("version", "type")),
         ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),

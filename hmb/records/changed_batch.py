@@ -110,7 +110,6 @@ def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -
 
 
 def _content(batch: RecordBatch) -> memoryview:
-    """Return the bytes after the header."""
     return batch.view[RECORD_BATCH_OVERHEAD:]
 
 

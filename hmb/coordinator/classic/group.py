@@ -167,7 +167,6 @@ class ClassicGroup:
         return protocol_type == self.state.protocol_type and self.state.members.support_one_of(protocols)
 
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
-        """Handle the JoinGroup request of a client that has no member id yet."""
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.state.members.instances:
@@ -258,7 +257,8 @@ class ClassicGroup:
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
         """Remove members by member id or group instance id. Return one error code for each entry of `leaving`.
 
-        The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+        The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or the broker
+        stops.
         """
         self.state.check_loaded()
         outcomes = [self._leave(identity) for identity in leaving]
@@ -334,7 +334,7 @@ class ClassicGroup:
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstone that deletes the group's record. Raises NON_EMPTY_GROUP if the group has members.
 
-        Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
+        Raises GROUP_ID_NOT_FOUND if the group is already deleted.
         """
         check_empty(self)
         return self.record_tombstones()
@@ -342,7 +342,8 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group, because a group of another kind replaces it.
 
-        If no write has succeeded since a downgrade, records of the KIP-848 group are still on disk (`replaced`).
+        If this group was a KIP-848 group before, and no write has succeeded since, the result also contains the
+        tombstones of the KIP-848 group's records (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

@@ -197,7 +197,6 @@ class ClassicMembers:
         return bool(self._supported_by_all({name for name, _ in protocols}))
 
     def _supported_by_all(self, names: set[str]) -> set[str]:
-        """Return the protocol names in `names` that all members support."""
         return names.intersection(*(member.protocol_names for member in self))
 
     def select_protocol(self) -> str:

@@ -115,7 +115,6 @@ class Rebalance:
             self._complete_join(now)
 
     def _complete_join(self, now: int) -> None:
-        """Start the next generation with the members that have joined."""
         self._join_deadline = None
         self._initial_delay.stop()
         self._state.generation += 1
@@ -217,5 +216,5 @@ class Rebalance:
         self.prepare(f"{missing} did not send SyncGroup in time", now)
 
     def cancel(self) -> None:
-        """Remove the deadlines for JoinGroup and for SyncGroup, because the group is unloaded."""
+        """Remove the deadlines for JoinGroup and for SyncGroup, because the group was deleted or the broker stops."""
         self._join_deadline = self._sync_deadline = None

@@ -74,7 +74,7 @@ class ClassicState:
     # -- members
 
     def check_loaded(self) -> None:
-        """Raise COORDINATOR_NOT_AVAILABLE if the group is unloaded. The client then sends the request again."""
+        """Raise COORDINATOR_NOT_AVAILABLE if the group was deleted or the broker stops. The client then tries again."""
         if self.current is GroupState.DEAD:
             raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

@@ -44,8 +44,6 @@ ReadRecords: TypeAlias = Callable[[Log, threading.Event, Keys], Iterator[Loaded]
 
 
 class _Stored(NamedTuple):
-    """The log offset and the value of one record."""
-
     offset: int
     value: bytes | None
 

@@ -71,11 +71,12 @@ class QueuedRecords:
 class JournalPartition:
     """One partition of a journal's topic.
 
-    - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes.
-      Each connection adds at most 64 entries before it waits (see the module's docstring).
+    - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes. Each
+      connection adds at most 64 entries before it waits (see the module's docstring).
     - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from the
       front of `queue`.
-    - An entry waits in `queue`, or a thread that holds `write_lock` is writing the entry, or its `done` is true.
+    - Each entry is in one of three situations. It waits in `queue`. Or a thread that holds `write_lock` is writing the
+      entry. Or the entry's `done` is true.
     - When `state` is not ACTIVE, no thread adds records.
     """
 

@@ -108,7 +108,7 @@ class Journal:
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
     ) -> QueuedRecords:
-        """Add records to the queue of the partition to which `id` belongs.
+        """Add records to the queue of the journal's partition to which `id` (for example a group id) belongs.
 
         If `producer` is set, the records belong to the producer's transaction. Raises the errors of
         `check_coordinates`.
@@ -118,7 +118,7 @@ class Journal:
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> QueuedRecords:
-        """Add a transaction marker to the queue of partition `number`.
+        """Add a transaction marker to the queue of the journal's partition `number`.
 
         Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the errors of `check_coordinates`.
         """
@@ -142,7 +142,7 @@ class Journal:
             raise KafkaError(queued.failure.code, queued.failure.message)
 
     def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
-        """Add records to the queue, and wait until they are durable."""
+        """Add records to the journal's queue, and wait until they are durable."""
         self.write(self.enqueue(id, records, apply))
 
     def write_all_queued(self, id: str) -> None:
@@ -251,7 +251,7 @@ class Journal:
 
 
 def _batches(taken: Sequence[QueuedRecords], limit: int) -> Iterator[list[QueuedRecords]]:
-    """Divide entries of the queue into batches of at most `limit` bytes. The records of one entry stay together.
+    """Divide entries of the journal's queue into batches of at most `limit` bytes. One entry is never divided.
 
     Each entry that belongs to a transaction becomes a separate batch, because a batch contains only one producer's id
     and epoch.

@@ -68,7 +68,7 @@ def join(
     now: int,
     may_describe: MayDescribe,
 ) -> None:
-    """Handle JoinGroup: add the member, or let it take its next step. Queue the response. Raises KafkaError."""
+    """Handle JoinGroup: add the member, or let it take one step towards its target assignment. Raises KafkaError."""
     _check_loaded(group)
     member_id = request.member_id or encode_uuid(uuid4())
     if member_id not in group.state.members:
@@ -142,7 +142,7 @@ def _are_all_classic(group: ConsumerGroup) -> bool:
 def leave(group: ConsumerGroup, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
     """Handle LeaveGroup: remove members. Return one error code for each entry of `leaving`.
 
-    The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+    The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or the broker stops.
     """
     _check_loaded(group)
     outcomes, gone = [], []
@@ -167,7 +167,7 @@ def _check_loaded(group: ConsumerGroup) -> None:
 
 
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tuple[ConsumerMember, ClassicMetadata]:
-    """Return the member of a request, and its classic metadata.
+    """Return the member that a request names, and its protocols (classic metadata).
 
     Raises COORDINATOR_NOT_AVAILABLE, FENCED_INSTANCE_ID, and UNKNOWN_MEMBER_ID if the group does not know the member or
     the member uses the KIP-848 protocol.
@@ -181,7 +181,6 @@ def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tup
 
 
 def _named(state: ConsumerState, member_id: str, instance_id: str | None) -> ConsumerMember:
-    """Return the member with these ids. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
     if instance_id is None:
         return state.known(member_id)
     known_id = state.instances.get(instance_id)
@@ -206,9 +205,12 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the stored member, or a new member if the client joins. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    """Return the member before this request: a stored member, or a new one.
 
-    A static member that has restarted joins without a member id. It takes over the partitions of the old member.
+    Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+
+    If a static member has restarted, its request contains no member id. The new member then takes over the partitions
+    of the old member.
     """
     instance_id = request.group_instance_id
     if instance_id is None:
@@ -227,7 +229,6 @@ def _updated(
     classic: ClassicMetadata,
     subscription: ConsumerProtocolSubscription,
 ) -> ConsumerMember:
-    """Return the member with the values of a JoinGroup request."""
     return replace(
         before,
         instance_id=request.group_instance_id if before.instance_id is None else before.instance_id,

@@ -133,7 +133,6 @@ class GroupConverter:
         self._as_classic(runner).join(call, request, now)
 
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
-        """Return the group as a classic group. Raises INCONSISTENT_GROUP_PROTOCOL."""
         if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
             if not runner.machine.is_empty:
                 why = f"group {runner.machine.group_id!r} has members that use the {runner.machine.kind} protocol"

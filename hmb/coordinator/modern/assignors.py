@@ -40,7 +40,7 @@ ROUNDS = 16  # the maximum number of balancing rounds; each round about halves t
 
 @dataclass(frozen=True, slots=True)
 class MemberToAssign:
-    """The input of an assignor for one member: the topics that it reads, and its current target (`owned`)."""
+    """The input of an assignor for one member: the topics that it reads, and its target assignment so far (`owned`)."""
 
     member_id: str
     instance_id: str | None
@@ -73,7 +73,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the partitions of the current target that the member can keep.
+    """Return the partitions of the member's current target assignment that the member can keep.
 
     A member cannot keep deleted partitions and partitions of topics that it no longer reads.
     """
@@ -93,7 +93,7 @@ def _all(partitions: Mapping[UUID, int], topics: Iterable[UUID]) -> list[Partiti
 def _assign_alike(
     members: list[MemberToAssign], kept: dict[str, set[PartitionId]], partitions: Mapping[UUID, int]
 ) -> Targets:
-    """Return the targets of members that all read the same topics.
+    """Return the target assignments of members that all read the same topics.
 
     Each member gets the same number of partitions. If a remainder is left, the members that own the most partitions get
     one more partition each. For example, three members get 3, 2 and 2 of seven partitions.

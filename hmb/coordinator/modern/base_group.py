@@ -35,8 +35,8 @@ SettingsT = TypeVar("SettingsT", bound=ModernGroupSettings)
 class ModernGroup(ABC, Generic[StateT, SettingsT]):
     """One modern group, as a state machine without threads and disks. `now` is a time in ms.
 
-    - `state` stores the members, the epochs and the target. `writes` is the list `state.writes`.
-    - `deadlines` contains a session for each member.
+    - `state` stores the members, the epochs and the target assignment. `writes` is the list `state.writes`.
+    - `deadlines` contains the time at which each member's session ends.
     """
 
     kind: ClassVar[GroupType]

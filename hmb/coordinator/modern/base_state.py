@@ -47,7 +47,7 @@ class ModernMember(Protocol):
         """The time limit (ms) for the member to give up partitions, or None if it must give up none."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Return whether the member owns the whole target of this epoch."""
+        """Return whether the member owns its whole target assignment of this epoch."""
 
 
 MemberT = TypeVar("MemberT", bound=ModernMember)
@@ -56,7 +56,7 @@ TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or th
 
 @dataclass(frozen=True, slots=True)
 class RecordTypes(Generic[MemberT, TargetT]):
-    """The record types of one kind of group, and the functions that convert members and targets to values, and back.
+    """The record types of one kind of group, and functions that convert members and their targets to records and back.
 
     - `keys` contains all record types of the group, also those that only this kind of group has.
     - The functions whose names begin with `with_` return a copy of the member with the fields of a value.
@@ -78,7 +78,7 @@ class RecordTypes(Generic[MemberT, TargetT]):
 
 
 class ModernState(ABC, Generic[MemberT, TargetT]):
-    """The members, the epochs and the target of one group, and the records of its current step.
+    """The members, the epochs and the target assignment of one group, and the records of its current step.
 
     All member ids in `targets` are ids of `members`.
     """
@@ -126,7 +126,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     # -- changes
 
     def increase_epoch(self, metadata_hash: int) -> None:
-        """Increase the group epoch by 1. The target of the old epoch is then outdated.
+        """Increase the group epoch by 1. The target assignment of the old epoch is then outdated.
 
         `metadata_hash` is the present hash of the topics that the group reads.
         """
@@ -181,17 +181,19 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         self._steps.replace(tombstones)
 
     def finish(self) -> None:
-        """End a step: put the records of all its changes into `writes`."""
+        """End the current step (for example, one request): put the records of all its changes into `writes`."""
         self._steps.finish()
 
     # -- the journal
 
     def _add(self, kind: type[Key], value: Value | None, **names: str) -> None:
-        """Add a record to the current step. `names` are the fields of the key after the group id."""
+        """Add a record to the current step.
+
+        `names` contains the fields of the key after the group id, such as the member id.
+        """
         self._steps.add(self._record(kind, value, **names))
 
     def _record(self, kind: type[Key], value: Value | None, **names: str) -> KeyAndValue:
-        """Return a record. If `value` is None, the record is a tombstone."""
         key = kind(**{"group_id": self.group_id, **names})
         return encode_key(key), None if value is None else encode_value(value)
 

@@ -130,7 +130,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
+        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOIN_EPOCH
         if request.instance_id is not None and (old_id := self.state.instances.get(request.instance_id)) is not None:
@@ -163,7 +163,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerMember:
-        """Store the subscription, compute a new target if one is due, and move the member one step towards its target.
+        """Store the subscription, compute a new target assignment if one is due, and move the member one step.
 
         Return the member. The caller then calls `state.finish`.
         """
@@ -194,9 +194,9 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
 
     @property
     def is_assignment_due(self) -> bool:
-        """Whether the target is outdated, and `group.consumer.assignment.interval.ms` has passed since its computation.
+        """Whether the target assignment is outdated, and at least as old as `group.consumer.assignment.interval.ms`.
 
-        A member's next heartbeat or JoinGroup then computes a new target.
+        If so, the next heartbeat or JoinGroup request of a member causes the group to compute a new target assignment.
         """
         since = self.state.assignment_timestamp
         is_early = bool(since) and self._clock() < since + self.settings.assignment_interval
@@ -330,7 +330,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
 
 
 def _cause(before: ConsumerMember, member: ConsumerMember, changed: bool) -> str:
-    """Return the reason why a heartbeat causes a rebalance, in words for the list of events."""
+    """Return the reason why a heartbeat causes a rebalance, as a text for the broker's list of events."""
     if not changed:
         return "topics that the group reads have changed"
     who = f"member {member.member_id} (client {member.client_id})"

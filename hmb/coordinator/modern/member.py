@@ -168,7 +168,7 @@ class ConsumerMember:
         return replace(self, epoch=STATIC_LEAVE_EPOCH, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member after one step towards its target, the partitions that it will own in the end.
+        """Return the member after one step towards its target assignment (`goal`).
 
         `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed.
         """
@@ -205,7 +205,7 @@ class ConsumerMember:
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member without the partitions of topics to which the member no longer subscribes.
 
-        The coordinator may have computed the target before the subscription changed, so the target can still contain
+        The coordinator may have computed the target assignment before the subscription changed, so it can still contain
         these partitions.
         """
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}

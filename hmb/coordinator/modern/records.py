@@ -72,7 +72,7 @@ def target_value(target: Iterable[PartitionId]) -> ConsumerGroupTargetAssignment
 
 
 def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
-    """Return the target assignment in a value."""
+    """Return the target assignment from the value of a record."""
     return partitions_of(value.topic_partitions)
 
 

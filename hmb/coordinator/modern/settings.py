@@ -12,7 +12,7 @@ class ModernGroupSettings:
 
     - `session_timeout`: the group removes a member that sends no heartbeat for this time.
     - `heartbeat_interval`: the time between two heartbeats of a member.
-    - `assignment_interval`: the shortest time between two targets.
+    - `assignment_interval`: the shortest time between two computations of the assignment.
     - `max_size`: the largest number of members.
     """
 

@@ -37,7 +37,7 @@ from hmb.protocol.topics import PartitionId
 
 
 class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
-    """The members, epochs and target of one KIP-848 group.
+    """The members, the epochs and the target assignment of one KIP-848 group.
 
     - All member ids in `instances` are ids of `members`.
     - The keys of `_owners` are the partitions that a member owns or must still give up. The value is the member's id.
@@ -69,7 +69,7 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return partition in self._owners
 
     def waits(self, member: ConsumerMember) -> bool:
-        """Return whether a partition of the member's target still has another owner."""
+        """Return whether another member still owns a partition of this member's target assignment."""
         missing = self.targets.get(member.member_id, frozenset()) - member.assigned.keys()
         return any(self.is_taken(partition) for partition in missing)
 

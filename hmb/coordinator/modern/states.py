@@ -40,7 +40,7 @@ class MemberState(LabeledEnum):
 
 
 class MemberEvent(Enum):
-    """An event that changes the state of a member: the result of one step of the member towards its target."""
+    """An event that changes the state of a member: the result of one step towards the member's target assignment."""
 
     MUST_REVOKE = "the member owns partitions that it must give up"
     MUST_WAIT = "other members own partitions of the target"

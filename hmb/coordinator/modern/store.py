@@ -54,7 +54,7 @@ class RecordedSteps:
         self._stored = StoredRecords()
 
     def add(self, *records: KeyAndValue) -> None:
-        """Add records to the current step."""
+        """Add records to the current step (for example, one request)."""
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
@@ -62,7 +62,7 @@ class RecordedSteps:
         self._replaced = tombstones
 
     def finish(self) -> None:
-        """End a step: put all its records into one `Write`."""
+        """End the current step: put all its records into one `Write`."""
         if self._records:
             records, self._records = [*self._replaced, *self._records], []
             self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
@@ -84,7 +84,7 @@ class RecordedSteps:
 
 
 class StoredRecords:
-    """The stored records of one group, and the number of changes that are not stored yet.
+    """The stored records of one group, and the number of changes (steps) whose records are not stored yet.
 
     - `_in_flight` is the number of changes that have begun and not ended.
     - `_values` contains tombstones (the value None) only while at least one change is in flight.
@@ -104,7 +104,7 @@ class StoredRecords:
         self._values[key] = 0, value
 
     def begin(self) -> int:
-        """Start a change, and return the number of this change."""
+        """Note that the records of a new change are being stored. Return the number of this change."""
         self._in_flight += 1
         self._last += 1
         return self._last

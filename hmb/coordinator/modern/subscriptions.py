@@ -35,7 +35,7 @@ def everything(topic: str) -> bool:
 class Subscriptions:
     """The topics that the members of one group read.
 
-    After a refresh, `state.regexes` contains one entry for each regular expression of a member, and no other entries.
+    After `refresh`, `state.regexes` contains one entry for each regular expression of a member, and no other entries.
     """
 
     def __init__(self, state: ConsumerState, topics: ClusterTopics, clock: Callable[[], int]) -> None:
@@ -69,7 +69,6 @@ class Subscriptions:
         self._version = -1
 
     def _forget_unused(self, version: int) -> None:
-        """Remove the expressions to which no member subscribes any more."""
         for regex in self._state.regexes.keys() - self._subscribed():
             self._state.set_regex(regex, None, version, self._clock())
 

@@ -114,7 +114,7 @@ class ShareCoordinator:
     def initialize(self, ids: Sequence[SharePartitionId], state_epoch: int, start_offset: int) -> None:
         """Create the states of share-partitions, or replace states with an older state epoch.
 
-        Raises FENCED_STATE_EPOCH, and the errors of the journal.
+        Raises FENCED_STATE_EPOCH, and the errors of `Journal.append`.
         """
         if ids:
             self._journal.make_topic()
@@ -147,7 +147,7 @@ class ShareCoordinator:
     def begin_write(self, id: SharePartitionId, state_epoch: int, leader_epoch: int, update: Update) -> QueuedRecords:
         """Add a change of a share-partition to the journal's queue. `finish` waits until the change is on disk.
 
-        Raises INVALID_REQUEST, FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH, and the errors of the journal.
+        Raises INVALID_REQUEST, FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH, and the errors of `Journal.enqueue`.
         """
         with self._lock:
             known = self._existing(id)
@@ -172,7 +172,7 @@ class ShareCoordinator:
             raise
 
     def delete(self, ids: Sequence[SharePartitionId]) -> None:
-        """Delete the states of share-partitions. Raises the errors of the journal."""
+        """Delete the states of share-partitions. Raises the errors of `Journal.append`."""
         queued = []
         with self._lock:
             for id in ids:
@@ -187,7 +187,7 @@ class ShareCoordinator:
     def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
         """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
 
-        The coordinator writes a new snapshot of each share-partition. All earlier records are then not needed.
+        The coordinator writes a new snapshot of each share-partition, so it does not need the earlier records any more.
         `delete_before` receives the new log start offset of each partition of the journal.
         """
         with self._lock:

@@ -64,7 +64,10 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return [partition for partition in partitions if partition not in self.state.initialized]
 
     def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
-        """Note that the states of these partitions exist. The next heartbeat then computes a new target."""
+        """Note that the states of these partitions exist.
+
+        At the next heartbeat, the group assigns all partitions again.
+        """
         topics = [topic for each in {part.topic_id for part in partitions} if (topic := self._topics.by_id(each))]
         known = {topic.id for topic in topics}
         self.state.set_initialized(
@@ -119,7 +122,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return response
 
     def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
-        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
+        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
         if request.member_epoch != JOIN_EPOCH:
             member = self.state.known(request.member_id)
             member.check_epoch(request.member_epoch)
@@ -130,13 +133,15 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return ShareMember(request.member_id)
 
     def _refresh(self, *, changed: bool) -> None:
-        """Increase the group epoch if a subscription or a subscribed topic has changed."""
         found = metadata_hash(existing_topics(self._topics, self._subscribed()))
         if changed or found != self.state.metadata_hash:
             self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
-        """Compute a new target, unless the last target is younger than `interval` ms. The first member never waits."""
+        """Assign the partitions to the members, unless the last assignment is younger than `interval` ms.
+
+        The first member of a group never waits.
+        """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval
         if self.state.assignment_epoch >= self.state.epoch or is_recent:

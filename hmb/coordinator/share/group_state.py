@@ -38,9 +38,10 @@ TopicPartitionsInfo = ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo
 
 
 class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
-    """The members, epochs, target and share-partitions of one group.
+    """The members, the epochs, the target assignment and the share-partitions of one group.
 
-    `initialized` contains the partitions whose state the share coordinator stores. `names` contains their topics.
+    `initialized` contains the partitions whose state the share coordinator stores. `names` contains the names of the
+    topics of these partitions.
     """
 
     record_types = RecordTypes(

@@ -66,7 +66,7 @@ class StateBatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """A change of the records in flight that must be stored.
+    """A change of the delivery states of records, which the share coordinator must store.
 
     `complete_count` is the number of records at or above the start offset whose delivery is complete.
     """
@@ -92,9 +92,10 @@ class AcquireLimits(NamedTuple):
 class InFlightRecords:
     """The records in flight of one share-partition.
 
-    - The runs are sorted, and together they cover each offset from `start_offset` to `next_offset` - 1 exactly once.
+    - A run is a range of records with the same state. The runs are sorted, and together they cover each offset from
+      `start_offset` to `next_offset` - 1 exactly once.
     - The first run is not in a final state.
-    - A run has a member and a deadline exactly if its state is Acquired.
+    - Only a run in the state Acquired has a member and a deadline.
     """
 
     def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
@@ -121,7 +122,7 @@ class InFlightRecords:
 
     @property
     def first_available(self) -> int:
-        """The offset of the first record that a member can acquire. It is `next_offset` if no run is Available."""
+        """The offset of the first record that a member can acquire. It is `next_offset` if no record is Available."""
         return next((run.first for run in self._runs if run.state is DeliveryState.AVAILABLE), self.next_offset)
 
     def can_acquire(self, locks: int) -> bool:
@@ -239,7 +240,7 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes since the last call, or None if the caller does not need to store anything."""
+        """Return the changes of delivery states since the last call, or None if the caller need not store anything."""
         if not self._changed and self._stored_start == self.start_offset:
             return None
         batches: list[StateBatch] = []
@@ -257,7 +258,6 @@ class InFlightRecords:
         self._changed.append((first, last))
 
     def _change(self, first: int, last: int, change: Callable[[Run], Run]) -> list[Run]:
-        """Change the records from `first` to `last`, and return their new runs."""
         first = max(first, self.start_offset)
         if last < first:
             return []
@@ -269,7 +269,10 @@ class InFlightRecords:
         return changed
 
     def _split(self, offset: int) -> int:
-        """If a run contains `offset`, split the run there. Return the index of the first run at or after `offset`."""
+        """If a run (a range of records) contains `offset`, split it there.
+
+        Return the index of the first run from `offset` on.
+        """
         position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
         run = self._runs[position] if position >= 0 else None
         if run is None or offset > run.last:
@@ -296,7 +299,7 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return a run of records after an event. A negative `delivery_count` means that the count does not change."""
+    """Return a range of records (a run) after an event. If `delivery_count` is negative, the count does not change."""
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)
 
@@ -314,7 +317,6 @@ def _archived(run: Run, event: DeliveryEvent) -> Run:
 
 
 def _merged(runs: Iterable[Run]) -> list[Run]:
-    """Join neighboring runs that have the same state, and return the resulting runs."""
     merged: list[Run] = []
     for run in runs:
         if merged and merged[-1].continues(run):

@@ -110,5 +110,5 @@ def target_value(target: frozenset[PartitionId]) -> ShareGroupTargetAssignmentMe
 
 
 def target_of(value: ShareGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
-    """Return the target assignment in a value."""
+    """Return the target assignment from the value of a record."""
     return partitions_of(value.topic_partitions)

@@ -105,7 +105,8 @@ class SharePartition:
         """Acquire records for a member.
 
         `read` receives the offset of the first record that a member can acquire, and returns the batches from there on,
-        or None. Return the acquired runs, the result of `read`, and the change that the caller must finish.
+        or None. Return the acquired records (as runs), the result of `read`, and the change that the caller must pass
+        to `finish`.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
@@ -165,7 +166,10 @@ class SharePartition:
             return list(self._records)
 
     def _enqueue(self) -> QueuedRecords | None:
-        """Add the changes to the journal's queue, and schedule the next wake-up. The caller must hold the lock."""
+        """Add all changes since the last call to the journal's queue, and tell the timer when the next lock times out.
+
+        The caller must hold the lock.
+        """
         self._timer.schedule(self, self._records.next_deadline)
         update = self._records.take_update()
         if update is None or self.is_stale:
@@ -231,7 +235,7 @@ class SharePartitions:
         return self._partitions.get(id)
 
     def discard(self, ids: Iterable[SharePartitionId]) -> None:
-        """Remove share-partitions whose stored state is about to change or to be deleted."""
+        """Remove share-partitions from memory, because their stored states are about to be changed or deleted."""
         with self._lock:
             for id in ids:
                 if (gone := self._partitions.pop(id, None)) is not None:

@@ -118,7 +118,7 @@ class ShareGroupRequests:
     def alter_offsets(self, group_id: str, offsets: Sequence[NewOffset]) -> None:
         """Change the start offsets of share-partitions.
 
-        Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, and the errors of the journal.
+        Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, and the errors of `ShareCoordinator.initialize`.
         """
         runner = self._groups.find(group_id)
         with runner.lock:
@@ -140,7 +140,7 @@ class ShareGroupRequests:
         self.delete_states(runner.machine.group_id, gone)
 
     def delete_states(self, group_id: str, partitions: Iterable[PartitionId]) -> None:
-        """Delete the states of share-partitions. Raises the errors of the journal."""
+        """Delete the states of share-partitions. Raises the errors of `ShareCoordinator.delete`."""
         ids = [SharePartitionId(group_id, partition) for partition in partitions]
         self.partitions.discard(ids)
         self.coordinator.delete(ids)

@@ -28,8 +28,6 @@ from hmb.coordinator.streams.tasks import TaskId, Tasks
 
 @dataclass(slots=True)
 class _Owner:
-    """A member, and the tasks that it has received so far."""
-
     member_id: str
     process: _Process
     active: set[TaskId] = field(default_factory=set)
@@ -79,10 +77,10 @@ class _Quota:
 
 
 class StickyAssignor:
-    """One computation of a target. `assign` returns its result."""
+    """Computes the target assignment of a streams group once: `assign` returns the result."""
 
     def __init__(self, members: Mapping[str, str], before: Mapping[str, Tasks]) -> None:
-        """`members` maps each member id to its process id. `before` contains the current targets."""
+        """`members` maps each member id to its process id. `before` contains each member's current target tasks."""
         processes: dict[str, _Process] = {}
         self._owners: dict[str, _Owner] = {}
         for member_id, process_id in sorted(members.items()):
@@ -99,7 +97,10 @@ class StickyAssignor:
                 self._was_standby[task].append(owner)
 
     def assign(self, tasks: Sequence[TaskId], stateful: Iterable[TaskId], replicas: int) -> dict[str, Tasks]:
-        """Return the target of each member. Each task in `stateful` gets `replicas` standby copies if possible."""
+        """Return the new target tasks of each member.
+
+        Each task in `stateful` gets `replicas` standby copies if possible.
+        """
         copied = list(stateful) if replicas else []
         self._active_quota = _Quota(len(tasks), len(self._owners))
         self._quota = _Quota(len(tasks) + len(copied) * replicas, len(self._owners))

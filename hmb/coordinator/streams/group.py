@@ -62,7 +62,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     """One streams group. It handles the requests of members. `state` also stores the topology.
 
     - `_configured` is the result of the last check of the topics. `_version` is the version of the topics at that time.
-    - `_delay_end` is the time (ms) at which the first target may be computed, or None.
+    - `_delay_end` is the time (ms) at which the group may compute its first target assignment, or None.
     """
 
     kind = GroupType.STREAMS
@@ -127,7 +127,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return HeartbeatResult(response, configured.missing)
 
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
-        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
+        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
         joins = request.member_epoch == JOIN_EPOCH
         if joins:
             self.state.check_room(self.kind, max_size)
@@ -172,7 +172,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         configured: ConfiguredTopology,
         settings: StreamsGroupSettings,
     ) -> None:
-        """Store the member and the topology. Increase the group epoch if the target depends on what has changed."""
+        """Store the member and the topology. Increase the group epoch if the group needs a new target assignment."""
         if member != before:
             self.state.put_metadata(member)
         if self.state.topology is None:
@@ -207,7 +207,10 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     # -- heartbeat, part 3: the target
 
     def _assign_if_due(self, configured: ConfiguredTopology, settings: StreamsGroupSettings) -> list[Status]:
-        """Compute a new target if the group needs one. If the group must wait, return the reason as a status."""
+        """Compute a new target assignment if the group needs one.
+
+        If the group must wait, return the reason as a status.
+        """
         if self._delay_end is not None:
             return [_delayed("initial rebalance delay")]
         if self.state.assignment_epoch >= self.state.epoch:

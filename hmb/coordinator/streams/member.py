@@ -157,7 +157,7 @@ class StreamsMember:
         return self.state is StreamsMemberState.STABLE and self.epoch == epoch
 
     def reconciled(self, goal: TaskGoal, owned: Tasks | None) -> StreamsMember:
-        """Return the member after one step towards its target.
+        """Return the member after one step towards its target tasks (`goal`).
 
         `owned` contains the tasks in the heartbeat. None means that the member's tasks have not changed.
         """
@@ -171,7 +171,10 @@ class StreamsMember:
         return self._next(goal, owned, self.epoch)
 
     def _next(self, goal: TaskGoal, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
-        """Return the member after a step. `waiting_epoch` is its new epoch if it must give up tasks first."""
+        """Return the member after one step towards `goal`.
+
+        If it must first give up tasks, its new epoch is `waiting_epoch`.
+        """
         target, active = goal.target, self.assigned.active
         kept = {task: epoch for task, epoch in active.items() if task in target.active}
         kept_standby = self.assigned.standby & target.standby

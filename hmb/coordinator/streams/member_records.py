@@ -95,14 +95,14 @@ def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignme
 
 
 def target_value(target: Tasks) -> StreamsGroupTargetAssignmentMemberValue:
-    """Return the value of the record that contains the target of a member."""
+    """Return the value of the record that contains the target tasks of a member."""
     return StreamsGroupTargetAssignmentMemberValue(
         active_tasks=task_ids(target.active), standby_tasks=task_ids(target.standby)
     )
 
 
 def target_of(value: StreamsGroupTargetAssignmentMemberValue) -> Tasks:
-    """Return the target in a value."""
+    """Return the target tasks from the value of a record."""
     return Tasks(tasks_in(value.active_tasks), tasks_in(value.standby_tasks))
 
 

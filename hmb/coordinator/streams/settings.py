@@ -22,5 +22,8 @@ class StreamsGroupSettings(ModernGroupSettings):
 
     @property
     def of_assignment(self) -> dict[str, str]:
-        """The settings that change the result of the assignor. If one of them changes, the group needs a new target."""
+        """The settings that change the result of the assignor.
+
+        If one of these settings changes, the group needs a new target assignment.
+        """
         return {STANDBY_REPLICAS: str(self.standby_replicas)}

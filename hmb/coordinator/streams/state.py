@@ -35,12 +35,12 @@ INCOMPLETE = -1  # the validated topology epoch while topics are missing
 
 
 class StreamsState(ModernState[StreamsMember, Tasks]):
-    """The members, epochs, target and topology of one group.
+    """The members, the epochs, the target assignment and the topology of one group.
 
     - `validated_epoch` is the epoch of the topology if all its topics exist, and otherwise INCOMPLETE.
     - `configs` contains the settings with which the last target was computed.
 
-    `increase_epoch` stores both in the record of the group.
+    `increase_epoch` stores `validated_epoch` and `configs` in the record of the group.
     """
 
     record_types = RecordTypes(

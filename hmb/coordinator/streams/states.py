@@ -8,8 +8,9 @@ of these states:
 
 Every event of a member can occur in every state, because the target can change before the member has reached it.
 
-The state of a *group* follows from its facts, as for a KIP-848 group (modern/states.py). A streams group has one more
-state: it is NotReady while topics of its topology are missing or have wrong numbers of partitions.
+The state of a *group* is not stored: the broker derives it from the members and two epochs, as for a KIP-848 group
+(modern/states.py). A streams group has one more state: it is NotReady while topics of its topology are missing or have
+wrong numbers of partitions.
 
 Source: KIP-1071; Kafka's `MemberState` and `StreamsGroup.maybeUpdateGroupState`.
 """
@@ -32,7 +33,7 @@ class StreamsMemberState(LabeledEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """An event that changes the state of a member: the result of one step of the member towards its target."""
+    """An event that changes the state of a member: the result of one step of the member towards its target tasks."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
     MUST_WAIT = "other members own tasks of the target"

@@ -41,7 +41,7 @@ class TasksOfSubtopology(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one member: those of its target, or those that it owns according to its heartbeat."""
+    """The tasks of one member: its target tasks, or the tasks that its heartbeat lists."""
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
@@ -49,7 +49,10 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class OwnedTasks:
-    """The tasks that the coordinator has given to one member. `active` also contains the epoch of each assignment."""
+    """The tasks that the coordinator has given to one member.
+
+    `active` also contains the epoch in which the member received each task.
+    """
 
     active: Mapping[TaskId, int] = field(default_factory=dict)
     standby: frozenset[TaskId] = frozenset()

@@ -202,7 +202,9 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Write a change to the journal. If the change commits or aborts the transaction, also write its markers.
+        """Change the value of a transactional id in the journal.
+
+        If this commits or aborts a transaction, write its markers.
 
         `_write` explains `patience`. Raises the errors of `change` and of `_write`.
         """
@@ -218,11 +220,11 @@ class TransactionCoordinator:
     def _write(
         self, entry: TransactionEntry, change: Change, *, goes_on: bool = False, patience: float = 0.0
     ) -> Transaction:
-        """Compute the new transaction of `entry` with `change`, store it in the journal, and return it.
+        """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
         `goes_on` is true if this thread has already set `is_moving` of `entry`. If another thread has set `is_moving`,
-        wait for it, but for at most `patience` seconds. Raises the errors of `change`, and CONCURRENT_TRANSACTIONS,
-        NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its transaction.
+        wait until this other thread has finished, but for at most `patience` seconds. Raises the errors of `change`,
+        and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its old value.
         """
         with entry.lock:
             if patience:

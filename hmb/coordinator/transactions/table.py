@@ -21,7 +21,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 @dataclass(slots=True, eq=False)
 class TransactionEntry:
-    """An entry of the table: one transactional id and its lock."""
+    """One transactional id with its lock: an entry of `TransactionTable`."""
 
     transaction: Transaction  # the newest value that is on disk
     is_moving: bool = False  # whether a thread is writing a new value or the markers of this id
@@ -56,7 +56,7 @@ class TransactionTable:
         self._entries: dict[str, TransactionEntry] = {}
 
     def all(self) -> list[TransactionEntry]:
-        """Return all entries."""
+        """Return the entries of all transactional ids."""
         with self._lock:
             return list(self._entries.values())
 
@@ -77,7 +77,7 @@ class TransactionTable:
     def find_or_make(self, transactional_id: str) -> TransactionEntry:
         """Return the entry of a transactional id, or create it. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
 
-        A new entry gets a new producer id.
+        A new transactional id gets a new producer id.
         """
         self._journal.check_coordinates(transactional_id)
         if transactional_id not in self._entries:

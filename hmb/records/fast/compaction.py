@@ -40,9 +40,9 @@ _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
     """Return the keys of all records in a batch, or None if the batch is not plain.
 
-    The docstring of the module explains what plain means. `data` contains the uncompressed records of the batch, and
-    `count` is their number. The batch must still have all its records: no earlier compaction has removed a record from
-    it.
+    In a plain batch, all keys and records are short (see the docstring of the module). `data` contains the uncompressed
+    records of the batch, and `count` is their number. The batch must still have all its records: no earlier compaction
+    has removed a record from it.
     """
     if count > _MAX_RECORDS:
         return None
@@ -91,7 +91,7 @@ class Parts(NamedTuple):
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the bytes of the records with these numbers, or None if the records are not plain.
+    """Return the bytes of the records with these numbers, or None if the records are not plain (short).
 
     `numbers` are in ascending order, and 0 stands for the first record of the batch. The records with these numbers
     must have keys. The batch must still have all its records: no earlier compaction has removed a record from it. The

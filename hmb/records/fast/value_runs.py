@@ -40,9 +40,7 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Encode a record for each value. Return the bytes, and the runs of the records.
-
-    A run consists of consecutive records whose values have the same length. Other records are in no run.
+    """Encode a record for each value. Return the bytes, and the runs: consecutive records with values of equal length.
 
     `first` is the offset delta of the first record. `start` is the position at which the caller will append the bytes.
     """

@@ -112,7 +112,7 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages to `size`, until the next message does not fit into `room` bytes.
+        """Add the sizes of a run's messages (see `_Run`) to `size`, until a message does not fit into `room` bytes.
 
         Return how many bytes of `room` remain, or -1 if a message did not fit.
         """
@@ -165,7 +165,7 @@ class DownConversion:
         raise corrupt_message(f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run (`_Run`), at most `size` bytes together.
+        """Return the first messages of one run (see `_Run`), together at most `size` bytes.
 
         A very large message becomes several memoryviews.
         """
@@ -181,7 +181,7 @@ class DownConversion:
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield all runs (`_Run`) in the region. Stop before an incomplete batch."""
+        """Divide the region into runs (see `_Run`), and yield them. Stop before an incomplete batch."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -215,7 +215,7 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs (`_Run`) in `view`. The first byte of `view` is at `position` in the file.
+    """Divide the messages and batches in `view` into runs (see `_Run`). `view` begins at `position` in the file.
 
     Stop before an incomplete batch.
     """

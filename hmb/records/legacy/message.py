@@ -65,7 +65,7 @@ class _Header(NamedTuple):
 class Message(_Header):
     """The fields of a message's header, and a memoryview of the bytes of the whole message.
 
-    The message may be a wrapper.
+    The message may be a wrapper: a message that contains a compressed message set.
     """
 
     __slots__ = ()
@@ -110,7 +110,10 @@ class Message(_Header):
 
     @property
     def base_offset(self) -> int:
-        """The offset of the first record. If the message is a wrapper, this property decompresses it."""
+        """The offset of the first record.
+
+        In a wrapper (a compressed message set), this property decompresses the records.
+        """
         return self.offset if self.codec is Codec.NONE else next(self.records()).offset
 
     @property
@@ -170,7 +173,9 @@ class Message(_Header):
         return self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the record of this message, or all records of a wrapper. The caller must call `check` first.
+        """Yield the record of this message. From a wrapper (a compressed message set), yield all records.
+
+        The caller must call `check` first.
 
         Raises MESSAGE_TOO_LARGE if the records have more than `limit` bytes after decompression.
         """
@@ -182,7 +187,9 @@ class Message(_Header):
             yield record
 
     def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
-        """Yield this message and its offset, or all inner messages of a wrapper and their absolute offsets.
+        """Yield this message and its offset. From a wrapper (a compressed message set), yield all inner messages.
+
+        Each inner message comes with its absolute offset.
 
         The inner messages are memoryviews of the decompressed bytes, so keys and values are not copied. The caller must
         call `check` first.
@@ -198,7 +205,7 @@ class Message(_Header):
             yield message.offset + shift, message
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
-        """Yield the inner messages of a wrapper, with the offsets that are stored in them.
+        """Yield the inner messages of a wrapper (a compressed message set), with the offsets that are stored in them.
 
         Raises INVALID_RECORD if the wrapper is empty, or if an inner message is a wrapper or has another magic than its
         wrapper.
@@ -215,7 +222,10 @@ class Message(_Header):
             position += message.size
 
     def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
-        """Decompress the message set of a wrapper. The caller may change the returned bytes."""
+        """Decompress the message set that this message contains (a wrapper).
+
+        The caller may change the returned bytes.
+        """
         _, value = self.key_and_value()
         if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
             return data
@@ -266,7 +276,7 @@ def message_parts(
 
 
 def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
-    """Return the bytes between the CRC and the value of a message that has no key and is not a wrapper."""
+    """Return the bytes between the CRC and the value of an uncompressed message without a key."""
     if magic:
         return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
     return struct.pack(">bbii", magic, 0, -1, value_size)

@@ -76,7 +76,8 @@ class AssignedMessages:
         """Change the offsets of the messages to `first_offset`, `first_offset + 1`, and so on.
 
         The CRCs stay valid, because a message's CRC does not include its offset. The method cannot change the offsets
-        inside a v0 wrapper. If the set has a v0 wrapper, the method changes nothing and returns False.
+        inside a v0 wrapper (a compressed message set). If the set has a v0 wrapper, the method changes nothing and
+        returns False.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -140,8 +141,8 @@ def assign_offsets(
     """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
     If `log_append_time` (ms) is not None, this time replaces the timestamps of messages v1. The function decompresses
-    and processes each wrapper inside a `with decompressing` block, so that the caller can limit how many threads
-    decompress at the same time.
+    and processes each wrapper (a compressed message set) inside a `with decompressing` block. With this block, the
+    caller can limit how many threads decompress at the same time.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong, and INVALID_RECORD if a producer must not send such a message.
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
@@ -247,7 +248,7 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set inside a wrapper. Raises KafkaError if a producer must not send this wrapper."""
+    """Return the decompressed message set of a wrapper. Raises KafkaError if a producer must not send this wrapper."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")
     if wrapper.codec is Codec.ZSTD:
@@ -282,7 +283,7 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
     """Write the broker's time (ms) into every message, but not into inner messages.
 
-    If a message is a wrapper, its timestamp is also the timestamp of all inner messages.
+    The timestamp of a wrapper (a compressed message set) is also the timestamp of all its inner messages.
     """
     data, view = result.data, memoryview(result.data)
     position = 0

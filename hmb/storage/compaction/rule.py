@@ -72,7 +72,9 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch's records. Return False, and add nothing, if the map already uses all its memory.
+        """Add the keys of a batch's records to the map.
+
+        If the map has used up its memory, add nothing and return False.
 
         If the batch cannot be read, the method adds no keys but puts the error into `unreadable`. Raises
         CORRUPT_MESSAGE if the offsets of the log are not in ascending order.

@@ -300,11 +300,11 @@ class OpenFiles:
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:
-        """Add an open file to the end of the queue, from which `close_one` takes files."""
+        """Add an open file to the end of the queue from which `close_one` takes the next file to close."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
-        """Remove a closed file from the queue."""
+        """Remove a file from the set of open files, because it is closed."""
         self._forget(ref(file))
 
     def _forget(self, file: ref[VirtualFile]) -> None:
@@ -316,7 +316,7 @@ class OpenFiles:
             pass
 
     def close_one(self) -> bool:
-        """Close the first file in the queue that was not used recently. Return False if this is not possible."""
+        """Close one file that was not used recently. Return False if no file can be closed."""
         for may_sync in (False, True):
             for _ in range(2 * len(self._clock)):  # The first pass removes marks, and the second pass closes a file.
                 try:

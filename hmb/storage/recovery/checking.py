@@ -43,7 +43,7 @@ unpack = HEADER.unpack_from
 
 
 class CheckedBatch(NamedTuple):
-    """The fields that recovery needs to know of an intact batch."""
+    """The fields of an intact batch that recovery needs."""
 
     first_offset: int
     size: int  # bytes, with the header

@@ -180,7 +180,7 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """Searches one segment for holes: bytes that are not an intact batch."""
+    """Searches one segment for holes (damaged bytes between batches), and finds the batches that replace them."""
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:
         self._segment = segment
@@ -225,7 +225,7 @@ class HoleSearch:
             next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a hole of 0 bytes at the end of the file, for the offsets that are lost after the last batch."""
+        """Return a `Hole` of 0 bytes at the end of the file, for the offsets that are lost after the last batch."""
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)

@@ -249,12 +249,15 @@ class Manifest:
         return known.topic_id or None if known else None
 
     def segments(self, partition: str) -> Mapping[int, SegmentEntry] | None:
-        """Return the entries of a partition's segments by base offset, or None if the partition is unknown."""
+        """Return the manifest's entries of a partition's segments, by base offset.
+
+        None if the manifest has no such partition.
+        """
         known = self._partitions.get(partition)
         return dict(known.segments) if known else None
 
     def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
-        """Add entries for new partitions, and write the state files of these partitions. Raises OSError.
+        """Add new partitions to the manifest, and write their state files. Raises OSError.
 
         `topic_ids` maps each partition to its topic id, and `contents` maps each state file to its text. The files are
         not synced, so a power cut may remove them.
@@ -266,20 +269,23 @@ class Manifest:
         self.replace_files(contents, sync=False, also=lines)
 
     def forget_partitions(self, names: Iterable[str]) -> None:
-        """Remove the entries of deleted partitions. Raises OSError."""
+        """Remove deleted partitions from the manifest. Raises OSError."""
         self._append([f"forget {name}" for name in names])
 
     def forget_segments(self, partition: str, base_offsets: Iterable[int]) -> None:
-        """Remove the entries of segments that the broker is about to delete. Raises OSError."""
+        """Remove segments from the manifest, because the broker is about to delete them. Raises OSError."""
         self._append([f"forget {partition} {base_offset}" for base_offset in base_offsets])
 
     def replace_segments(self, partition: str, base_offsets: Iterable[int], entry: SegmentEntry) -> None:
-        """Replace the entries of the segments at `base_offsets` by one entry. Raises OSError."""
+        """Replace the segments at `base_offsets` in the manifest by one new segment. Raises OSError."""
         lines = [f"forget {partition} {base_offset}" for base_offset in base_offsets]
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add or change entries of segments. If `sync` is False, a power cut may undo the changes. Raises OSError."""
+        """Add segments to the manifest, or change their entries.
+
+        If `sync` is False, a power cut may undo this. Raises OSError.
+        """
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments
@@ -302,11 +308,14 @@ class Manifest:
             self._write_anew()
 
     def close(self) -> None:
-        """Write the entry `closed`, because the broker stops properly. Raises OSError."""
+        """Write into the manifest that the broker has stopped properly. Raises OSError."""
         self._append(["closed"])
 
     def _append(self, lines: list[str], *, sync: bool = True) -> None:
-        """Append entries, and sync them if `sync` is True. If the method raises OSError, it has written no entry."""
+        """Append lines to the manifest, and sync them if `sync` is True.
+
+        If the method raises OSError, it has added no line.
+        """
         if lines:
             self._reserve.write(partial(self._append_once, lines, sync))
 
@@ -329,9 +338,9 @@ class Manifest:
             self._end = end
 
     def _is_as_written(self) -> bool:
-        """Return whether the file still exists and has its expected size.
+        """Return whether the manifest's file still exists and has its expected size.
 
-        Another process may have cut or removed it.
+        Another process may have cut or removed the file.
         """
         return self.path.is_file() and self.path.stat().st_size == self._size
 
@@ -356,7 +365,6 @@ def _is_intact(line: bytes) -> bool:
 
 
 def _header(size: int) -> bytes:
-    """Return the first line of a manifest of `size` bytes."""
     return _line(f"manifest {size:012d}").rstrip().encode()
 
 
