@@ -73,7 +73,7 @@ Produce, a tour of at most 9 files:
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-These modules are between the steps of the tour. Open them only if you want to see the details:
+These modules are between the steps of the Produce tour. Open them only if you want to see the details:
 - Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts the
   memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
   together if `may_wait` returns True (`broker/network/gathering.py`).
@@ -121,7 +121,7 @@ Fetch, a tour of at most 9 files:
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-These functions and modules are between the steps of the tour:
+These functions and modules are between the steps of the Fetch tour:
 - Between steps 2 and 3, `long_poll` calls `_Fetch.collect` (`broker/long_poll.py`). If too few bytes exist, `long_poll`
   waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
   `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
@@ -140,9 +140,10 @@ These functions and modules are between the steps of the tour:
   `Dispatcher._handle` (`broker/dispatch.py`) gets the response from `handle`, and calls step 9.
 - Step 9: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the length (`protocol/framing.py`).
 
-The region that step 5 returns is an object, a `FileRegion` (`storage/files/virtual.py`). The handler stores this object
-in the field `records` of the response. The function `records` in `protocol/primitives.py` puts the object into the
-frame as one part, and step 11 sends it. No function between these steps reads the bytes of the region.
+Step 5 of the Fetch tour returns a region of a file as an object, a `FileRegion` (`storage/files/virtual.py`). The
+handler stores this object in the field `records` of the response. The function `records` in `protocol/primitives.py`
+puts the object into the frame as one part, and step 11 sends the region. No function between these steps reads the
+bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
@@ -169,13 +170,13 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-The first JoinGroup request ends with step 5. The client joins again with its new id, so steps 1 to 4 run again, and
-step 6 follows. The state machine of a group only queues responses and records. At the end of each step,
+In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
+again, and step 6 follows. The state machine of a group only queues responses and records. At the end of each step,
 `GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
 queue of the journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`).
 After step 20, `_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
 
-These modules are between the steps of the tour. Open them only if you want to see the details:
+These modules are between the steps of the JoinGroup tour. Open them only if you want to see the details:
 - Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`). `Journal.check_coordinates`
   checks that the journal is loaded (`coordinator/journal/writing.py`, `coordinator/journal/topic.py`).
   `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread that
@@ -215,7 +216,7 @@ Producer.send, a tour of at most 10 files:
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-These modules are between the steps of the tour. Open them only if you want to see the details:
+These modules are between the steps of the Producer.send tour. Open them only if you want to see the details:
 - Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
   partitions of the topic (`client/metadata.py`).
 - Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's

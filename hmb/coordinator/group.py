@@ -61,7 +61,7 @@ class Commit(NamedTuple):
 
 
 def unloaded(group_id: str, code: ErrorCode) -> KafkaError:
-    """Return the error for a request to a group that was deleted, or whose broker stops."""
+    """Return the error for a request that arrives after the group was deleted, or while the broker stops."""
     return KafkaError(code, f"group {group_id!r} was deleted, or the broker stops")
 
 

@@ -153,7 +153,8 @@ class GroupRunner:
         self.machine = machine
 
     def unload(self) -> None:
-        """Unload the group and answer its waiting requests, because the broker stops or the group was discarded."""
+        """Answer the waiting requests of the group with an error, because the broker stops or the group was discarded.
+        """
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:

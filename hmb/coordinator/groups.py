@@ -124,7 +124,7 @@ class GroupCoordinator:
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
-        """Unload all groups. Clients that wait receive NOT_COORDINATOR and then ask for the coordinator again."""
+        """Stop the coordinator. Clients that wait receive NOT_COORDINATOR, and then look for the coordinator again."""
         self._stop_loading.set()
         self._table.close()
         for runner in self._table.all():

@@ -4,9 +4,10 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-The lock of the group protects the offsets of a new member. For example, member A commits offset 40 and waits for the
-disk. The group removes A and assigns the partition to member B, and B commits offset 45. A added its record to the
-queue before the group removed it, so the queue contains 40 and then 45. The newest committed offset is 45.
+Because of the group's lock, a late commit of a former member never replaces the commit of a new member. For example,
+member A commits offset 40 and waits for the disk. The group removes A and assigns the partition to member B, and B
+commits offset 45. A added its record to the queue before the group removed it, so the queue contains 40 and then 45.
+The newest committed offset is 45.
 
 A thread that deletes the offsets of a group must know all these offsets, so it first waits until no commit of the group
 is in the queue. The thread holds the group's lock while it waits for the disk, so other requests of the group have to

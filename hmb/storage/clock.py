@@ -32,7 +32,7 @@ from hmb.units import now_ms
 def monotonic_ms() -> int:
     """Return the time (ms) of a clock that nobody can set and that never goes back.
 
-    Its first value may be any number.
+    The first value that the function returns may be any number.
     """
     return time.monotonic_ns() // 1_000_000
 

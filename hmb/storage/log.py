@@ -198,7 +198,9 @@ class Log:
             self.flush()
 
     def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
-        """Write a batch, and return its offsets. If the producer sends a batch again, return its first offsets.
+        """Write a batch, and return its offsets.
+
+        If the log already has the batch, return the offsets of the first append.
 
         If the log must roll but is not synced, `_write` returns False. The method then syncs the log and tries again.
         """

@@ -99,7 +99,8 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
     """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`.
 
-    The result has the order of the markers. `segments` begin with the segment that contains `offset`. Raises OSError.
+    The result is sorted by the offsets of the markers. `segments` begin with the segment that contains `offset`. Raises
+    OSError.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):

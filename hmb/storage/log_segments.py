@@ -95,7 +95,7 @@ class LogSegments:
         return self._segments[number].base_offset if number < len(self._segments) else end_offset
 
     def remove_files(self, segments: Sequence[Segment], at: int) -> None:
-        """Rename the files of removed segments.
+        """Rename the files of removed segments, so that the broker does not load them at its next start.
 
         `delete_removed` deletes the files at the time `at` (ms). Raises OSError.
         """

@@ -66,7 +66,10 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
         self._last = OffsetPosition(offset, position)
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """Return the last entry at or below `offset`, or (base offset, 0). A search takes O(log n) steps."""
+        """Return the last entry at or below `offset`, or (base offset, 0) if no such entry exists.
+
+        A search takes O(log n) steps for n entries.
+        """
         last = self._last
         if offset >= last.offset:  # Consumers without lag read here: no search is needed.
             return last

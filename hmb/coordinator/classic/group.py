@@ -323,7 +323,7 @@ class ClassicGroup:
     # -- deletion of the group
 
     def unload(self) -> None:
-        """Unload the group when the broker stops or deletes the group.
+        """Remove the members and deadlines, because the broker stops or deletes the group.
 
         Members that wait for a response receive the error NOT_COORDINATOR.
         """

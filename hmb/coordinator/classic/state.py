@@ -61,7 +61,7 @@ class ClassicState:
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
 
     def continue_as_stable(self, members: ClassicMembers, generation: int) -> None:
-        """Start as a Stable group of consumers, with the members of a KIP-848 group."""
+        """Start as a Stable group of consumers, with the members of a KIP-848 group (a downgrade)."""
         self.members, self.generation = members, generation
         self.current = GroupState.STABLE
         self.protocol_type, self.protocol = CONSUMER, members.select_protocol()

@@ -36,8 +36,8 @@ def replace_member(
 ) -> None:
     """Assign the new `member_id` to a static member that has restarted. Requests with the old member id then fail.
 
-    The group stays Stable and the member keeps its assignment if two conditions are true: the group is Stable, and the
-    group would choose the same protocol again. Otherwise the group starts a rebalance.
+    If the group is Stable and would choose the same protocol again, it stays Stable, and the member keeps its
+    assignment. Otherwise the group starts a rebalance.
     """
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout

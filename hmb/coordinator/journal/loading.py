@@ -97,8 +97,8 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
 def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
     """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
 
-    A coordinator needs all records if a record only changes the state of its key, and does not replace it. The errors
-    are those of `newest_records`.
+    A coordinator needs all records if one record contains only a change of a key's state, and not the whole state. The
+    errors are those of `newest_records`.
     """
     records: list[Record] = []
 

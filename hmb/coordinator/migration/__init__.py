@@ -1,4 +1,4 @@
-r"""Online migration: a group with members moves from the classic protocol to KIP-848, and back, while it reads.
+r"""Online migration: a group moves from the classic protocol to KIP-848, or back, while its members read records.
 
 Problem: an application with a hundred consumers changes its protocol from classic to KIP-848. Nobody wants to stop all
 consumers at once. The application restarts them one after the other, so for some time the group has members of both

@@ -19,10 +19,10 @@ rebalance timeout (the join deadline):
 
 For example, a member in epoch 7 has a cooperative assignor and owns the partitions {0, 1}. In the target of epoch 8, it
 owns {0}:
-    Heartbeat, generation 7         REBALANCE_IN_PROGRESS (case 1)
+    Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the target has changed
     JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
     SyncGroup, generation 7         the assignment {0}
-    Heartbeat, generation 7         REBALANCE_IN_PROGRESS (case 2)
+    Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the member must confirm that it has given up partition 1
     JoinGroup, owns {0}             generation 8
     SyncGroup, generation 8         the assignment {0}
 

@@ -24,7 +24,7 @@ class NamedPartitions(Protocol):
 
 
 def ids_of(named: Iterable[NamedPartitions], topics: ClusterTopics) -> frozenset[PartitionId]:
-    """Return the partitions of existing topics."""
+    """Return the partitions, with topic ids in place of topic names. Omit topics that do not exist."""
     return frozenset(
         PartitionId(topic.id, number)
         for each in named

@@ -51,7 +51,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise FENCED_INSTANCE_ID if the request's instance id belongs to a member with another id (`known_id`)."""
+    """Raise FENCED_INSTANCE_ID if another member (`known_id`) already uses the instance id in the request."""
     if known_id != request.member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,

@@ -57,7 +57,7 @@ class ShareState(NamedTuple):
 
 
 def combined(old: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int) -> Sequence[StateBatch]:
-    """Return the batches of a state after an update. Where batches overlap, those in `new` replace those in `old`.
+    """Return the state batches of a share-partition after an update: `new` replaces `old` where they overlap.
 
     Batches below the start offset are left out. For example, the old batch 0 to 9 is Available, and the new batch 3 to
     5 is Archived. The result contains the batches 0 to 2, 3 to 5 and 6 to 9.

@@ -123,7 +123,10 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Assign an active task to `owner`, which has the task's state. Return False if `owner` has enough tasks."""
+        """Assign an active task to `owner`, which has the task's state.
+
+        Return False if it is None or has enough tasks.
+        """
         if owner is None or owner.size >= self._active_quota.limit:
             return False
         self._add_active(owner, task)

@@ -31,9 +31,9 @@ is not plain, it stops. A slower decoder then decodes all the records again:
     after `compaction`         `raw_records`, which can decode all records
     after `columns`            `consumer_records`
 
-A fast decoder also treats damaged records as not plain. So only the readable decoder and `raw_records` need error
-messages. Tests compare the results of each fast module with the results of the readable module, for valid and for
-damaged bytes.
+A fast decoder stops at damaged records in the same way as at unusual records. So only the readable decoder and
+`raw_records` need error messages. Tests compare the results of each fast module with the results of the readable
+module, for valid and for damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders

@@ -65,7 +65,10 @@ def encode_values(
 
 
 def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic: int) -> bytes:
-    """Convert records to uncompressed messages of magic 0 or 1. In each run, the values have the same length."""
+    """Convert the records in `runs` to uncompressed messages of magic 0 or 1.
+
+    In a run, all values have the same length.
+    """
     messages: list[bytes] = []
     for run in runs:
         value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # Skips the other fields.

@@ -55,7 +55,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if no such record exists.
 
     Raises DamagedSegment if the search cannot read past damage in a segment. Raises MESSAGE_TOO_LARGE if a compressed
-    message (v0, v1) is larger than the limit.
+    message (v0, v1) is larger than the limit for decompressed data.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:

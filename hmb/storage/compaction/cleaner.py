@@ -102,7 +102,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 
 
 def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
-    """Return the segments that a round at the time `now` (ms) could compact, even if the log needs no compaction."""
+    """Return the segments that could be compacted at the time `now` (ms), even if the log needs no compaction."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
@@ -159,11 +159,11 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield those batches of a segment whose records belong in `map`, the last batch first.
+    """Yield the batches of a segment whose keys compaction must add to `map`, the last batch first.
 
-    The map does not contain records of aborted transactions. To find these records, the function must read the segment
-    from its start. So the function first reads and checks all batches, and stores their positions. Then it yields the
-    batches, the last batch first.
+    The map does not contain keys of aborted transactions. To find aborted transactions, the function must read the
+    segment from its start. So the function first reads and checks all batches, and stores their positions. Then it
+    yields the batches, the last batch first.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -331,7 +331,7 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return the share of dirty bytes in the segments that can be compacted. None if the log is not compacted."""
+        """Return the share of dirty bytes (not compacted yet) in the log. None if the log is not a compacted log."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 

@@ -45,7 +45,10 @@ class DiskReserve:
         self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:
-        """If at least twice the size of the reserve is free, allocate the reserve and set `is_used` to False."""
+        """If the disk has enough free space, allocate the reserve and set `is_used` to False.
+
+        Twice the size of the reserve is enough.
+        """
         with self._lock:
             if not self.is_used:
                 return

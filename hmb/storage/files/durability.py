@@ -39,7 +39,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
-    """Replace each of these small state files in one step. Only their owner can read them. Raises OSError.
+    """Replace each of these small state files in one step. Only the owner can read the new files. Raises OSError.
 
     If `sync` is False, a power cut may bring the old content back.
     """

@@ -79,10 +79,10 @@ class Hole:
 class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment have been on disk.
 
-    All records below `synced_to` have been on disk. Damage at or after `synced_to` comes from a power cut, and the log
-    ends at this damage. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown.
-    `may_go_on` is True for the last segment of a log, because only this segment can have batches after `synced_to`. If
-    the segment ends below `expected_end`, records at its end are lost.
+    - `synced_to`: all records below this offset have been on disk. Damage after it comes from a power cut, and the log
+      ends at this damage. None means that the whole segment has been on disk, but that its last offset is unknown.
+    - `may_go_on`: whether batches may follow after `synced_to`. It is True only for the last segment of a log.
+    - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
     """
 
     synced_to: int | None

@@ -56,11 +56,13 @@ def checked_batches(
 ) -> Iterator[tuple[int, CheckedBatch]]:
     """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
-    All records below the offset `upper_limit` are on disk. `upper_limit` is the base offset of the next segment. For
-    the last segment, it is the recovery point. If `upper_limit` is None, the limit is unknown. The check begins at
-    `start`, which is the position and the offset of a batch. If `start` is None, the check begins at the file's first
-    batch. If `may_go_on` is False, a batch after a gap must end below `upper_limit`; otherwise it is damaged. Raises
-    OSError.
+    - `upper_limit`: all records below this offset are on disk. It is the base offset of the next segment, or for the
+      last segment the recovery point. None means that the limit is unknown.
+    - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
+      the file's first batch.
+    - `may_go_on`: if it is False, a batch after a gap counts as damaged, unless it ends below `upper_limit`.
+
+    Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_go_on or upper_limit is None else upper_limit
