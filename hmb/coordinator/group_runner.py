@@ -153,8 +153,7 @@ class GroupRunner:
         self.machine = machine
 
     def unload(self) -> None:
-        """Answer the waiting requests of the group with an error, because the broker stops or the group was discarded.
-        """
+        """Answer the group's waiting requests with an error, because the broker stops or the group was discarded."""
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:

@@ -58,7 +58,7 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add the tombstones of a group that this group replaces to each write, until a write succeeds."""
+        """Add `tombstones` to each write until a write succeeds. They delete the group that this group replaces."""
         self._replaced = tombstones
 
     def finish(self) -> None:
@@ -86,7 +86,7 @@ class RecordedSteps:
 class StoredRecords:
     """The stored records of one group, and the number of changes (steps) whose records are not stored yet.
 
-    - `_in_flight` is the number of changes that have begun and not ended.
+    - `_in_flight` is the number of changes whose records are being written now.
     - `_values` contains tombstones (the value None) only while at least one change is in flight.
     """
 
@@ -110,7 +110,7 @@ class StoredRecords:
         return self._last
 
     def end(self, number: int, records: Sequence[KeyAndValue], error: KafkaError | None) -> bool:
-        """End the change with this number. `error` is the error of a failed write, or None.
+        """Note that the write of change `number` has ended. `error` is the error of a failed write, or None.
 
         Return whether the caller must restore the group from the stored records.
         """

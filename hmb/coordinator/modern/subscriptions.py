@@ -60,7 +60,7 @@ class Subscriptions:
         self._version = version
 
     def members_removed(self) -> None:
-        """Increase the group epoch. The next heartbeat matches the expressions again, with the rights of its member."""
+        """Increase the group epoch. The next heartbeat matches the expressions again, with the ACLs of its sender."""
         self._forget_unused(self._topics.version)
         self._state.increase_epoch(metadata_hash(self.topics()))
 

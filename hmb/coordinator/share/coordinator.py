@@ -132,7 +132,10 @@ class ShareCoordinator:
             self._journal.write(each)
 
     def read(self, id: SharePartitionId, leader_epoch: int = NO_LEADER_EPOCH) -> ShareState:
-        """Return the state of a share-partition. Raises INVALID_REQUEST if it does not exist, FENCED_LEADER_EPOCH."""
+        """Return the state of a share-partition.
+
+        Raises INVALID_REQUEST if the state does not exist, and FENCED_LEADER_EPOCH if `leader_epoch` is too old.
+        """
         with self._lock:
             state = self._existing(id)
             if NO_LEADER_EPOCH < leader_epoch < state.leader_epoch:

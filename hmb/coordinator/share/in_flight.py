@@ -189,7 +189,9 @@ class InFlightRecords:
     def acknowledge(
         self, member: str, batches: Sequence[Acknowledgement], *, limit: int, lock_duration: int, now: int
     ) -> None:
-        """Acknowledge records that the member has acquired. `limit` is the greatest delivery count of a record.
+        """Acknowledge records that the member has acquired.
+
+        A released record that was delivered `limit` times is archived.
 
         If this method raises INVALID_RECORD_STATE or INVALID_REQUEST, it has changed nothing.
         """
@@ -217,13 +219,19 @@ class InFlightRecords:
     # -- release
 
     def release(self, member: str, limit: int) -> None:
-        """Release all records of a member whose share session ends. `limit` is the greatest delivery count."""
+        """Release all records of a member whose share session ends.
+
+        Archive records that were delivered `limit` times.
+        """
         for run in [run for run in self._runs if run.member == member]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.RELEASE, limit=limit))
         self._advance()
 
     def time_out(self, now: int, limit: int) -> None:
-        """Release the records whose acquisition locks have timed out. `limit` is the greatest delivery count."""
+        """Release the records whose acquisition locks have timed out.
+
+        Archive records that were delivered `limit` times.
+        """
         for run in [run for run in self._runs if run.member and run.deadline <= now]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))
         self._advance()

@@ -89,8 +89,7 @@ class LogCheckpoint:
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The segments that compaction was replacing when the broker ended: base offset -> next segment's base offset.
-        """
+        """The segments that compaction was replacing when the broker ended: base offset -> next base offset."""
         entries = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 
