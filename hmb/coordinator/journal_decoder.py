@@ -5,8 +5,9 @@ The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder, `decode
 offset like this:
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
-The JSON contains the fields in the order of Kafka's definition, with names in camelCase. The JSON omits fields that the
-version of the record does not have, and tagged fields with their default value. Bytes appear as base64.
+The printed JSON contains the fields of a record in the order of Kafka's definition, with names in camelCase. The JSON
+omits fields that the version of the record does not have, and tagged fields with their default value. Bytes appear as
+base64.
 
 The coordinator stores the subscription and the assignment of a classic member as bytes. If the protocol type of the
 group is "consumer", the decoder knows the format of these bytes. The JSON then contains their fields instead of base64.

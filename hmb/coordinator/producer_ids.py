@@ -8,9 +8,9 @@ use the rest of the last block. This waste is harmless, because 2^63 ids exist.
 For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
 2000 to the file and continues with id 1000.
 
-The file can be lost. It can also be out of date, if another broker, such as Kafka, has used the data directory. The
-broker therefore assigns only ids that are greater than all producer ids in its logs. A client can write any id into a
-batch, so the broker ignores the ids above `HIGHEST_ASSIGNED_ID` that it finds in the logs.
+The file with the reserved ids can be lost. The file can also be out of date, if another broker, such as Kafka, has used
+the data directory. The broker therefore assigns only ids that are greater than all producer ids in its logs. A client
+can write any id into a batch, so the broker ignores the ids above `HIGHEST_ASSIGNED_ID` that it finds in the logs.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """

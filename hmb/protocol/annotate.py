@@ -11,8 +11,8 @@ The plan of a version (see `schema`) is a list of the fields of a message, in th
 this module go through this list and yield one `Line` for each field. If a field is malformed, the functions first yield
 the lines of all fields before it, and then raise ProtocolError.
 
-A line contains the type of its field. The types have the names of Kafka's protocol guide, for example `int16`. The type
-`compact_length` is the length plus one, as an unsigned varint.
+A `Line` object contains the type of its field. The types have the names of Kafka's protocol guide, for example `int16`.
+The type `compact_length` is the length plus one, as an unsigned varint.
 """
 
 from __future__ import annotations

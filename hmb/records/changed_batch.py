@@ -7,9 +7,10 @@ the other cases:
 - A producer sends a batch again, with the numbers of a new epoch.
 - A mirror copies a batch from one cluster to another, and sends the batch as a producer does.
 
-Each function writes a new header, and computes a new CRC, because the CRC covers the changed fields. For example, a
-batch of 1 KB with 100 records has the codec none. `with_codec` compresses its records with zstd. The new batch has the
-same 100 records and the same offsets, but another length, another codec in its attributes, and another CRC.
+Each function of this module writes a new header, and computes a new CRC, because the CRC covers the changed fields. For
+example, a batch of 1 KB with 100 records has the codec none. `with_codec` compresses its records with zstd. The new
+batch has the same 100 records and the same offsets, but another length, another codec in its attributes, and another
+CRC.
 """
 
 from __future__ import annotations

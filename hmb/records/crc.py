@@ -5,7 +5,7 @@ The broker checks the checksum before it appends the batch, and the consumer che
 records. The checksum does not include the offset and the leader epoch, so the broker can change these two fields
 without computing a new checksum.
 
-The two kinds of checksums are:
+Kafka's record formats use two kinds of checksums:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.
 - Record batches (v2) use CRC-32C (Castagnoli, KIP-98), with one checksum for each batch. CRC-32C detects the same kinds
   of errors as CRC-32, but is faster (about 10 GB/s), because processors have an instruction for it.

@@ -103,10 +103,9 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
-        # This lock guards segments, offsets and producers. An append first prepares its records, and then holds the
-        # lock while it assigns offsets and writes. A thread that reads holds the lock while it copies the offsets and
-        # the list of segments. A thread that cleans up holds the lock while it changes this list. Lock order:
-        # `cleanup_lock`, lock of `commit`, this lock.
+        # This lock guards segments, offsets and producers. An appending thread holds it while it assigns offsets and
+        # writes, a reading thread while it copies the offsets and the list of segments, and a cleaning thread while it
+        # changes this list. Lock order: `cleanup_lock`, lock of `commit`, this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -198,9 +197,7 @@ class Log:
             self.flush()
 
     def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
-        """Write a batch, and return its offsets.
-
-        If the log already has the batch, return the offsets of the first append.
+        """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.
 
         If the log must roll but is not synced, `_write` returns False. The method then syncs the log and tries again.
         """

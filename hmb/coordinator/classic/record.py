@@ -1,9 +1,9 @@
 """Converts a classic group to a record of `__consumer_offsets`, and back.
 
-The record contains the members of a generation with their assignments. After a restart of the broker, the coordinator
-restores the generation and the assignment of each member from this record. The members start new sessions, and the
-group needs no rebalance. A member can support several protocols, but the record contains only the protocol that the
-group uses.
+The record of a classic group contains the members of a generation with their assignments. After a restart of the
+broker, the coordinator restores the generation and the assignment of each member from this record. The members start
+new sessions, and the group needs no rebalance. A member can support several protocols, but the record contains only the
+protocol that the group uses.
 
 Source: Kafka's `GroupCoordinatorRecordHelpers`.
 """

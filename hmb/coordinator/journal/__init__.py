@@ -6,8 +6,8 @@ A coordinator writes each change to its journal, a topic with several partitions
     __transaction_state    transactions                           a transactional id
     __share_group_state    the states of share-partitions         the name of a share-partition
 
-The coordinator selects the partition by the hash of the id. HMB uses the same hash as Kafka, so both brokers can work
-with the same data directory.
+The coordinator selects the partition of its journal by the hash of an id, for example of a group id. HMB uses the same
+hash as Kafka, so both brokers can work with the same data directory.
 
 A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
 for each commit would be slow, so commits that arrive at the same time usually share one batch and one sync. This

@@ -7,7 +7,7 @@ begin with an int16, which selects the layout of the bytes after it:
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
 
-The journal contains records of these types:
+The journal `__consumer_offsets` contains records of these types:
     type      object                        key -> value
     0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
     2         a classic group               group -> generation, protocol, leader, members with their assignments

@@ -1,8 +1,9 @@
 """The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
 
-The number of the partition is the hash of the id, modulo the number of partitions. For example, a topic has 50
-partitions, and the hash of a group id is 117. Because 117 modulo 50 is 17, the group belongs to partition 17. HMB and
-Kafka use the hash function of Java strings, so both brokers select the same partition.
+Each group id or transactional id belongs to one partition of the journal's topic. The number of this partition is the
+hash of the id, modulo the number of partitions. For example, a topic has 50 partitions, and the hash of a group id is
+117. Because 117 modulo 50 is 17, the group belongs to partition 17. HMB and Kafka use the hash function of Java
+strings, so both brokers select the same partition.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ assignor keeps its partitions while it joins. JoinGroup then lists the partition
 give up some of them, its member epoch stays the same, SyncGroup returns the other partitions, and the next Heartbeat
 asks the consumer to join once more.
 
-The setting `group.consumer.migration.policy` allows each direction:
+The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade
     bidirectional    yes        yes          the default
     upgrade          yes        no
@@ -46,10 +46,10 @@ KIP-848 group whose members all use the classic protocol. The policy does not ap
 classic protocol can always join a KIP-848 group. The policy also does not apply to groups without members, which change
 their protocol with the first member that joins.
 
-The journal needs no new kind of record. The record of a member contains the field `classic_member_metadata` if the
-member uses the classic protocol (modern/classic_metadata.py). A conversion writes the records of the new group together
-with the tombstones of the old group. If this write fails, the new group repeats the tombstones with its next write.
-After a failed upgrade the KIP-848 group is empty, so all members join again.
+For an online migration, the journal needs no new kind of record. The record of a member contains the field
+`classic_member_metadata` if the member uses the classic protocol (modern/classic_metadata.py). A conversion writes the
+records of the new group together with the tombstones of the old group. If this write fails, the new group repeats the
+tombstones with its next write. After a failed upgrade the KIP-848 group is empty, so all members join again.
 
 Read the modules of this folder in this order:
 - `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps

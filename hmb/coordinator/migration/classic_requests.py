@@ -10,8 +10,8 @@ translates these words:
     Heartbeat                         extends the session; REBALANCE_IN_PROGRESS asks the member to take its next step
     LeaveGroup                        removes members of both protocols
 
-A heartbeat asks the member to join again in three cases. In each case, the member must send JoinGroup within its
-rebalance timeout (the join deadline):
+The response to a Heartbeat request asks the member to join again in three cases. In each case, the member must send
+JoinGroup within its rebalance timeout (the join deadline):
 1. The assignment epoch is greater than the member's epoch: the group has a new target. Or a new target is due, and no
    member uses the KIP-848 protocol. In this case, only a JoinGroup request can cause the group to compute the target.
 2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
@@ -26,7 +26,7 @@ owns {0}:
     JoinGroup, owns {0}             generation 8
     SyncGroup, generation 8         the assignment {0}
 
-A function that raises KafkaError has not changed the group.
+If a function of this module raises KafkaError, it has not changed the group.
 
 If a new target is due and no member uses the KIP-848 protocol, HMB asks the members to join again. Kafka 4.3 does not:
 there, the partitions of members that have left have no owner until the next JoinGroup request.

@@ -6,18 +6,18 @@ A downgrade happens in one of these cases, if the policy allows it:
 - A static member of the KIP-848 protocol restarts with the classic protocol, and all other members use the classic
   protocol.
 
-The group epoch becomes the generation, and the target assignment of each member becomes its assignment. In the first
-case, the partitions of the removed members have no owner, so the classic group starts a rebalance at once. In the
-second case, the restarted member takes over the target of the old member. The classic group then starts a rebalance
-only if a member has not reached its target yet.
+In a downgrade, the group epoch becomes the generation, and the target assignment of each member becomes its assignment.
+If members were removed, their partitions have no owner, so the classic group starts a rebalance at once. If a static
+member has restarted, it takes over the target assignment of the old member. The classic group then starts a rebalance
+only if a member has not reached its target assignment yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. A and B use the classic protocol, and C leaves. "readers"
 becomes a classic group in generation 8 and in the state PreparingRebalance. A and B each send a heartbeat with
 generation 8, and the response contains REBALANCE_IN_PROGRESS. Both join again, and A becomes the leader of
 generation 9.
 
-A member that has not reached epoch 8 yet sends a heartbeat with an older generation. The response to this heartbeat
-contains ILLEGAL_GENERATION. The member then gives up all its partitions, and joins again.
+A member that has not reached the last epoch of the KIP-848 group sends a heartbeat with an older generation. The
+response to this heartbeat contains ILLEGAL_GENERATION. The member then gives up all its partitions, and joins again.
 
 Source: Kafka's `GroupMetadataManager.convertToClassicGroup` and `ClassicGroup.fromConsumerGroup`.
 """

@@ -20,9 +20,9 @@ partition outside this target. The *member epoch* is the epoch that the member e
 contains its member epoch. If this epoch is too old, the coordinator rejects the heartbeat, and the member must join
 again.
 
-A member may also send an old epoch because it has not received the coordinator's last response. Its heartbeat then
-contains the member's previous epoch, and only partitions of its current assignment. The coordinator accepts such a
-heartbeat.
+A member can send a heartbeat with an old epoch because it has not received the coordinator's last response. The
+heartbeat then contains the member's previous epoch, and only partitions of its current assignment. The coordinator
+accepts such a heartbeat.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """

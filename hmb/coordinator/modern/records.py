@@ -4,7 +4,7 @@ The journal stores a group as many small records (base_state.py). Three of them 
 its target and its current assignment. For example, a group has a thousand members, and one member gives up a partition
 with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
 
-The functions for lists of partitions are also used for share groups, and for the messages of heartbeats.
+This module's functions for lists of partitions are also used for share groups, and for the messages of heartbeats.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """

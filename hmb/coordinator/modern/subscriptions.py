@@ -8,8 +8,8 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-A refresh happens during the heartbeat of one member. An expression then matches only topics that this member may
-describe (ACLs). As in Kafka, all members with the same expression share this result.
+The method `refresh` runs during the heartbeat of one member. It matches expressions only with topics that this member
+may describe (ACLs). As in Kafka, all members with the same expression share this result.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """

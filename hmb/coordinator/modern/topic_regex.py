@@ -6,7 +6,8 @@ therefore requires the syntax of the library RE2. RE2 reads each character of a 
 version of RE2 in Java. This module uses Google's RE2 (the package google-re2). Both libraries accept the same syntax,
 but their error messages differ. `KAFKAS_REASONS` translates the messages.
 
-An expression must match the whole name. For example, `orders-.*` matches "orders-eu" but not "my-orders-eu".
+A member's regular expression must match the whole name of a topic. For example, `orders-.*` matches "orders-eu" but not
+"my-orders-eu".
 
 Limits: one compiled expression uses at most `MAX_MEMORY` bytes. The broker imports RE2 only when a client sends the
 first expression, so a broker without expressions starts faster.

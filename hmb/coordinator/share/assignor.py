@@ -8,8 +8,8 @@ topic, the assignor does one of two things:
 For example, topic "orders" has 2 partitions. With the members A, B, C and D, A and C read partition 0, and B and D read
 partition 1. When C and D leave, A reads partition 0 and B reads partition 1.
 
-Members do not have to give up partitions before other members get them. The assignor therefore does not try to keep
-earlier assignments.
+In a share group, members do not have to give up partitions before other members get these partitions. The assignor
+therefore does not try to keep earlier assignments.
 
 Source: KIP-932; Kafka's `SimpleAssignor`.
 """

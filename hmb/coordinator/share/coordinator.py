@@ -6,8 +6,9 @@ A share-partition is one partition that one share group reads. Three parts of th
 - The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
 - A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
 
-In Kafka, these parts can run on three brokers, and they send each other requests (APIs 83 to 87). In HMB, they run in
-one process and call the methods of this class. HMB serves the five APIs, too.
+In Kafka, the group coordinator and the leader of a partition can run on other brokers than the share coordinator, and
+send requests to it (APIs 83 to 87). In HMB, they run in the same process and call the methods of `ShareCoordinator`.
+HMB serves the five APIs, too.
 
 Two epochs prevent an outdated part of the broker from writing the state. The *state epoch* increases when an
 administrator changes the start offset. The *leader epoch* increases when the partition has a new leader.

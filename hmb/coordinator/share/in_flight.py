@@ -4,9 +4,9 @@ A *share-partition* is one partition that one share group reads. Two offsets lim
     share-partition start offset   the first record whose delivery is not complete
     next offset                    the first record that the group has never acquired
 
-The delivery of records below the start offset is complete. The group has not yet delivered the records from the next
-offset on. Between the two offsets, each record has a delivery state (states.py) and a delivery count. Neighboring
-records often have the same state, so the object stores *runs* of records and not single records:
+The delivery of all records below the share-partition start offset is complete. The group has not yet delivered the
+records from the next offset on. Between these two offsets, each record has a delivery state (states.py) and a delivery
+count. Neighboring records often have the same state, so the object stores *runs* of records and not single records:
     offset     100 ......... 104   105 ......... 109   110 ......... 119   120
                Acknowledged  x1    Available     x1    Acquired by B x1    next offset
 

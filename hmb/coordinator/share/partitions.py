@@ -1,8 +1,9 @@
 """The share-partitions that this broker leads, shared by the threads of many connections.
 
 A `SharePartition` protects its records in flight (in_flight.py) with a lock. The `SharePartition` stores each change
-with the share coordinator (coordinator.py), and the timer wakes it when an acquisition lock times out. A member that
-waits for records has a watcher in `watchers`, and the share-partition wakes it when records become Available again.
+with the share coordinator (coordinator.py), and the timer wakes the `SharePartition` when an acquisition lock times
+out. A member that waits for records has a watcher in `watchers`, and the share-partition wakes it when records become
+Available again.
 
 A method whose name begins with `begin_` adds the change to the journal's queue and returns at once. The caller, which
 holds no lock, then calls `finish`, which waits for the disk. In this way, acknowledgements for several partitions can

@@ -1,13 +1,13 @@
 """The records of `__share_group_state`, from which the broker restores its share-partitions after a restart.
 
-The key of a record names a share group and a partition. Two types of records have this key:
+The key of a record in `__share_group_state` names a share group and a partition. Two types of records have this key:
     type 0  ShareSnapshot   the complete state of the share-partition
     type 1  ShareUpdate     a change after the last snapshot: the new start offset, and the batches with a new state
 
-A snapshot can be long, and an update is short. The broker therefore writes a snapshot only after some hundred updates
-(`share.coordinator.snapshot.update.records.per.snapshot`). Records with the same `snapshot_epoch` belong together. An
-older update can still be needed, so the topic is not compacted. The broker deletes the records before the oldest
-snapshot that is needed.
+A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker therefore writes a snapshot only after
+some hundred updates (`share.coordinator.snapshot.update.records.per.snapshot`). Records with the same `snapshot_epoch`
+belong together. An older update can still be needed, so the topic is not compacted. The broker deletes the records
+before the oldest snapshot that is needed.
 
 For example, a snapshot contains the start offset 100, and no batches. A member accepts the records 105 to 109, and the
 broker writes an update with the batch 105 to 109, Acknowledged. The record at offset 104 is Acquired. The broker does

@@ -1,8 +1,8 @@
 """The addresses of a streams group: which process answers queries about which partitions.
 
-An instance of the application can answer queries about its states (*interactive queries*). Each instance knows only the
-states of its own tasks. A response to a heartbeat therefore lists, for each address, the partitions that the tasks at
-this address read.
+An instance of a Kafka Streams application can answer queries about its states (*interactive queries*). Each instance
+knows only the states of its own tasks. A response to a heartbeat therefore lists, for each address, the partitions that
+the tasks at this address read.
 
 For example, task 1_2 reads partition 2 of the topic "count-repartition", and runs in a process with the address
 host-a:7070. A query for a word whose partition is 2 then goes to host-a:7070.

@@ -12,10 +12,10 @@ of a partition see from the marker whether the transaction was committed:
                                    WriteMarkers ------------------->   COMMIT marker in each partition
     response        <------------  CompleteCommit   journal: the transaction is over
 
-If the broker crashes after PrepareCommit, the decision is in the journal. After its restart, the broker writes the
-markers again. If the broker crashes before PrepareCommit, the transaction is still Ongoing after the restart, and the
-producer can continue. If the producer does not continue, the coordinator aborts the transaction after the transaction
-timeout.
+If the broker crashes after it has stored the state PrepareCommit, the decision to commit is in the journal. After its
+restart, the broker writes the markers again. If the broker crashes before it has stored this state, the transaction is
+still Ongoing after the restart, and the producer can continue. If the producer does not continue, the coordinator
+aborts the transaction after the transaction timeout.
 
 The *epoch* of a producer id protects against zombies: old producers that still send requests after a new producer has
 replaced them. When a new producer starts with the same transactional id, the epoch changes from 0 to 1. The broker then

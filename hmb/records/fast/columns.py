@@ -19,7 +19,8 @@ Some batches are not *plain*: messages v0 and v1, batches with varints of more t
 a batch that is not plain, this module calls `consumer_records`, and converts the records to columns. This takes about
 six times as long as the conversion of a plain batch. If a batch is damaged, `consumer_records` raises an error.
 
-The columns are the same as in Spark's Kafka source, but with other names (`timestamp_type` instead of `timestampType`):
+The Arrow columns are the same as in Spark's Kafka source, but with other names (`timestamp_type` instead of
+`timestampType`):
 - `topic` (string), `partition` (int32) and `offset` (int64)
 - `timestamp` (ms with time zone UTC, or null if the record has no timestamp)
 - `timestamp_type` (int8): -1 for no timestamp, 0 for create time, 1 for log append time

@@ -9,7 +9,7 @@ The broker omits control batches, because an old client would treat a control re
 The broker does not omit the records of aborted transactions: old clients do not know transactions, so they get all
 records.
 
-The conversion computes a new CRC for each record. If a batch were damaged, the new CRCs would hide the damage. So the
+Down-conversion computes a new CRC for each record. If a batch were damaged, the new CRCs would hide the damage. So the
 broker checks each batch before the conversion, and sends only the messages before a damaged batch. The client's next
 Fetch request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 

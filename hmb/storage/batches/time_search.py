@@ -3,8 +3,9 @@
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
 batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.
 
-The search does not read the records of a batch that exceeds the broker's limit for the decompressed size or for the
-number of records. It returns the first offset of this batch, so a reader that starts at this offset misses no record.
+The search by time does not read the records of a batch that exceeds the broker's limit for the decompressed size or for
+the number of records. It returns the first offset of this batch, so a reader that starts at this offset misses no
+record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """

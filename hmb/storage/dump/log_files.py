@@ -6,8 +6,8 @@
 - hex: each byte with its field (hexadecimal.py).
 - tree: segments, batches and records with their sizes (tree.py).
 
-If `verify` is set, the dump reads all bytes, but shows only damage, a summary, and each file that does not belong to a
-log.
+With the option `verify`, the dump reads all bytes, but shows only damage, a summary, and each file that does not belong
+to a log.
 """
 
 from __future__ import annotations

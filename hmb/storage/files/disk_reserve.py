@@ -9,8 +9,8 @@ This file occupies 4 MiB, and nobody reads it. The broker uses the file `.reserv
 3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If so, it allocates
    the file again, and accepts records of producers again. Nobody has to restart the broker.
 
-The reserve is at most 1/64 of the disk. If the disk is full when the broker starts, the broker allocates the reserve
-when the disk has space again.
+The file `.reserve` takes at most 1/64 of the disk. If the disk is full when the broker starts, the broker allocates the
+reserve when the disk has space again.
 """
 
 from __future__ import annotations

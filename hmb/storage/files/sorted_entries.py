@@ -6,11 +6,11 @@ fields of their entries. `IndexFile` contains the code that all three use: it ap
 checks the file when the broker opens it. `SegmentIndex` adds the last entry, which the offset index and the time index
 keep in memory.
 
-The entries are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8 bytes for
-about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block. Second, the
-index reads this block from the file, and a binary search in the block finds the entry. The last block that was read
-stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A
-look-up reads one block of 4,096 bytes.
+The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8
+bytes for about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block.
+Second, the index reads this block from the file, and a binary search in the block finds the entry. The last block that
+was read stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks.
+A look-up reads one block of 4,096 bytes.
 
 With a memory map of the file, the index would not have to read blocks. But another process may truncate the file. If
 the broker then reads the map at a position after the new end, the kernel kills the broker (SIGBUS). A normal read of a

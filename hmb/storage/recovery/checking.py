@@ -5,8 +5,8 @@ incomplete. Or the file has a *nonsense block*: the file system has allocated th
 written the data to the block. A disk error may change any byte of the file. To find damage, `checked_batch` checks
 whether the bytes after the length field match the length and the CRC of the batch.
 
-The CRC does not cover the offset of a batch (8 bytes). scanning.py checks that the offsets grow. The CRC does not cover
-the leader epoch (4 bytes) either, but no record depends on the leader epoch.
+The CRC of a batch does not cover the batch's offset (8 bytes). scanning.py checks that the offsets grow. The CRC does
+not cover the leader epoch (4 bytes) either, but no record depends on the leader epoch.
 
 `next_whole_batch` searches for an intact batch after a damaged batch. Batches do not begin with a special byte for
 which the function could search. So the function looks for bytes that could be a header. If the CRC also matches, the
