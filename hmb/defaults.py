@@ -12,8 +12,8 @@ DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
 STATE_FILE = "state-address.json"  # in the data directory: the addresses of the broker's state and of its page
-TOKEN_FILE = "state-token"  # in the data directory: the token of these addresses, which stays the same after a restart
-SLOWEST_REQUESTS = "/slowest-requests"  # the path at these addresses at which `hmb top` reads single requests
+TOKEN_FILE = "state-token"  # in the data directory: the token for these addresses; a restart does not change it
+SLOWEST_REQUESTS = "/slowest-requests"  # `hmb top` reads the slowest requests at this path
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)

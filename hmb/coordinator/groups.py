@@ -243,7 +243,7 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # A KIP-848 group answers at once, and not after SyncGroup. So the change must be on disk before the response.
+        # A KIP-848 group answers JoinGroup at once, so its change must be on disk before the response.
         is_mixed = isinstance(runner.machine, ConsumerGroup)
         runner.step(lambda now: self._converter.join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()

@@ -62,7 +62,7 @@ class RecordsInFile(Protocol):
 Part: TypeAlias = bytes | memoryview | RecordsInFile  # several consecutive bytes of an encoded message
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # errors: a value has a wrong type or size
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # raised for a value of a wrong type or size
 LONGEST_STRING = 2**15 - 1  # bytes
 
 

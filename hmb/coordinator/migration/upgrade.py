@@ -84,7 +84,7 @@ def dissolve(classic: ClassicGroup) -> None:
 
 def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopics) -> ConsumerMember:
     subscription, _ = ConsumerProtocolSubscription.parse(_metadata(member, classic.state.protocol))
-    ConsumerProtocolSubscription.parse(member.protocols[0][1])  # This must not fail later, in SyncGroup or a downgrade.
+    ConsumerProtocolSubscription.parse(member.protocols[0][1])  # SyncGroup needs this metadata, too, so check it now.
     generation = classic.state.generation
     return ConsumerMember(
         member.member_id,

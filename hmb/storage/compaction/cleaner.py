@@ -129,7 +129,7 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
 def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
     segments = log.segments
     if not set(work.segments) <= set(segments):
-        return work.first_dirty  # Some of the selected segments were deleted meanwhile. The next round selects again.
+        return work.first_dirty  # Some of these segments were deleted meanwhile. The next compaction selects again.
     limit = log.config.max_decompressed
     map = _map_of(work, segments, max_memory, limit, throttle)
     rule = Compaction(map, log.producers.last_batches(), now, log.config.delete_retention_ms, limit)
@@ -312,7 +312,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # a greater offset is a deleted log's
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is a deleted log's offset
         }
         self._failures: dict[Log, _Failure] = {}
 

@@ -89,7 +89,7 @@ class OffsetMap:
         except KafkaError as error:
             self.unreadable[batch.last_offset], self.next_offset = error, batch.last_offset
             return True
-        if news := set(keys).difference(self.keys):  # This line takes most of a round's time.
+        if news := set(keys).difference(self.keys):  # This line takes most of the time of a compaction.
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
             self.keys |= news

@@ -131,7 +131,7 @@ class VirtualFile:
         if file is None:
             file = self._open()
         else:
-            self._is_used = True  # `open` does the same, but a call of it would slow down each read.
+            self._is_used = True  # `open` does the same, but a call of `open` would slow down each read.
         data = os.pread(file.fileno(), size, position)
         if len(data) == size or not data:
             return data
