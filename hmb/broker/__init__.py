@@ -15,9 +15,9 @@ the next frame. One thread for each connection is enough, because a broker handl
 after the other. If a consumer waits for new records, only the thread of this consumer's connection waits.
 
 *Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
-transactions), and makes a response from their results. A handler takes no lock and uses no socket. A handler returns a
-response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with acks=0). A `Deferred`
-means that the response must wait, for example until records are on disk.
+transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket. A
+handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with
+acks=0). A `Deferred` means that the response must wait, for example until records are on disk.
 
 *Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
 the response, at the partition or the group that caused the error. If a client breaks the protocol, for example with a
@@ -32,21 +32,21 @@ Read in this order:
 2. `dispatch.py`              from a frame to a response
 3. `handlers/produce.py`      a handler that writes
 4. `handlers/fetch.py`        a handler that reads
-5. `long_poll.py`             the wait of Fetch and ShareFetch for records
+5. `long_poll.py`             how Fetch and ShareFetch wait for records
 6. `topics/registry.py`       the topics, their creation and deletion
-7. `lifecycle.py`             the start and the stop of a broker; `coordinators.py` creates its coordinators
+7. `lifecycle.py`             how a broker starts and stops; `coordinators.py` creates its coordinators
 
 A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py`, `handlers/fetch.py` and
 `long_poll.py`, and two methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this
 folder at first:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
-- *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
+- *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
-- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
+- *conveniences* `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
   thesis), `transactional.py` (transactions), `share/` (share groups), the other handlers, and the other modules of
   `topics/` and `network/`
-- *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
+- *measurements* `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
 Two small modules belong to all handlers: `context.py` (the second argument of each handler) and `errors.py` (the two
 ways in which a handler reports an error).

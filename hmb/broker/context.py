@@ -121,7 +121,7 @@ class ConnectedClient:
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
 
     def mute(self, milliseconds: int) -> None:
-        """Let the connection read no request for this time, because the client has exceeded a quota. 0 does nothing."""
+        """Let the connection read no request for this time, because the client exceeded a quota. 0 does nothing."""
         if milliseconds:
             self.throttle_ms = max(self.throttle_ms, milliseconds)
             self.muted_until = max(self.muted_until, time.monotonic() + milliseconds / 1000)

@@ -10,8 +10,8 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-# The errors of a request to a coordinator that does not work yet, for example because it still loads its state. Only
-# the clients of a coordinator expect them. Other handlers must not put these errors into a response.
+# These errors mean that a coordinator is not ready, for example because it is still loading its state. Only requests to
+# a coordinator can get these errors. Other handlers must not put them into a response.
 COORDINATOR_ERRORS = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )

@@ -74,7 +74,7 @@ class FetchedPartition:
     log_start_offset: int = NO_OFFSET  # NO_OFFSET before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Copy the fetch offset, the size limit and the epochs from `other`, the same partition in a newer request."""
+        """Copy the fetch offset, the size limit and the epochs of this partition from a newer request (`other`)."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
@@ -97,7 +97,7 @@ class FetchedPartition:
         return topic.log(self.partition)
 
     def is_unchanged(self, log: Log) -> bool:
-        """Return whether the client has read all records and the log's offsets are the same as in the last response."""
+        """Return whether this partition has no new records and no changed offsets since the last response."""
         return (
             self.fetch_offset == self.high_watermark == log.high_watermark
             and self.log_start_offset == log.log_start_offset
@@ -193,10 +193,9 @@ class FetchSessions:
     eviction_ms: int
     clock: Callable[[], int] = now_ms
     # This lock guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # this lock takes no other lock. A fetch reads the partitions of its session without this lock, and sets the field
-    # `topic` of each partition. Usually only one thread uses the partitions of a session, because a client waits for
-    # the response before it sends the next request of the session. If the client does not wait, `store_offsets` refuses
-    # the response to the earlier request.
+    # this lock takes no other lock. A fetch uses the partitions of its session without this lock: it reads them, and
+    # sets their field `topic`. This is safe if the client waits for a response before it sends the next request of the
+    # session. If the client does not wait, `store_offsets` refuses the response to the earlier request.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

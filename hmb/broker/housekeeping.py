@@ -33,7 +33,7 @@ class Housekeeper:
         self._thread.start()
 
     def join(self, deadline: float) -> None:
-        """Wait until the thread has ended, but not longer than until `deadline`.
+        """Wait until the thread has ended or `deadline` has passed.
 
         The caller must first request the stop of the broker.
         """
@@ -45,7 +45,7 @@ class Housekeeper:
     def run(self, task: Task) -> None:
         """Run a task in the calling thread.
 
-        If another task is running, wait for its end. If `task` fails, log the error.
+        If another task is running, first wait until that task has ended. If `task` fails, log the error.
         """
         with self.lock:
             if self._stop.requested.is_set():

@@ -1,12 +1,11 @@
 """The start and the stop of a broker and of all its parts.
 
-Each part of the broker uses parts that exist before it. This determines the order of a start:
-1. *Settings.* The constructor reads and checks them. A wrong setting causes an error before the broker binds
-   a port.
+When a broker starts, it creates its parts in this order, because each part uses parts that were created earlier:
+1. *Settings.* The constructor reads and checks them. A wrong setting causes an error before the broker binds a port.
 2. *Listeners.* The server binds its ports, but answers no request yet. If another program uses a port, the start fails
    before the broker touches the data directory. Clients that connect from now on wait until step 8.
-3. *Data directory.* `LogManager` locks it, so that no second broker can write there. If no data directory is
-   set, the broker makes a temporary one.
+3. *Data directory.* `LogManager` locks it, so that no second broker can write there. If no data directory is set, the
+   broker makes a temporary one.
 4. *Stored settings.* The data directory contains the settings that clients have changed. They determine the settings of
    each topic's log, so the broker reads them before it opens a log.
 5. *Logs.* `Topics` opens and recovers the logs. Producer ids come after the logs, because a new id must be higher than
@@ -17,16 +16,18 @@ Each part of the broker uses parts that exist before it. This determines the ord
 7. *Housekeeping.* Two threads run the periodic tasks, such as retention and compaction.
 8. *Connections.* The server accepts connections and answers requests.
 
-A stop wakes the threads that wait, and closes the logs when nobody writes to them any more:
+When a broker stops, it first wakes the threads that wait. It closes the logs last, when no thread writes to them any
+more:
 1. *The signal `Stop`.* Waiting Fetch requests get their responses at once. A recovery or a compaction ends early.
-2. *Coordinators.* A JoinGroup can wait for other members for minutes. The coordinator answers it with NOT_COORDINATOR.
-   Otherwise the server would have to wait for it.
+2. *Coordinators.* A JoinGroup can wait for other members for minutes. The coordinator answers this request with
+   NOT_COORDINATOR, so that the server does not have to wait for it.
 3. *Connections.* The server accepts no more connections. Each connection ends after its current request.
 4. *Housekeeping.* The broker waits until the running tasks have ended.
 5. *Logs.* The broker syncs and closes the logs, writes the marker of a proper stop, and releases the lock of the data
    directory. The logs come last, because requests and tasks write to them.
 
-Steps 2 to 4 together take at most STOP_TIMEOUT. If a start fails, the broker stops the parts that it has started.
+Steps 2 to 4 of a stop (from *Coordinators* to *Housekeeping*) together take at most STOP_TIMEOUT. If a start fails, the
+broker stops the parts that it has started.
 
 For example, a broker stops while a consumer waits up to 30 s for new records. The signal wakes the consumer's Fetch,
 which returns an empty response. The connection then ends, and the broker does not wait for the rest of the 30 s.
@@ -322,7 +323,7 @@ class BrokerServer:
         self.context.share.coordinator.prune(delete_before)
 
     def cancel_start(self) -> None:
-        """Interrupt the method `start`, which may recover logs for a long time. A second thread calls this method.
+        """Interrupt `start`, which may recover logs for a long time. Call this method in a second thread.
 
         When a broker starts with this data directory again, it recovers the logs from the beginning.
         """

@@ -1,14 +1,14 @@
-"""The long poll: a request for records waits in the broker until records arrive, or until its time is over.
+"""The long poll: a request for records waits in the broker until records arrive, or until its maximum wait is over.
 
 Without long polls, a consumer at the end of a log would have to send a request again and again. Fetch and ShareFetch
 share the loop of this module. Each of them has an object (`Poll`) that collects the records for one request.
 
-For example, a Fetch asks for the records from offset 42 on, and the log ends at 42. The thread of the request adds its
-watcher to the log, collects again, and waits. A producer appends record 42, which wakes the thread. The thread then
-collects the record.
+For example, a Fetch asks for the records from offset 42 on, and the log ends at 42. The first call of `collect` finds
+no record. The thread of the request adds a watcher to the log, calls `collect` again, and waits. When a producer
+appends record 42, the log wakes the thread, and the thread collects this record.
 
-The order of these steps is important. If the thread collected first and added its watcher afterwards, it could miss a
-record that arrives between the two steps.
+The second call of `collect` is important. Without this call, the thread could miss a record: a producer can append the
+record after the first call, but before the thread adds its watcher.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Poll(Protocol):
 
     @property
     def watched(self) -> Iterable[Watchers]:
-        """The watchers of each place at which `collect` looks for records, for example of each log.
+        """The sets of watchers to which the waiting thread must add its watcher, for example the set of each log.
 
-        A later call of `collect` can find further places. For example, a share-partition exists only after the share
+        A later call of `collect` can add further sets. For example, a share-partition exists only after the share
         coordinator has loaded its state.
         """
 

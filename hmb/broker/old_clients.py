@@ -68,7 +68,7 @@ PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not re
 class ConvertedRecords:
     """The records of one partition in a response for an old client.
 
-    The broker converts them while sending the response.
+    The broker converts these records while it sends the response.
     """
 
     def __init__(self, conversion: DownConversion) -> None:

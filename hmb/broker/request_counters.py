@@ -29,7 +29,7 @@ BUCKET_ENDS = [2 ** (bucket / BUCKETS_PER_DOUBLING) / US for bucket in range(BUC
 
 @dataclass(slots=True)
 class RequestCount:
-    """The requests of one API since the start of the broker. Thread-safe."""
+    """Counts the requests of one API since the broker started. Thread-safe."""
 
     count: int = 0
     errors: int = 0

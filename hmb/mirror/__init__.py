@@ -34,7 +34,8 @@ Read in this order:
 11. `errors`      the errors with which a mirror ends
 
 Limits: a mirror copies every record in its own partition. It does not copy users, ACLs or share groups. Two mirrors
-with the same group must not run at the same time. With transactions, the target refuses the older one of them.
+with the same group must not run at the same time. If they use transactions, the target refuses the mirror that started
+first.
 
 Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
 """

@@ -8,7 +8,7 @@ from the cluster `east` to the cluster `west` writes:
     east     heartbeats                    the names of both clusters, and the time
 
 The mirror also copies the topic `heartbeats`, as `east.heartbeats`. A program at the target sees from this name that
-`east` is a source, and from the last record that the mirror still works.
+`east` is a source, and from the time of the last record that the mirror still works.
 
 All numbers are big endian. A text is its length (int16) and its UTF-8 bytes:
     checkpoint  key    group text, topic text, partition int32
@@ -77,10 +77,11 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 
 
 def heartbeat(aliases: Aliases, now: int) -> Record:
-    """Return the heartbeat that a mirror writes at its source.
+    """Return the heartbeat that a mirror writes into its source cluster.
 
-    In a heartbeat, MirrorMaker 2 names the cluster to which it writes as the target. The key therefore contains the
-    names of the mirror's clusters in the opposite order: first the target, then the source.
+    A mirror from `east` to `west` writes heartbeats into `east`. MirrorMaker 2 calls the cluster of a heartbeat the
+    target, here `east`, and the other cluster the source. So the key contains the names of the mirror's clusters in the
+    opposite order.
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -11,8 +11,8 @@ of the source. Equal records are already copied, and the mirror skips them:
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
-If another program has written into the copy, a record differs. The comparison ends there. The mirror then copies the
-records from there on, and the offsets of this partition are translated.
+If another program has written into the copy, the comparison ends at the first record that differs. The mirror copies
+the source's records from this point on. From there on, the copy has other offsets than the source (see `translation`).
 """
 
 from __future__ import annotations

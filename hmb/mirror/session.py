@@ -89,7 +89,7 @@ class Mirror:
         self._stopped = True
 
     def run(self) -> None:
-        """Copy until `stop` is called, or with `is_once` until all records are copied that existed at the start.
+        """Copy until `stop` is called. With `is_once`, copy only the records that exist when the mirror starts.
 
         Raises MirrorError if the mirror cannot continue.
         """
@@ -223,7 +223,10 @@ class Mirror:
             self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")
 
     def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
-        """Continue after an error of one partition, or raise the error."""
+        """Handle an error of one source partition: copy this partition no longer if its topic was deleted.
+
+        Raises a KafkaError or a MirrorError for all other errors.
+        """
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
             position = self.partitions[partition].position
             where = "the mirror continues at the first offset that exists"

@@ -108,7 +108,10 @@ def _create(target: Admin, topic: NewTopic) -> None:
 
 
 def _grow(target: Admin, there: TopicDescription, wanted: int) -> None:
-    """Add the missing partitions. A copy with more partitions than its source would have keys in other partitions."""
+    """Add the missing partitions to a copy. Raises MirrorError if the copy has more partitions than its source.
+
+    With more partitions, a producer at the target would choose other partitions for the same keys.
+    """
     if len(there.partitions) > wanted:
         raise MirrorError(
             f"target: topic {there.name!r} has {len(there.partitions)} partitions, but {wanted} at the source; "
@@ -138,7 +141,7 @@ def _set(target: Admin, name: str, wanted: Mapping[str, str]) -> None:
 
 
 def refuse_own_source(source: Admin, target: Admin) -> None:
-    """Raise MirrorError if both addresses belong to the same cluster. The mirror would copy its own records again."""
+    """Raise MirrorError if both addresses belong to the same cluster. Such a mirror would copy its copies forever."""
     from_cluster, to_cluster = source.describe_cluster(), target.describe_cluster()
     same_id = from_cluster.cluster_id is not None and from_cluster.cluster_id == to_cluster.cluster_id
     addresses = [{(broker.host, broker.port) for broker in each.brokers} for each in (from_cluster, to_cluster)]

@@ -2,9 +2,9 @@
 
 The server accepts three kinds of random texts:
 - The *token* is part of the link that the broker prints. In a broker without users, it permits everything.
-- The *owner's token* is only in a file that nobody else can read (ports.py). `hmb state` on the same computer uses it.
-  It permits everything, also if the broker has users.
-- A *session id* belongs to a user who has logged in (logins.py). It permits what this user may read.
+- The *owner's token* is in a file that only the owner can read (ports.py). `hmb state` on the same computer uses it.
+  The owner's token permits everything, even if the broker has users.
+- A *session id* belongs to a user who has logged in (logins.py). A session id permits only what this user may read.
 
 If a broker has users, the token of the link only leads to the form for the login. A program without cookies sends the
 token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
@@ -44,7 +44,7 @@ class Proofs(NamedTuple):
 
 
 class Admission:
-    """The texts that open one HTTP server. Without `logins`, only the two tokens open it."""
+    """Decides who may send requests to one HTTP server. Without `logins`, a request needs one of the two tokens."""
 
     def __init__(self, *, is_public: bool = False) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -78,7 +78,10 @@ class Admission:
         return self.logins.reader_of_password(name, password, proofs.host)
 
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
-        """Return whether the stream of a reader may continue. A password is not checked again."""
+        """Return whether the reader of a stream still has access, so that the stream may continue.
+
+        If the request contained a password, the stream continues without a new check of this password.
+        """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)
         return not proofs.session or self.session_reader(proofs) == reader
@@ -89,7 +92,7 @@ class Admission:
 
 
 def is_equal(given: str, token: str) -> bool:
-    """Compare a token with the right one. The time of the comparison shows nothing about the right token."""
+    """Return whether `given` is equal to `token`. The comparison takes the same time for every wrong token."""
     return hmac.compare_digest(given.encode(), token.encode())
 
 

@@ -207,7 +207,10 @@ def _group(
 
 
 def _second(ms: int) -> int:
-    """Round a time down to a second: it comes from two clocks, so its ms could differ in each collection."""
+    """Round a time down to a whole second.
+
+    The time is the difference of two clocks, so its ms change even if nothing has happened.
+    """
     return ms // MS * MS
 
 
@@ -309,7 +312,8 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 
     Return None if this batch cannot be read.
 
-    `Log.read` would count this as a read of a client that may have found damage (storage/recovery/read_checks.py).
+    The function does not call `Log.read`, because the log would treat this as a client's read that may have found
+    damage (storage/recovery/read_checks.py).
     """
     offset = max(offset, log.log_start_offset)
     try:

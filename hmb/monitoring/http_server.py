@@ -179,7 +179,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def request_arrived(self, request: socket) -> None:
-        """Note that the whole request of a connection has arrived, so that it has no deadline any more."""
+        """Remove the deadline of a connection, because the whole request has arrived."""
         with self._lock:
             self._open[request] = math.inf
 
@@ -223,7 +223,7 @@ class _Server(ThreadingHTTPServer):
         return f"Path=/; HttpOnly; SameSite=Strict{'' if self._tls is None else '; Secure'}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log an error of a route. The default would print a traceback also if a client closes its connection."""
+        """Log an error of a route. The default method would print a traceback whenever a client disconnects."""
         LOGGER.debug("a request of %s failed", client_address, exc_info=True)
 
     @property

@@ -33,7 +33,7 @@ LONGEST_PASSWORD = 1000  # characters
 
 
 class Reader(NamedTuple):
-    """The user who reads, with the rights of this user.
+    """A user who reads from an HTTP port, with the rights of this user.
 
     `user` is None for the owner of the data directory, and for everybody while the broker has no users. `access` is
     None if the reader may read everything.
@@ -58,7 +58,6 @@ class Logins:
     """Checks the passwords of a broker's users, and keeps their sessions. Thread-safe."""
 
     def __init__(self, broker: BrokerServer) -> None:
-        """Check the users of a started broker."""
         self._broker = broker
         self._store = broker.context.security
         self._plain_users = {

@@ -108,7 +108,7 @@ class MonitoringPorts:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of what is served: "state" and "ui" (with the token), and "metrics"."""
+        """The links to the ports: "state" and "ui" (both contain the token), and "metrics"."""
         urls = {}
         if self.state is not None:
             urls["state"] = f"{self.state.url}{STATE}?token={self.state.token}"

@@ -65,7 +65,7 @@ class Sampler:
     """Takes samples of a broker in a thread, for rates and for the lags of groups."""
 
     def __init__(self, sample: Callable[[], StateSample]) -> None:
-        """Take the first sample by a call of `sample`. `start` begins to take further samples.
+        """Call `sample` once to take the first sample. `start` begins to take further samples.
 
         `sample` raises RuntimeError if the broker does not run.
         """

@@ -199,8 +199,8 @@ class BrokerState:
 def fields_of(part: Any) -> dict[str, Any]:
     """Return the fields of one part of a state, which is a dataclass.
 
-    `json.dumps` calls this function for each part of a state, if it is the argument `default`. This is four times as
-    fast as `as_json`, which also copies each list.
+    This function can be the argument `default` of `json.dumps`, which then calls it for each part of a state. This is
+    four times as fast as `as_json`, which also copies each list.
     """
     return {name: getattr(part, name) for name in part.__dataclass_fields__}
 

@@ -2,8 +2,8 @@
 
 An address of IPv6 has several forms: `2001:db8::1` and `2001:DB8:0:0:0:0:0:1` are the same address. A listener on `::`
 also accepts connections of IPv4, and the system then reports `::ffff:10.0.0.1` for the address `10.0.0.1`. If the
-broker compared these texts, a rule that forbids something to the host 10.0.0.1 would not apply to such a connection. So
-the broker compares normal forms: two texts for the same address have the same normal form.
+broker compared these texts, a rule that forbids an operation for the host 10.0.0.1 would not apply to such a
+connection. So the broker compares normal forms: two texts for the same address have the same normal form.
 """
 
 from __future__ import annotations

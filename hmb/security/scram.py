@@ -12,7 +12,8 @@ second. The other values follow from the salted password:
     stored key      = H(client key)                            the broker stores it
     server key      = HMAC(salted password, "Server Key")      the broker stores it
 
-*The exchange.* Each side contributes a random text, the nonce. A recorded exchange is therefore useless later:
+*The exchange.* Each side contributes a random text, the nonce. If a thief records an exchange, the recording is useless
+for a later login:
     client  n,,n=alice,r=<client nonce>                                    client first
     broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final
@@ -22,7 +23,7 @@ The proof is `client key XOR HMAC(stored key, all messages)`. The broker compute
 client key from the proof. If the hash of this key is the stored key, the client knows the password. The signature is
 `HMAC(server key, all messages)`, and proves that the broker stores the values of this user.
 
-The part before the name (`n,,`) makes two statements. The exchange is not bound to a TLS channel. The client acts under
+The part before the name (`n,,`) means two things: the exchange is not bound to a TLS channel, and the client acts under
 its own name. `biws` is `n,,` in base64. The names and the meanings of the letters are from the specification.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
@@ -161,7 +162,7 @@ def escaped(name: str) -> str:
 
 
 def unescaped(name: str) -> str:
-    """Return the name of a user from its written form. Raises ScramError."""
+    """Convert a name back from SCRAM's form: `a=2Cb` becomes `a,b`. Raises ScramError."""
     if re.search("=(?!2C|3D)", name):
         raise ScramError("the name of the user contains an equals sign that is not =2C or =3D")
     return name.replace("=2C", ",").replace("=3D", "=")

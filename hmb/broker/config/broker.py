@@ -61,9 +61,10 @@ LOG_DEFAULTS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 # A time setting of Kafka can have several names, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of these names, the broker uses the name with the smallest unit. TIMES maps
-# each other name to the name in ms, and to the length of its unit in ms. The broker reads the names in the order of
-# TIMES, then the name in ms, and the last value applies. Larger units therefore come first in TIMES.
+# log.retention.ms. If a user sets several of these names, the broker uses the name with the smallest unit. TIMES
+# contains all names except the name in ms. Each name is mapped to the name in ms, and to the length of its own unit in
+# ms. The broker reads the names in the order of TIMES, then the name in ms, and the last value applies. Larger units
+# therefore come first in TIMES.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),

@@ -1,4 +1,4 @@
-"""The settings of client metrics. Each resource is a subscription: it asks some clients for their metrics (KIP-714).
+"""The settings of client metrics (KIP-714). Each resource is a subscription, which selects clients and metrics.
 
 The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, clients can set
 them even if the broker does not offer client telemetry.

@@ -8,21 +8,20 @@ The value of a setting can come from four sources. The first source in this list
 4. the default.
 
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no limit in
-Kafka. Tools compare the value of a setting with Kafka's default. HMB therefore treats its own choice like a value from
-the broker's start (source 3), and source 4 contains Kafka's default.
+Kafka. Tools compare the value of a setting with Kafka's default. DescribeConfigs therefore returns Kafka's value as the
+default, and returns HMB's value as if the user had set it at the broker's start.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
-settings that are declared as dynamic (broker.py). Most parts of the broker read a setting from `current` each
-time that they need it. Some parts keep a copy of a setting. A part with a copy passes a function to `listen`, and the
-broker calls this function after each change of a setting.
+settings that are declared as dynamic (broker.py). Most parts of the broker read a setting from `current` at each use.
+Some parts keep a copy of a setting. Such a part passes a function to `listen`. The broker calls this function after
+each change of a setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
 `log.retention.hours`. A *synonym* of a setting is a value that one source contains under one of these names. Assume
-that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Then both values are
-synonyms of `log.retention.ms`, in this order. The first synonym is the current value. If a client requests the setting
-`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. As in Kafka, the list in the
-response begins with the first synonym that has the requested name. So the response leaves out the earlier synonym
-`log.retention.ms=5000`.
+that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Both values are
+synonyms of `log.retention.ms`, in this order, and the first synonym is the current value. But if a client requests the
+setting `log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. The reason is a rule of
+Kafka: the list of synonyms begins with the first synonym that has the requested name.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class DynamicConfig:
 
     - `current` contains one value of each setting. Settings that clients have altered for this broker come first, then
       settings that clients have altered for all brokers. All other settings have the value from the broker's start.
-    - When no thread holds the lock, every function in `_listeners` was last called with `current`.
+    - While no thread holds the lock, every function in `_listeners` knows the present value of `current`.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -136,7 +135,7 @@ class DynamicConfig:
 
     @property
     def client_metrics(self) -> Mapping[str, Mapping[str, str]]:
-        """The settings of client metrics: the subscriptions of KIP-714, by their names."""
+        """The settings of each client-metrics subscription (KIP-714). The key is the name of the subscription."""
         return self._store.client_metrics
 
     def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
@@ -181,7 +180,7 @@ class DynamicConfig:
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
     """Check the settings and write each value in its normal form: `true` instead of `TRUE`. Raises INVALID_REQUEST.
 
-    Unknown settings stay in the result, because Kafka stores them, too.
+    Unknown settings stay in the result, because Kafka also stores unknown settings.
     """
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
@@ -209,7 +208,7 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 def _with_changes(
     before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the settings with changes. Raises INVALID_REQUEST if too many names would have settings of their own."""
+    """Return `before` with the changes. Raises INVALID_REQUEST if more than `most` resources would have settings."""
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")

@@ -1,4 +1,4 @@
-"""The descriptions of settings in a DescribeConfigs response. A description contains all values and their sources."""
+"""The descriptions of settings for DescribeConfigs. Each description lists the setting's values from all sources."""
 
 from __future__ import annotations
 

@@ -162,5 +162,5 @@ class GroupResource:
         return dataclasses.replace(key, minimum=least, maximum=most)
 
     def _bound(self, broker_name: str, otherwise: float) -> float:
-        """Return the value of a setting that limits the settings of groups, or `otherwise` if it does not exist."""
+        """Return the value of the broker's setting `broker_name`. If no such setting exists, return `otherwise`."""
         return int(self._broker.value(broker_name) or 0) if broker_name in BROKER_CONFIGS else otherwise

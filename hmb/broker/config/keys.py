@@ -138,7 +138,7 @@ class ConfigKey:
 def setting(
     name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = INT64_MAX, **rest: Any
 ) -> Any:
-    """Declare a field of `BrokerConfig` that is the setting `name`."""
+    """Declare the setting `name`. The result is the default of a field in `BrokerConfig`."""
     metadata = {"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest}
     return dataclasses.field(default=default, metadata=metadata)
 

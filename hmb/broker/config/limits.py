@@ -1,4 +1,4 @@
-"""The broker's settings that limit clients: connections, and the windows of quotas."""
+"""The broker's settings that limit clients: connections, and the time windows in which the broker measures quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that the broker reads only when it starts: the data directory, and the windows of quotas."""
+"""Settings that the broker reads only when it starts: the data directory, and the sizes of the quotas' time windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _only_directory(log_dirs: str) -> str:
 
 
 def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
-    """Return the size of the windows of most quotas, and the size for the quota controller_mutation_rate."""
+    """Return two sizes of time windows: for most quotas, and for the quota controller_mutation_rate."""
     return (
         WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
         WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),

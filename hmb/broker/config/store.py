@@ -60,8 +60,8 @@ class ConfigStore:
     ) -> None:
         """Write new settings of all brokers, of all groups or of all client metrics to the file. Raises OSError.
 
-        If `brokers` is None, the settings of brokers in the file do not change. The same applies to the other two. The
-        file does not list names without settings.
+        An argument that is None leaves the settings of its kind unchanged. Brokers, groups and client metrics without
+        settings are not written.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -11,9 +11,8 @@ of this table, it calls two functions. `counted` (counting.py) measures the requ
 (security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function throttles
 clients (security/quotas/throttling.py).
 
-Three modules do not handle an API. shared_responses.py contains functions that several handlers use, and so does
-share_state_results.py for the states of share-partitions. streams_internal_topics.py creates the internal topics of
-streams groups.
+Three modules do not handle an API. The modules shared_responses.py and share_state_results.py contain functions that
+several handlers use. The module streams_internal_topics.py creates the internal topics of streams groups.
 
 The docstring of each handler's module has five parts. The part "Versions" names the supported versions of the API.
 "Permissions" names the operations that a client needs if the broker has an authorizer (security/acls/rules.py).
@@ -21,9 +20,9 @@ The docstring of each handler's module has five parts. The part "Versions" names
 The docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior
 that HMB does not have, and the effect on clients.
 
-The module of a message declares in which versions the message changes. If a version adds a field, handlers get the
-number of this version from the declaration of the field (`first_version`). If a change concerns only the behavior, the
-message class has a constant with the version.
+A new version of an API can add fields or change the behavior. If the version adds a field, the field's declaration in
+the message class contains the version (`first_version`), and handlers read it there. If the version changes only the
+behavior, the message class has a constant with the version.
 """
 
 from collections.abc import Callable, Mapping

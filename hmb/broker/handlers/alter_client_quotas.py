@@ -3,8 +3,8 @@
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the cluster.
 Behavior: each entity of the request has its own error code. The broker sends the response after the quotas are on disk.
-    A new quota applies to the next request of a client. If a request names an entity or a key twice, the entity gets
-    INVALID_REQUEST (42).
+    A new quota applies to the next request of a client. If a request names an entity twice, or sets the same quota of
+    an entity twice, the entity gets INVALID_REQUEST (42).
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """

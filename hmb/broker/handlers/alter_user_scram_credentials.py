@@ -2,9 +2,9 @@
 
 Versions: 0; in the flexible encoding.
 Permissions: ALTER on the cluster.
-Behavior: each user has its own error code. The request contains salted passwords, and the broker stores values from
-    which nobody can compute them. The broker sends the response after the credentials are on disk. A new credential
-    applies to the next login. Connections that are already authenticated stay open, as in Kafka.
+Behavior: each user has its own error code. The request contains salted passwords. The broker stores only values from
+    which nobody can compute a password. The broker sends the response after the credentials are on disk. A new
+    credential applies to the next login. Connections that are already authenticated stay open, as in Kafka.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

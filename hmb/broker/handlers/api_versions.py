@@ -8,12 +8,12 @@ Behavior: the list is made from the table of handlers, so it contains exactly th
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a
     version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
     lists the versions that the older Kafka supports.
-Version notes: version 3 adds the name and the version of the client software, and the broker logs them. Version 3 also
-    adds features. HMB has four of them. With version 2 of `transaction.version`, a producer gets a new epoch with each
-    transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, version 1 of `share.version` means share
-    groups (KIP-932), and version 1 of `streams.version` means streams groups (KIP-1071). The minimum version of these
-    features is 0. A response of version 3 cannot contain the minimum version 0, so its list of supported features is
-    empty.
+Version notes: version 3 adds the name and the version of the client software, and the broker logs them. From version 3
+    on, the response also lists features. HMB has four features. With version 2 of `transaction.version`, a producer
+    gets a new epoch with each transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, version 1 of
+    `share.version` means share groups (KIP-932), and version 1 of `streams.version` means streams groups (KIP-1071).
+    The minimum version of these features is 0. A response of version 3 cannot contain the minimum version 0, so its
+    list of supported features is empty.
 Left out: all other features. These features concern clusters of several brokers.
 """
 
@@ -86,10 +86,10 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
 
 
 def for_unknown_version(offered: Mapping[ApiKey, range] | None) -> ApiVersionsResponse:
-    """Return the response to an ApiVersions request of an unknown version. The caller encodes it in version 0.
+    """Return the response to an ApiVersions request of an unknown version. The caller encodes the result in version 0.
 
-    Kafka before version 2.4 returned no list of APIs in this case (KIP-511). If the broker imitates such an old Kafka,
-    the list is empty.
+    In Kafka before version 2.4, this response contains no list of APIs (KIP-511). If the broker imitates such an old
+    Kafka, the list is empty.
     """
     if offered is not None and offered[ApiKey.API_VERSIONS][-1] < FIRST_VERSION_OF_NAMES:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -2,11 +2,12 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the broker looks for the subscriptions that match the client (broker/telemetry). The response contains their
-    metrics and the shortest of their intervals. Without a matching subscription, the list of metrics is empty, and the
-    client sends nothing. A client whose id is zero gets a new id. If the client asks again before the interval has
-    passed and the subscriptions have not changed, it gets THROTTLING_QUOTA_EXCEEDED. The broker offers this API only if
-    the setting `client.telemetry.enable` is true.
+Behavior: a subscription selects clients, and names the metrics that these clients should send (broker/telemetry). The
+    response contains the metrics of all subscriptions that match the client, and the shortest interval of these
+    subscriptions. Without a matching subscription, the list of metrics is empty, and the client sends nothing. A client
+    whose id is zero gets a new id. If the client asks again before the interval has passed and the subscriptions have
+    not changed, it gets THROTTLING_QUOTA_EXCEEDED. The broker offers this API only if the setting
+    `client.telemetry.enable` is true.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """
@@ -45,7 +46,7 @@ def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:
-    """Return the values of the client that the conditions of subscriptions name. The client has no instance id yet."""
+    """Return the properties of a client by which subscriptions select clients. The instance id is still empty."""
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)
     return TelemetryClient("", context.client_id, software, version, host, port)

@@ -127,7 +127,7 @@ def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Ca
 
 
 def add_authorized_operations(groups: Iterable[DescribedGroup]) -> None:
-    """Write the operations that the client may perform into the entry of each group that has no error."""
+    """For each group without an error, write into its entry which operations the client may perform."""
     for group in groups:
         if not group.error_code:
             group.authorized_operations = GROUP_OPERATIONS

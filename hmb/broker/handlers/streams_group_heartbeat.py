@@ -8,7 +8,7 @@ Behavior: the broker assigns the tasks of a Kafka Streams application to its mem
     heartbeat finds them. The broker sends the response after the changes of the group are on disk.
 Version notes: none.
 Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. A client that
-    sends one of them gets INVALID_REQUEST, from Kafka 4.3 as well. Such an application must use the classic protocol. A
+    sends one of them gets INVALID_REQUEST, as in Kafka 4.3. Such an application must use the classic protocol. A
     topology with more than 100,000 tasks gets STREAMS_INVALID_TOPOLOGY, and the application cannot run. Kafka has no
     such limit.
 """

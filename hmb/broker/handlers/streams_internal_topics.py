@@ -1,9 +1,9 @@
 """Creates the internal topics of a streams group: its repartition topics and its changelog topics (KIP-1071).
 
 The coordinator computes which internal topics the topology of a group needs (coordinator/streams/topics.py). If a topic
-is missing, the member whose heartbeat the broker handles creates it, as if the member had sent a CreateTopics request.
-The handler of CreateTopics therefore checks the new topic, and counts it for the quota of the member. The member also
-needs the permission to create the topic.
+is missing at a heartbeat, the broker creates the topic in the name of the member that sent the heartbeat. The topic is
+created as if this member had sent a CreateTopics request. The handler of CreateTopics therefore checks the new topic,
+and counts it for the quota of the member. The member also needs the permission to create the topic.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def handle(
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
-    """Append the offsets to the queue of records for `__consumer_offsets`.
+    """Append the offsets to the queue of records for `__consumer_offsets`. Raises KafkaError.
 
-    The transaction cannot end while this function appends the offsets. Raises KafkaError.
+    While the function appends the offsets, it prevents other threads from ending the transaction (`writing`).
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     check_group_id(request.group_id)

@@ -25,7 +25,7 @@ LEVELS = {feature.name: feature.level for feature in FEATURES}  # the version of
 
 
 class UpgradeType(IntEnum):
-    """Which changes of a version an update allows."""
+    """The type of an update: whether it may lower the version of a feature, and may lose data."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

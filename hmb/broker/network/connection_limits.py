@@ -102,8 +102,8 @@ class ConnectionLimits:
     def _overrides_in(self, text: str) -> Mapping[str, int]:
         """Return the limits in `max.connections.per.ip.overrides`, by address.
 
-        The result is stored, so that the host names of one `text` are resolved once. If two listeners accept their
-        first connections at the same time, both may resolve the names. Each then stores a pair that is complete.
+        The method stores its result, so it resolves the host names in `text` only once. If two listeners accept their
+        first connections at the same time, both can resolve the names. Both then store the same complete result.
         """
         resolved, limits = self._overrides
         if resolved != text:

@@ -68,7 +68,7 @@ class BindError(HmbError):
 
 
 def parse_listeners(config: BrokerConfig, unopened: Collection[str] = ()) -> list[Listener]:
-    """Return the listeners that `listeners` and `advertised.listeners` describe, except those in `unopened`.
+    """Return the listeners in `listeners` and `advertised.listeners`, without the names in `unopened`.
 
     Raises ConfigError.
     """

@@ -57,7 +57,7 @@ class Server:
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
-        `security` contains the security of each listener. A listener that is not in it has none.
+        `security` contains the security of each listener. A listener that is not in `security` has no security.
 
         Clients can connect as soon as the listeners are bound, but the server answers no request before `start` is
         called. Raises BindError.

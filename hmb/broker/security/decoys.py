@@ -5,7 +5,7 @@ The salt of a decoy is computed from the name and a secret key, so the same name
 A client sees the salt and the iterations of each user. The salt and the iterations show which program has created the
 user: `hmb users` makes random bytes, and Kafka's tools make a random number in base 36, such as `1x3kq...`. So a decoy
 takes its *shape* from the credentials that the broker stores: the iterations, and the form and the length of the salt.
-If the credentials have several shapes, the name decides which shape its decoy gets.
+If the credentials have several shapes, a decoy's name decides which shape the decoy gets.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 
 
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
-    """Return a credential with one of the shapes, for which no password exists.
+    """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
 
-    If the caller adds or removes a shape, most names keep their shape.
+    If the caller adds or removes a shape, the decoys of most names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

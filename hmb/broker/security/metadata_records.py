@@ -3,8 +3,8 @@
 The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
     frame version (1)   record type   version   the fields of one of the classes below
 
-In Kafka, the record types 22 and 19 remove a credential or an ACL, and the field `remove` removes a quota. HMB's file
-contains the present state only, so it needs no such records.
+In Kafka, a record of type 22 removes a credential, a record of type 19 removes an ACL, and the field `remove` removes a
+quota. HMB's file contains only the present state, so it needs no records that remove something.
 
 Source: KIP-546, KIP-631, KIP-801, KIP-900; the JSON definitions in the jar of kafka-metadata 4.3.0, which define the
 names.

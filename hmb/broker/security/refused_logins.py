@@ -1,7 +1,7 @@
 """Refused logins: they become events, and the page of the broker makes a client that guesses passwords wait.
 
 The broker keeps only its last events. A client that guesses passwords could replace all of them by refused logins.
-Therefore at most MOST_EVENTS refused logins of a minute become events. The log contains all of them.
+Therefore at most MOST_EVENTS refused logins of a minute become events. The broker's log contains all refused logins.
 
 A listener with SASL closes the connection after a refused login, and delays its response by 0.1 s. The HTTP server of
 the page cannot slow a client down by closing connections. It therefore calls `is_blocked` before it checks a password.
@@ -29,7 +29,7 @@ class RefusedLogins:
     """The refused logins of the last minute. Thread-safe."""
 
     def __init__(self, events: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
-        """Keep no refused logins yet. `clock` returns seconds."""
+        """Start without any refused logins. `clock` returns seconds."""
         self._events = events
         self._clock = clock
         self._lock = threading.Lock()  # guards the two fields below; its holder takes no other lock

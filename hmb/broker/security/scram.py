@@ -13,7 +13,8 @@ A client can also log in with a delegation token (tokens/delegation.py). The cli
 extension `tokenauth=true`. The name in this message is the id of the token, and the password is the HMAC of the token.
 
 Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
-nonce that the broker has sent. The comparison takes the same time wherever the first difference is.
+nonce that the broker has sent. The comparison always takes the same time, so a client cannot guess the nonce byte by
+byte.
 """
 
 from __future__ import annotations

@@ -155,7 +155,11 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
 
 
 def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
-    """Return the longest lifetime of a session in seconds, or 0. The last of several values has precedence."""
+    """Return the longest lifetime of a session in seconds, or 0 if the lifetime is unlimited.
+
+    The setting can have four values: for everything, for the listener, for the mechanism, and for the mechanism on this
+    listener. The last of these values that exists has precedence.
+    """
     prefixes = ["", f"listener.name.{listener.lower()}.", *_mechanism_prefixes(listener, mechanism)]
     given = [prefix + SESSION for prefix in prefixes if prefix + SESSION in properties]
     if not given:
@@ -164,7 +168,10 @@ def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) ->
 
 
 def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of OAUTHBEARER. The prefix of the mechanism has precedence over the listener's alone."""
+    """Return the settings of OAUTHBEARER for a listener.
+
+    A value with the prefix of the mechanism has precedence over a value with the prefix of the listener only.
+    """
     found = dict(values)
     for prefix in _mechanism_prefixes(listener, OAUTH_MECHANISM):
         found |= {

@@ -37,7 +37,7 @@ MOST_ENCRYPTED = 1 << 16  # the most bytes that one call of `send` encrypts
 
 
 class TlsListener:
-    """The TLS context of one listener. A new context replaces it when a file of a store has changed."""
+    """The TLS context of one listener. After a change of a key or certificate file, a new context replaces it."""
 
     def __init__(self, settings: TlsSettings, client_auth: str) -> None:
         """Load the stores. Raises TlsSettingError."""
@@ -83,10 +83,10 @@ class TlsListener:
 
 
 class TlsSocket(ssl.SSLSocket):
-    """An encrypted socket that can be used like a plain one in `network/sending.py`.
+    """An encrypted socket that `network/sending.py` can use in the same way as a plain socket.
 
-    Only the thread of the connection reads and writes. Other threads may call `shutdown`. `SSLSocket.shutdown` would
-    switch the encryption off, and later bytes would be sent as plain text.
+    Only the thread of the connection reads and writes. Other threads may call `shutdown`, which closes the connection.
+    The class overrides this method, because `SSLSocket.shutdown` would switch the encryption off.
     """
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -147,7 +147,7 @@ def certified_principal(client: TlsSocket, rules: Sequence[MappingRule]) -> str:
 
 
 def encrypted(client: socket.socket, context: ssl.SSLContext) -> TlsSocket:
-    """Return an encrypted socket for a client's plain socket. `shake_hands` must be called before any other method."""
+    """Return an encrypted socket for a client's plain socket. The caller must next call `shake_hands`."""
     tls = context.wrap_socket(client, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
     return cast(TlsSocket, tls)
 
@@ -160,7 +160,8 @@ def shake_hands(client: TlsSocket, timeout: float) -> None:
         start = socket.socket.recv(client, 1, socket.MSG_PEEK)
         if start and start[0] != HANDSHAKE:
             socket.socket.send(client, UNEXPECTED_MESSAGE)
-            # If unread bytes were left, the system would reset the connection.
+            # Read the bytes that the client has sent. If unread bytes were left, the system would reset the connection,
+            # and the client could lose the alert.
             socket.socket.recv(client, MOST_ENCRYPTED)
             raise CloseConnection(
                 "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"

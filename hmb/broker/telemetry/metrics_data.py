@@ -99,7 +99,7 @@ def _attribute(data: memoryview) -> tuple[str, str]:
 
 
 def _text(data: memoryview) -> str:
-    """Decode a text for the log. A client must not write lines of its own."""
+    """Decode a text for the log. Replace line breaks, so that a client cannot add lines of its own to the log."""
     return printable(bytes(data).decode(errors="replace"))
 
 

@@ -44,7 +44,7 @@ CONDITIONS = (
 
 
 class TelemetryClient(NamedTuple):
-    """The values of a client that the conditions of subscriptions name. The fields have the names in CONDITIONS."""
+    """The properties of a client that a subscription's conditions can test. The fields have the names in CONDITIONS."""
 
     client_instance_id: str
     client_id: str

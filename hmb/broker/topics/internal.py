@@ -17,7 +17,7 @@ class OwnTopic(NamedTuple):
 
 
 def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
-    """Return the internal topics by name. The coordinators store their state in these topics."""
+    """Return the number of partitions and the settings of each internal topic, by the topic's name."""
     return {
         OFFSETS_TOPIC: OwnTopic(
             config.offsets_partitions,

@@ -46,8 +46,9 @@ ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to
 class Pace(NamedTuple):
     """The times at which the feed collects the state.
 
-    After each collection, the feed rests for at least REST_FACTOR times the median cost of the last collections. It is
-    a median, because Python's garbage collector makes a few collections four times as expensive as the others.
+    After each collection, the feed rests for at least REST_FACTOR times the median cost of the last collections. The
+    feed uses the median, because a few collections are four times as expensive as the others: Python's garbage
+    collector runs during these collections.
     """
 
     period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
@@ -65,10 +66,10 @@ BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not i
 
 
 def parts_of(state: BrokerState) -> Parts:
-    """Divide a state into parts. The values of parts can be compared.
+    """Divide a state into parts, so that the feed can compare each part with the same part of an earlier state.
 
-    Most parts are objects of the state, and not copies: if a partition has not changed, `StateCache` returns the same
-    object again. The feed then needs no comparison of fields to find this out.
+    Most parts are the objects in the state, and not copies. If a partition has not changed, `StateCache` returns the
+    same object again. The feed then sees without a comparison of fields that the part has not changed.
     """
     parts: Parts = {}
     parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}

@@ -207,7 +207,7 @@ class RecentRequests:
             self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. End the recording if nobody asks for it."""
+        """Return whether to record a request that took `ms` milliseconds. If its time is over, end the recording."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:
@@ -223,7 +223,10 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """During a `with` block, add each call of a function of HMB in this thread to the list `way`, if it is not None."""
+    """Append each call of an HMB function to `way` during a `with` block. If `way` is None, do nothing.
+
+    Only calls in the current thread are appended.
+    """
     if way is None:
         yield
         return

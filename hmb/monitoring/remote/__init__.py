@@ -1,8 +1,8 @@
 """Shows what happens inside any broker, Apache Kafka included, through the APIs that clients use.
 
-A broker of HMB serves its own state and its own page. Other brokers have no such ports. `hmb state -b ADDRESS`,
-`hmb top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs of Kafka, and make the same
-`BrokerState` of the responses:
+A broker of HMB serves its own state and its own page. Other brokers have no such ports. `hmb state -b ADDRESS`, `hmb
+top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs of Kafka, and make the same
+`BrokerState` from the responses:
     part of the state                                     API
     brokers, topics, leaders                              Metadata
     settings of topics                                    DescribeConfigs

@@ -1,4 +1,4 @@
-"""Serves the page of another broker on this computer, with what the broker's APIs report.
+"""Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
 `hmb ui -b ADDRESS` uses this module. The page has the same files, the same token and the same checks as the page that a
 broker of HMB serves itself. Only the parts that a user opens come from another source:

@@ -55,7 +55,7 @@ class Question(NamedTuple):
 
 
 class AclIndex:
-    """An index of the ACLs in one state, by the type and the name of their resources. An index never changes."""
+    """An index of ACLs, by the type and the name of their resources. An index never changes."""
 
     def __init__(self, acls: Iterable[AccessControlEntryRecord]) -> None:
         self._acls: dict[tuple[int, int, str], list[AccessControlEntryRecord]] = {}
@@ -103,7 +103,10 @@ class Authorizer:
         return decision
 
     def decision(self, question: Question) -> bool:
-        """Return the decision about a question, and do not log it, for a list that leaves out hidden resources."""
+        """Return the decision about a question, without logging it.
+
+        Handlers call this method to leave forbidden resources out of a list.
+        """
         decisions = self._decisions
         decision = decisions.get(question)
         if decision is None:
@@ -162,7 +165,10 @@ class Access(NamedTuple):
         return self.authorizer.allows(Question(self.principal, self.host, operation, resource_type, name))
 
     def decision(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
-        """Return the same as `may`, and do not log it, for a list that leaves out hidden resources."""
+        """Return the same as `may`, without logging the decision.
+
+        Handlers call this method to leave forbidden resources out of a list.
+        """
         return self.authorizer.decision(Question(self.principal, self.host, operation, resource_type, name))
 
     def may_with_cluster(self, operation: AclOperation) -> bool:

@@ -20,8 +20,8 @@ meaning, for example a topic's name (see IDENTITIES).
 look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
 An error of SESSION_ERRORS is written only into the error code of the whole response.
 
-Limits: a fault of Metadata cannot select a partition, because a Metadata request names only topics. A Fetch request of
-a fetch session does not name all its partitions, so `hmb.testing.faults` ends fetch sessions first.
+Limits: a simulated fault in Metadata requests cannot select a partition, because a Metadata request names only topics.
+A Fetch request of a fetch session does not name all its partitions, so `hmb.testing.faults` ends fetch sessions first.
 """
 
 from __future__ import annotations

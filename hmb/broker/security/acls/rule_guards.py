@@ -186,7 +186,7 @@ def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
 def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
     """Return the part of a group's description that the client may see.
 
-    If a topic that the client may not describe is assigned to a member, return an error in place of the description.
+    If a member is assigned a topic that the client may not describe, return an error instead of the description.
     """
     if getattr(group, "authorized_operations", 0) > 0:
         group.authorized_operations = permitted_operations(group.authorized_operations, access, GROUP, group.group_id)
@@ -200,7 +200,7 @@ def _assigned_topics(group: Any) -> Iterator[Any]:
     """Yield the topics that are assigned to the members of a group, according to its description (KIP-848, KIP-932).
 
     In descriptions of classic groups, the assignments are bytes that only clients interpret. In descriptions of streams
-    groups, they contain tasks.
+    groups, the assignments contain tasks.
     """
     for member in group.members:
         for name in {"assignment", "target_assignment"} & member.fields.keys():
@@ -208,11 +208,11 @@ def _assigned_topics(group: Any) -> Iterator[Any]:
 
 
 def permitted_operations(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
-    """Remove the operations that the client may not perform from a number of authorized operations (KIP-430)."""
+    """Return `number` without the bits of the operations that the client may not perform (KIP-430)."""
     return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
 
 
 def may_see(topic: Any, context: RequestContext, access: Access) -> bool:
-    """Return whether the client may describe a topic, which a struct of a response names or identifies by its id."""
+    """Return whether the client may describe a topic. `topic` is an entry of a response, with a name or an id."""
     name = topic_name(topic, context)
     return not name or access.may(Op.DESCRIBE, TOPIC, name)

@@ -132,7 +132,7 @@ SPECIAL: Mapping[ApiKey, str] = {
 
 
 def permissions(api: ApiKey) -> str:
-    """Return in words which permissions a client needs for an API. The documentation and the handlers contain them."""
+    """Return in words which permissions a client needs for an API. The documentation contains the same words."""
     if api in OPEN:
         return "none; every client may send this request"
     return _rule_in_words(api, RULES[api]) if api in RULES else SPECIAL[api]

@@ -80,7 +80,7 @@ def _metadata(request: Any, context: RequestContext, access: Access, handle: Han
 
 
 def _with_operations(response: Any, access: Access) -> Any:
-    """Remove the operations that this client may not perform from the authorized operations (KIP-430)."""
+    """Remove from the response the authorized operations that this client may not perform (KIP-430)."""
     for topic in response.topics:
         if topic.name is None:  # No topic has the requested id, or the client may not describe this topic.
             topic.topic_authorized_operations = NO_OPERATIONS
@@ -241,7 +241,8 @@ def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return refuse_all(request, context, CLUSTER)
         return handle(request, context)
-    # The transaction gets either all partitions of the request or none.
+    # Without WRITE on the transactional id, refuse all partitions. If only one topic is forbidden, also add no
+    # partition: a transaction gets either all partitions of the request or none.
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return refuse_all(request, context, TRANSACTIONAL_ID)
     refused, rest = split(request, context, lambda name, partition: not access.may(Op.WRITE, TOPIC, name))

@@ -1,8 +1,8 @@
 """Sets, removes and finds quotas, with the checks of Kafka's controller.
 
-A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. Instead
-of a name, an entity can have the default of its type. The order of the checks is Kafka's, because it decides which
-error a client gets.
+A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. An entity can
+also be the default of a type, for example the default for all users. HMB makes the checks in Kafka's order, because the
+first failed check decides which error a client gets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Changes = Mapping[str, float | None]  # the new value of each key; None removes 
 def alter(
     store: SecurityStore, changes: Mapping[QuotaEntity, Changes], *, validate_only: bool = False
 ) -> dict[QuotaEntity, KafkaError]:
-    """Change the quotas of entities in one step, and return the entities for which this was impossible.
+    """Change the quotas of several entities in one step. Return an error for each entity that was not changed.
 
     Raises OSError.
     """
@@ -63,7 +63,7 @@ def alter(
 
 
 def check(entity: QuotaEntity, changes: Changes) -> None:
-    """Raise INVALID_REQUEST if an entity is not possible, or cannot have these quotas."""
+    """Raise INVALID_REQUEST if the entity is invalid, or if the entity cannot have one of the new quotas."""
     keys = _keys_of(dict(entity))
     for key, value in changes.items():
         if value is None:

@@ -6,8 +6,9 @@ Several quotas can match one client. The most specific quota applies, and the ot
     3. the user                          6. the default user
 "Any client id" is the default of client ids: each client id gets this quota for itself.
 
-For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A client
-of alice with the client id `web` gets 1,000 bytes/s, together with all other clients of alice.
+For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. The quota
+of the user applies to a client of alice with the client id `web`. This client shares the 1,000 bytes/s with all other
+clients of alice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures what clients use, and computes how long they have to wait.
 
 A `Meter` is the window or the bucket of tokens for one quota and the clients that share it. The broker creates a meter
-when a client with a quota uses it for the first time.
+when one of these clients first uses something that the quota limits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 class ClientQuotas:
     """The quotas of all clients, and the meters that count what clients use. Thread-safe.
 
-    - The last meter in `_windows` and in `_buckets` is the one that was used last.
+    - In `_windows` and in `_buckets`, the most recently used meter comes last.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class ClientQuotas:
         return wait if key in LONG_THROTTLE else min(wait, self.size.sample_ms)
 
     def record_connection(self, address: str) -> int:
-        """Count a new connection from an IP address. Return the time in ms after which to close it, or 0.
+        """Count a new connection from an IP address, and return 0.
 
-        0 means that the broker accepts the connection. A connection that the broker closes does not count.
+        If the connection exceeds the quota, do not count it. Return the time in ms after which the broker closes it.
         """
         key = QuotaKey.CONNECTION_CREATION_RATE
         limit = self.limits.of_address(key, address)
@@ -102,9 +102,10 @@ class ClientQuotas:
 
 
 def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -> int:
-    """Count one event in each window. If it exceeds a quota, do not count it, and return the time in ms to wait.
+    """Count one event in each window, and return 0. Each window has a quota.
 
-    Each window has a quota. The time is at most the length of a sample.
+    If the event exceeds a quota, do not count it. Return the time in ms to wait, which is at most the length of a
+    sample.
     """
     for window, _ in windows:
         window.record(1, now_ms)

@@ -9,7 +9,7 @@ A broker without quotas does no additional work. The table of handlers contains 
 concerns its API. When an administrator changes a quota, the broker replaces the entries of the table.
 
 Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains them, because a consumer
-with a small quota could otherwise never read a large batch. The average rate is the same.
+with a small quota could otherwise never read a large batch. The average rate is the same as in Kafka.
 """
 
 from __future__ import annotations

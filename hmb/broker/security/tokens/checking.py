@@ -5,9 +5,9 @@ A token has three parts, separated by dots. Each part is base64 text:
     claims      {"sub": "alice", "exp": 1790000000, ...}       the name of the client, and when the token expires
     signature   the identity provider's signature of the two other parts
 
-The broker accepts signatures of public keys only. If it also accepted the algorithm `none`, anybody could make tokens.
-With HMAC (HS256), the public key would take the place of a secret key, and everybody knows the public key. Only the
-settings, and never the token itself, decide which algorithms the broker accepts.
+The broker accepts a signature only if a public key verifies it. If the broker also accepted the algorithm `none`,
+anybody could make tokens. If it accepted HMAC (HS256), it would use the public key as the secret key, and everybody
+knows the public key. Only the settings, and never the token itself, decide which algorithms the broker accepts.
 
 Kafka has unsecured tokens (`alg` is `none`) for tests. HMB accepts them only if the settings ask for them.
 
@@ -26,7 +26,7 @@ import jwt
 from hmb.broker.security.tokens.oauthbearer import Token, TokenError
 from hmb.broker.security.tokens.public_keys import PublicKeys
 
-# The last two errors are for deeply nested JSON, and for an expiry time that is not finite.
+# Deeply nested JSON causes a RecursionError, and an expiry time that is not finite causes an OverflowError.
 MALFORMED = (jwt.PyJWTError, ValueError, RecursionError, OverflowError)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 

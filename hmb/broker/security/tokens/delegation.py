@@ -134,7 +134,8 @@ class DelegationTokens:
     def renew(self, given: bytes, principal: str, period: int) -> int:
         """Renew the token with the HMAC `given` for `period` ms, and return its new expiry time.
 
-        A period below 1 stands for the broker's setting. Raises KafkaError and OSError.
+        If `period` is below 1, use the setting `delegation.token.expiry.time.ms`, which is also the longest period.
+        Raises KafkaError and OSError.
         """
         longest = self._settings.expiry_time
         lifetime = min(period, longest) if period > 0 else longest
@@ -143,8 +144,8 @@ class DelegationTokens:
     def expire(self, given: bytes, principal: str, period: int) -> int:
         """Make the token with the HMAC `given` expire after `period` ms, and return its new expiry time.
 
-        A negative period removes the token at once. The result is then the period, as in Kafka. Raises KafkaError and
-        OSError.
+        A negative period removes the token at once. The method then returns `period`, as in Kafka. Raises KafkaError
+        and OSError.
         """
         if period >= 0:
             return self._move_expiry(given, principal, period)
@@ -165,7 +166,7 @@ class DelegationTokens:
         return token.expiration_timestamp
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
-        """Return the token with an HMAC that a principal may renew. Raises KafkaError."""
+        """Return the token with the HMAC `given`. Raises KafkaError if `principal` may not renew such a token."""
         self.check_enabled()
         found = None
         for token in self._store.state.tokens.values():
@@ -193,7 +194,7 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # The salt is that of the decoy, so that a client cannot find out which tokens exist.
+            # Use the salt of the decoy, so that a client cannot find out which tokens exist.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

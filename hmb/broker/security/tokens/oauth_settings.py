@@ -25,7 +25,7 @@ REFRESH_MS, CLOCK_SKEW = "3600000", "30"  # Kafka's defaults
 
 
 def token_check(listener: str, values: Mapping[str, str]) -> Check:
-    """Return the check of tokens for a listener. `values` contains its settings by their names. Raises ConfigError."""
+    """Return the check of tokens for a listener. `values` contains the listener's settings. Raises ConfigError."""
     handler, address = values.get(HANDLER, ""), values.get(KEYS_ADDRESS, "")
     if handler not in ("", VERIFIES, UNSECURED):
         raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)
