@@ -50,7 +50,7 @@ class BenchGroup(click.Group):
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a benchmark. SIGTERM ends it as Ctrl-C does, so that it stops the brokers that it has started."""
+        """Run a benchmark. After SIGTERM, as after Ctrl-C, the benchmark stops the brokers that it has started."""
         with sigterm_as_ctrl_c():
             return super().invoke(ctx)
 

@@ -159,7 +159,7 @@ def _all_settings(
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings for --embedded: `properties`, and for all other settings the defaults for a test."""
+    """Return `properties`, completed with the settings of --embedded. Values in `properties` have precedence."""
     from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties

@@ -8,7 +8,7 @@ and it need not stop. A backup is a directory, or one .tar file with the same co
 
 `hmb backup` copies whole batches, and changes no byte in them. So offsets, timestamps, headers, producer ids and
 transaction markers in the backup are those of the broker. The command copies each partition up to the last stable
-offset at the start of the backup. The backup therefore contains no record of an open transaction.
+offset that the partition has when the backup begins. The backup therefore contains no record of an open transaction.
 
 `hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
 on. A record keeps its offset only if its partition began at offset 0 and had no gaps below this record. Deleted

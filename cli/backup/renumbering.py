@@ -6,9 +6,9 @@ A client cannot send every batch that a log contains, so this module changes som
 - A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps. This also applies to a
   batch with the log append time, because a client cannot send this bit. Each record gets its timestamp explicitly.
 
-All other batches keep their records byte for byte, also if these are compressed. For example, a partition has the
-records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and
-10 to 18. The translation (hmb/mirror/translation.py) stores two runs for them: (0 -> 0) and (11 -> 10).
+All other batches keep their records byte for byte, and compressed records stay compressed. For example, a partition has
+the records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and
+10 to 18. The translation (hmb/mirror/translation.py) stores two runs for these offsets: (0 -> 0) and (11 -> 10).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from hmb.records.changed_batch import as_produced, is_sendable
 
 
 def new_offsets() -> Translation:
-    """Return the translation of the offsets of one partition, before any record of it is restored."""
+    """Return an empty translation for one partition. `restorable` adds the offsets of each restored record to it."""
     return Translation([CopiedRun(0, 0, 0)], keeps_all=True)
 
 
 def aborted_transactions(batches: Iterable[Batch]) -> AbortedTransactions:
-    """Return the aborted transactions of a partition. The ABORT markers among its batches show them."""
+    """Return the aborted transactions of a partition. The function finds them by the ABORT markers in the batches."""
     first_offsets: dict[int, int] = {}
     aborted = []
     for batch in batches:

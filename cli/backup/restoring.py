@@ -1,5 +1,6 @@
 """The steps of a restore. Each step needs the steps before it.
 
+A restore has five steps:
 1. Check that the target has none of the topics, and that no restored group has members.
 2. Create the topics, but without the settings in POSTPONED.
 3. Send the batches of each partition to its leader.

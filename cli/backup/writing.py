@@ -49,7 +49,7 @@ class NewFile:
 
 
 class NewBackup(ABC):
-    """A backup that is being written. The caller writes one file after the other, and at last calls `finish`."""
+    """A backup that is being written. The caller writes one file after the other, and finally calls `finish`."""
 
     def __init__(self) -> None:
         self._checksums: dict[str, str] = {}
@@ -129,7 +129,7 @@ class NewBackupTar(NewBackup):
 
 @contextmanager
 def new_backup(path: Path) -> Iterator[NewBackup]:
-    """Write a backup in the `with` block, and then give it its name `path`. Raises CliError."""
+    """Write a backup in the `with` block, and then rename the backup to `path`. Raises CliError."""
     incomplete = path.with_name(path.name + INCOMPLETE)
     if path.exists():
         raise CliError(f"{path} exists; choose another path for the backup, or delete it")

@@ -219,7 +219,7 @@ def _offset(
 
 
 def _share_offset(partition: TopicPartition, share: ShareOffset) -> dict[str, Any]:
-    """Return the fields about one partition of a share group. The delivery count is the greatest of the partition."""
+    """Return the fields about one partition of a share group."""
     return {
         "topic": partition.topic,
         "partition": partition.partition,

@@ -242,7 +242,7 @@ def _share_plan(
 def _imported(
     admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
 ) -> Plan:
-    """Return the plan for the offsets of a file. `plan` plans one offset for several partitions."""
+    """Return the plan for the offsets in a file. `plan` makes the plan for several partitions with one offset."""
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {
         partition: planned

@@ -162,7 +162,7 @@ def remove_members(
 
 
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    """Raise CliError for a share or streams group, for an id of no member, and for a group without members."""
+    """Raise CliError for a share or streams group, for the id of an unknown member, and for a group without members."""
     if group.type in (GroupType.SHARE, GroupType.STREAMS):
         what = f"group {group.group_id!r} is a {group.type} group, and no API removes its members: stop its clients"
         raise CliError(what)

@@ -91,7 +91,7 @@ def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tu
 
 
 def _date(time: int) -> str:
-    """Return a time in ms since 1970 as a date (UTC). A time that no calendar has stays a number."""
+    """Return a time in ms since 1970 as a date (UTC). If Python has no date for the time, return the number of ms."""
     try:
         return f"{datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):

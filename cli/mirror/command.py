@@ -105,7 +105,10 @@ def command(**options: Any) -> None:
 
 
 def _admin(options: dict[str, Any], side: str, config: str) -> partial[Admin]:
-    """Return a function that opens an `Admin` for one side. The settings of a profile belong to neither side."""
+    """Return a function that opens an `Admin` for one side. The function does not use the current profile.
+
+    A profile describes only one cluster, but a mirror connects two clusters.
+    """
     keywords = client_keywords(admin_settings(), options[config], (), with_profile=False)
     keywords.pop("bootstrap_servers", None)
     return partial(ClientConfig(options[side], keywords).unwatched_admin)
@@ -126,7 +129,7 @@ def _settings(options: dict[str, Any]) -> MirrorSettings:
 
 @contextmanager
 def _stopping(mirror: Mirror) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM stop the mirror, and the second one interrupt it."""
+    """Let the first Ctrl-C or SIGTERM stop the mirror cleanly. A second signal interrupts the mirror at once."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         mirror.stop()

@@ -44,7 +44,10 @@ class Keyboard:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self, timeout: float) -> list[str]:
-        """Wait for keys for at most `timeout` seconds, and return their names. A closed terminal means Escape and q."""
+        """Wait for keys for at most `timeout` seconds, and return their names.
+
+        If the terminal is closed, return the keys "escape" and "q", which end `hmb top`.
+        """
         if not select.select([sys.stdin], [], [], timeout)[0]:
             return []
         data = os.read(sys.stdin.fileno(), MOST_BYTES)

@@ -47,9 +47,9 @@ def segments(partition: dict[str, Any]) -> list[Row]:
 
 
 def members(group: dict[str, Any]) -> list[Row]:
-    """Return one row for each partition of each member, and one for each position in a partition without a member.
+    """Return one row for each partition of each member. A member without a partition also has a row.
 
-    A member without a partition also has a row.
+    A partition that no member owns has a row if the group has a position in this partition.
     """
     positions = {f"{each['topic']}-{each['partition']}": each for each in group["positions"]}
     pairs = [(member, name) for member in group["members"] for name in member["partitions"] or [None]]
@@ -112,7 +112,7 @@ OPENED: Mapping[str, OpenedView] = {
 
 
 def with_opened(view: str, row: Row) -> Row:
-    """Return a row for `--json`: its values, and what Enter would show of it."""
+    """Return a row for `--json`: the values of the row, and the inner rows that `hmb top` would show after Enter."""
     shown = {name: value for name, value in row.items() if name != PART}
     return shown | {"opened": OPENED[view].rows(row[PART])} if view in OPENED else shown
 

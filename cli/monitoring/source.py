@@ -124,7 +124,10 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
 
 
 def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
-    """Read the state through the APIs of a broker, which report no single requests. Raises CliError."""
+    """Read the state through the APIs of a broker. Raises CliError.
+
+    `seconds` has no effect, because no API reports single requests.
+    """
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json
     from hmb.protocol.errors import KafkaError
@@ -152,7 +155,8 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
 def find_page(state_url: str | None, data_dir: str | None) -> str:
     """Return the link to a broker's page. Raises CliError.
 
-    The page and the state have the same token, so the address of the state at the port of the page is also enough.
+    If the broker serves the page and the state at one port, `state_url` can also be the address of the state, because
+    both have the same token.
     """
     if state_url is None:
         return _address_in(data_dir, "ui", "--ui")

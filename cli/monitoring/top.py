@@ -69,7 +69,7 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 
 
 def _recording(screen: Screen, interval: float) -> int:
-    """Return for how many seconds the broker must record requests: 0 while another view is shown."""
+    """Return for how many seconds the broker must record requests, or 0 while the screen shows no requests."""
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 
 

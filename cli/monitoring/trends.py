@@ -66,7 +66,7 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """Take a sample of a state, and add the earlier samples to each of its groups that has none."""
+        """Take a sample of a state. If a group in the state has no samples of its lag, add the earlier samples."""
         for group in state["groups"]:
             name = group["group_id"]
             group["lags"] = group["lags"] or [[time, lags[name]] for time, lags in self._samples if name in lags]

@@ -106,7 +106,7 @@ class Tally:
             self._changed.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Wait until it is known for each chunk of records whether it is delivered.
+        """Wait until each chunk of records is delivered or has failed.
 
         Give up if no chunk ends for `patience` seconds, and in any case after `at_most` seconds.
         """

@@ -179,7 +179,7 @@ class Proxy:
     def _opened(
         self, client: socket.socket, broker: socket.socket, server: Address, link: Link
     ) -> tuple[Wire, Wire] | None:
-        """Return both connections. If the proxy opens TLS, first make the handshakes. Return None if one fails."""
+        """Return both connections. With TLS, first make the handshakes. If a handshake fails, return None."""
         if self._tls is None:
             return client, broker
         side = "broker"
