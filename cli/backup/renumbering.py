@@ -3,8 +3,9 @@
 A client cannot send every batch that a log contains, so this module changes some batches:
 - Batches of aborted transactions and transaction markers are left out. All other records are committed.
 - The producer id and the transaction bit are removed. This id and this bit belong to the old cluster's producers.
-- A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps. This also applies to a
-  batch with the log append time, because a client cannot send this bit. Each record gets its timestamp explicitly.
+- A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps.
+- A batch whose timestamps the broker has set (log append time) is encoded again, because a client may not send such a
+  batch. In the new batch, each record has its own timestamp.
 
 All other batches keep their records byte for byte, and compressed records stay compressed. For example, a partition has
 the records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and

@@ -2,7 +2,7 @@
 
 A `Screen` shows a list, for example all groups, or one opened row of this list, for example the members of one group.
 For each of these tables, the `Screen` remembers the column by which the table is sorted, the filter and the selected
-row. `press` changes these choices, and `table` returns the rows. Both methods read no terminal, so a test can press
+row. `press` changes these choices, and `table` returns the rows. Neither method uses a terminal, so a test can press
 keys and look at the table.
 """
 

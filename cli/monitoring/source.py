@@ -1,6 +1,6 @@
 """Get a broker's state for `hmb state`, `hmb top` and `hmb ui`.
 
-The user can name the source in three ways:
+The user can name the source of the state in three ways:
     --state-url URL   the address that a broker of HMB has printed
     --data-dir DIR    the directory with a file that contains this address
     -b HOST:PORT      any broker, Apache Kafka included: the command reads the state through the broker's APIs

@@ -108,7 +108,7 @@ def _follow(screen: Screen, rates: Rates, fetch: Fetch, interval: float) -> None
 
 
 def _rendered(screen: Screen, rates: Rates, problem: str | None, size: ConsoleDimensions) -> RenderableType:
-    """Draw the lines above the table, and the rows around the selected one that fit on the rest of the terminal."""
+    """Draw the lines above the table, and as many rows around the selected row as fit on the rest of the terminal."""
     from rich.console import Group
     from rich.text import Text
 

@@ -1,8 +1,8 @@
 """Divide the bytes of each direction of a connection into frames, show the frames, and return the bytes to send.
 
-This module uses no sockets. A connection has two streams, one for each direction. The proxy passes the bytes that it
-has received to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except the
-addresses in responses.
+This module uses no sockets. A connection has two streams, one for each direction. When the proxy receives bytes, it
+passes the bytes to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except
+the addresses in responses.
 
 A stream can keep bytes for some time, for two reasons. First, a stream keeps the first bytes of a frame (the *head*)
 until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the

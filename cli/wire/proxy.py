@@ -11,9 +11,9 @@ bytes from the broker. The broker must therefore also wait. When one side stops 
 the other side.
 
 A response can contain the addresses of further brokers. The proxy opens a listener for each of these brokers, on the
-next free port. In the response, the proxy replaces each broker's address by the address of the broker's listener
-(`readdressing`). If the cluster has only one broker, the proxy uses the first listener for it. So the proxy works even
-if the response contains another host name than the user has typed.
+next free port. In the response, the proxy replaces the address of each broker by the address of the proxy's listener
+for this broker (`readdressing`). If the cluster has only one broker, the proxy uses the first listener for it. So the
+proxy works even if the response contains another host name than the user has typed.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ folder at first:
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
-- *conveniences* `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
+- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
   thesis), `transactional.py` (transactions), `share/` (share groups), the other handlers, and the other modules of
   `topics/` and `network/`
-- *measurements* `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
+- *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
 Two small modules belong to all handlers: `context.py` (the second argument of each handler) and `errors.py` (the two
 ways in which a handler reports an error).

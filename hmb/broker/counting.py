@@ -1,7 +1,7 @@
 """Counts each request: a wrapper around each handler measures its time and looks for errors in the response.
 
-The wrapper around a handler adds 3.5 % to the instructions of a Produce request with one record, and less to larger
-requests (measured with cachegrind).
+The wrapper around a handler takes little time. With the wrapper, a Produce request with one record needs 3.5 % more
+instructions (measured with cachegrind). For larger requests, the difference is smaller.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ committed the offset together with a text, which contains the *runs* of the part
 offsets belong to which offsets of the copy (see `translation`).
 
 Without transactions, a crash can happen after the target has written records and before the mirror has committed their
-position. These records follow the last run in the copy. The mirror reads them, and compares them with the next records
-of the source. Equal records are already copied, and the mirror skips them:
+position. When the mirror starts again, it reads these records from the copy, and compares them with the next records of
+the source. Equal records are already copied, and the mirror skips them:
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 

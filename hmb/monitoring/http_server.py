@@ -87,7 +87,7 @@ Respond = Callable[[HttpRequest], HttpResponse]
 
 
 class Route(NamedTuple):
-    """The function that answers the requests for one path, and the methods that it accepts."""
+    """The function that answers the requests for one path, and the HTTP methods that this function accepts."""
 
     respond: Respond
     methods: tuple[str, ...] = ("GET",)

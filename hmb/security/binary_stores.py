@@ -1,7 +1,7 @@
 """Reads key stores and trust stores in the binary formats PKCS12 and JKS, and returns their content as PEM text.
 
-Kafka's settings often name such a store, because Java's program `keytool` writes these two formats. Python's TLS
-library reads PEM text only, so HMB converts the store each time that it loads the store:
+Kafka's settings often name a store in the format PKCS12 or JKS, because Java's program `keytool` writes these two
+formats. Python's TLS library reads PEM text only, so HMB converts the store each time that it loads the store:
     PKCS12    a standard format (RFC 7292); the program `openssl` converts it
     JKS       Java's own old format; the package pyjks reads it, which the extra `hmb[jks]` installs
 

@@ -14,8 +14,8 @@ Read in this order:
 2. `broker.py`           all settings that the broker uses
 3. `dynamic.py`          settings that change while the broker runs
 
-A first reading can skip the rest. These modules declare the settings of one subject:
-- `limits.py`            limits of connections, and the windows of quotas
+Each of these modules declares the settings of one subject. A first reading can skip them:
+- `limits.py`            limits of connections, and the time windows of quotas
 - `share_groups.py`, `streams_groups.py`    the broker's settings for share groups and for streams groups
 - `security.py`          TLS, SASL and authorization
 - `client_metrics.py`    which metrics the broker requests from clients
@@ -24,7 +24,7 @@ A first reading can skip the rest. These modules declare the settings of one sub
 
 These modules find, change and store settings:
 - `names.py`             names of settings in files and in the environment; warnings about misspelled names
-- `start_settings.py`    the data directory and the windows of quotas, which the broker reads only when it starts
+- `start_settings.py`    settings that the broker reads only when it starts
 - `group_overrides.py`   the settings of a single group, which override the broker's settings
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `store.py`             the file of dynamic settings

@@ -1,7 +1,7 @@
 """The handlers: one module for each API, and the table of all handlers.
 
 A handler is a function `handle(request, context)`. It calls functions of the domain layer (logs, groups, transactions),
-and makes a response from their results. If the domain layer raises KafkaError, the handler puts the error code into the
+and makes a response from the results. If the domain layer raises KafkaError, the handler puts the error code into the
 response. A handler returns a response, a Deferred, or None. A Deferred is a response that must wait, for example until
 records are on disk. None means that the client wants no response (acks=0).
 

@@ -1,6 +1,6 @@
 """The limits of connections: how many clients may be connected, and how fast new ones may connect (KIP-402, KIP-612).
 
-A server has one thread for each connection, so it must limit their number:
+A server has one thread for each connection, so the server must limit the number of connections:
     setting                                        limit                          a connection above the limit
     max.connections                                all connections                is closed (server.py: _make_room)
     listener.name.NAME.max.connections             the connections of a listener  is closed
@@ -9,8 +9,9 @@ A server has one thread for each connection, so it must limit their number:
     listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
     the quota connection_creation_rate             ... of an address              is closed after the throttle time
 
-The two rates use the windows of quotas (security/quotas/window.py). If a connection waits, the server has accepted it,
-but does not read from it yet. Meanwhile, the server accepts no further connection of the same listener.
+The broker measures the rate of new connections in the same way as quotas, with a sliding window
+(security/quotas/window.py). If a connection waits, the server has accepted it, but does not read from it yet.
+Meanwhile, the server accepts no further connection of the same listener.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Read in this order:
 8. `tokens/`             logins with a token instead of a password
 9. `quotas/`             how much a user may use
 
-A first reading can skip the rest:
+A first reading can skip the other modules of this folder:
 - `plain.py`             the mechanism PLAIN
 - `mechanisms.py`        the table of mechanisms
 - `principals.py`        the names of principals

@@ -20,7 +20,7 @@ markup in them has no effect.
 
 *Cost.* While no page listens, the broker sends no changes and records no requests. While a page listens, the feed needs
 at most 20 % of one processor, unless one collection of the state takes more than 0.5 s. After such a long collection,
-the feed rests for only 2 s, so its share is higher. For 100 partitions, the feed needs 1.9 %.
+the feed rests for only 2 s, so the feed needs more than 20 %. For 100 partitions, the feed needs 1.9 %.
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

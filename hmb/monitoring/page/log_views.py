@@ -1,8 +1,8 @@
 """Reads what the page shows of one log: the batches of a segment, a batch with its bytes, a look-up step by step.
 
-The page has a view for each of these subjects. When the user opens a view, these functions read the log's files. They
-use the readers of `hmb dump-log` and of `hmb index-inspect`, which never change a file. So the page shows the same
-numbers and the same lines as these commands.
+The page has a view for the batches of a segment, a view for one batch, and a view for a look-up. When the user opens a
+view, the functions of this module read the log's files with the readers of `hmb dump-log` and of `hmb index-inspect`,
+which never change a file. So the page shows the same numbers and the same lines as these commands.
 
 The view of a look-up shows how the running broker finds an offset. For example, it finds offset 8,100 in three steps:
 1. A binary search in the base offsets of all segments finds 8,021, the last base offset at or below 8,100.

@@ -2,9 +2,9 @@
 
 The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. `view`
 and `slowest` begin the recording, and the recording ends some seconds after their last call. The recording of one
-request takes about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. It also
-selects each request that it *follows* (explained below), and each request that is among the SLOWEST slowest of its API.
-The recorder keeps the last KEPT of these requests, and the slowest requests of each API.
+request takes about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. The recorder
+also selects each request that it *follows* (explained below), and each request that belongs to the slowest requests of
+its API. The recorder keeps the last KEPT selected requests, and the SLOWEST slowest requests of each API.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED

@@ -13,8 +13,8 @@ top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs 
     batches and records that the user opens               Fetch
 
 No API describes segments, connections or the requests of other clients. The field `missing` of the state names these
-parts, and the page shows the reason in their place. An API can also fail, for example because the user may not use it.
-Then `missing` contains the broker's error.
+parts, and the page shows the reason instead of these parts. An API can also fail, for example because the user may not
+use it. Then `missing` contains the broker's error.
 
 *Rights.* The reader logs in with the settings of the command (`--command-config`). The page therefore shows only what
 this user may read.

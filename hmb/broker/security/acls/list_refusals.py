@@ -1,8 +1,9 @@
 """Refusals of requests with lists of ACLs, quotas, users or log directories.
 
-A client finds the result of each item by its position or its name. For these APIs, `refusal.py` cannot find out which
-item of the response belongs to which item of the request. For example, a deletion of a user has the field `name`, and
-its result has the field `user`. Therefore each of these APIs has a function of its own.
+Some APIs change lists of ACLs, quotas, users or log directories. A client finds the result of each item by its position
+or its name. For these APIs, `refusal.py` cannot find out which item of the response belongs to which item of the
+request. For example, a deletion of a user has the field `name`, and its result has the field `user`. Therefore each of
+these APIs has a function of its own.
 """
 
 from __future__ import annotations

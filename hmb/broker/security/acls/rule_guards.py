@@ -1,4 +1,4 @@
-"""The guards that follow the table of authorization (rules.py), and the parts that other guards share with them.
+"""The guards that follow the table of authorization (rules.py), and functions that other guards also use.
 
 A guard divides a request into a forbidden part and a permitted part. It answers the forbidden part with error codes,
 calls the handler for the permitted part, and merges both responses.
@@ -80,7 +80,7 @@ def when_ready(answer: Answer, change: Callable[[Any], Any]) -> Answer:
 def refuse_part(
     refused: Any, rest: Any, context: RequestContext, handle: Handle, resource_type: AclResourceType = TOPIC
 ) -> Answer:
-    """Answer the forbidden part of a request with errors, and the rest with the handler."""
+    """Answer the forbidden part of a request with errors, and let the handler answer the rest."""
     if refused is None:
         return handle(rest, context)
     errors = refuse_all(refused, context, resource_type)

@@ -1,8 +1,8 @@
 """The public keys of an identity provider: a JSON Web Key Set (JWKS) in a file or at an address.
 
-The broker keeps the keys in memory and loads them again after a while, because a provider replaces its keys now and
-then. If a token names a key that the broker does not know, the broker also loads the keys again. A client that sends
-many such tokens must not cause many downloads, so at least 30 seconds pass between two such attempts.
+The broker keeps the keys in memory and loads them again after a while, because a provider sometimes replaces its keys.
+If a token names a key that the broker does not know, the broker also loads the keys again, but at most once in 30
+seconds. Otherwise a client that sends many tokens with unknown keys could cause many downloads.
 
 Source: RFC 7517.
 """
