@@ -16,7 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, iter_batches
 
-MAX_BYTES = 8 * 1024 * 1024  # of one Fetch response; the leader returns at least one batch, even if it is larger
+MAX_BYTES = 8 * 1024 * 1024  # the size of a Fetch response; the leader returns at least one batch, even if it is larger
 
 
 def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -> Iterator[Batch]:

@@ -21,7 +21,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
 from hmb.records.batch import MAGIC
 
-MOST_REQUESTS, MOST_BYTES = 32, 4 * 1024 * 1024  # in flight
+MOST_REQUESTS, MOST_BYTES = 32, 4 * 1024 * 1024  # limits for the requests and the bytes in flight
 
 
 def send_batches(connection: Connection, partition: TopicPartition, batches: Iterable[bytes], timeout_ms: int) -> None:

@@ -47,7 +47,7 @@ class State:
     hints_shown: int = 0
     is_solution_shown: bool = False
     checks: list[dict[str, Any]] = field(default_factory=list)  # the results of each check, oldest first
-    second_checks: list[dict[str, Any]] = field(default_factory=list)  # those of the second exercise
+    second_checks: list[dict[str, Any]] = field(default_factory=list)  # the results of the second exercise
     digest: int | None = None  # the checksum of the lab's text; None if an old version of HMB wrote the file
 
     def checks_of(self, exercise: Exercise) -> list[dict[str, Any]]:

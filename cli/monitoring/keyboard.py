@@ -28,7 +28,7 @@ NAMES = {
     "\x1b[5~": "page up",
     "\x1b[6~": "page down",
 }
-MOST_BYTES = 1024  # of one read
+MOST_BYTES = 1024  # the maximum number of bytes in one read
 
 
 def keys_in(text: str) -> list[str]:

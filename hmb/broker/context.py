@@ -114,9 +114,9 @@ class ConnectedClient:
     principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
     login: Login | None = None  # the login of a connection to a listener with SASL; None for other listeners
     last_attributes: int | None = None  # attributes of the last record batch that the client has produced
-    last_producer_id: int = NO_PRODUCER_ID  # producer id of this batch
+    last_producer_id: int = NO_PRODUCER_ID  # producer id of the client's last record batch
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
-    at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection has ended
+    at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection ends
     throttle_ms: int = 0  # the throttle time of the present request
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
 
@@ -136,7 +136,7 @@ class RequestContext(NamedTuple):
     client: ConnectedClient
     account: Account = UNCOUNTED  # the memory that this request has reserved
     may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
-    may_create: Callable[[str], bool] = lambda name: True  # whether it may create a topic; a guard sets this
+    may_create: Callable[[str], bool] = lambda name: True  # whether the client may create a topic; a guard sets this
 
     @property
     def version(self) -> int:

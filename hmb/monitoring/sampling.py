@@ -48,7 +48,7 @@ class SampleRates:
     """Computes rates from the counters of a sample. All rates are None if `sample` is None."""
 
     sample: StateSample | None = None
-    seconds: float = 0.0  # since the sample
+    seconds: float = 0.0  # the time since the sample was taken
 
     def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
         """Return the rate of a partition whose log end offset is `end`, or None if the topic was created again."""

@@ -51,7 +51,7 @@ class PartitionInfo:
     high_watermark: int
     log_end_offset: int  # -1, like the three offsets above, if the leader of the partition does not answer
     recovery_point: int | None  # all records at lower offsets are on disk
-    syncs: int | None  # since the start of the broker
+    syncs: int | None  # number of syncs since the broker started
     dirty_ratio: float | None  # share of bytes that compaction has not read yet; None if the topic is not compacted
     records_per_s: float | None  # over the last minute; None if the broker takes no samples (see sampling.py)
     bytes: int | None
@@ -132,7 +132,7 @@ class ConnectionInfo:
     software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     last_api: str | None  # API of the client's last request
     codec: str | None  # of the last record batch that the client has produced; None if it has produced none
-    producer_id: int | None  # of this batch; None if the producer is not idempotent
+    producer_id: int | None  # the id in the client's last record batch; None if the producer is not idempotent
     requests: int  # requests that the broker has received on this connection
 
 
@@ -179,7 +179,7 @@ class BrokerState:
     """
 
     time: int
-    version: str | None  # of HMB
+    version: str | None  # the version of HMB
     cluster_id: str | None
     node_id: int
     addresses: list[str]  # host:port of each listener

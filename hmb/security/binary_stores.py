@@ -21,7 +21,7 @@ from pathlib import Path
 KINDS = ("PKCS12", "JKS")
 MAGIC = {b"\x30": "PKCS12", b"\xfe\xed\xfe\xed": "JKS"}  # the first bytes of the files
 TO_PKCS12 = "keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
-OLD_CIPHER = "unsupported"  # in OpenSSL's message about a store whose cipher is in its legacy provider only
+OLD_CIPHER = "unsupported"  # in OpenSSL's error message if only its legacy provider has the cipher of a store
 
 
 class StoreError(ValueError):

@@ -69,7 +69,7 @@ class ConfigKey:
         """Convert a text to the value of this setting. Raises ConfigError; the message contains `name`."""
         name = name or self.name
         if self.type is ConfigType.PASSWORD:
-            return text  # An error message would contain the secret.
+            return text  # Do not check a secret: an error message would contain it.
         check_length(text, name)
         if self.type is ConfigType.LIST:
             return self._parse_list(text, name)

@@ -68,7 +68,7 @@ class Server:
         self._most_connections = most_connections
         self._limits = limits or ConnectionLimits()
         self._throttled: deque[tuple[float, socket.socket]] = deque()  # refused connections, and when to close them
-        self._connections: dict[AcceptedConnection, str] = {}  # and their listeners; the oldest comes first
+        self._connections: dict[AcceptedConnection, str] = {}  # the open connections, oldest first, and their listeners
         self._lock = threading.Lock()  # guards `_connections`, `_throttled` and the counters of `_limits`
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []

@@ -57,7 +57,7 @@ class Handlers:
         # Each connection is in the channel at most once. None ends one handler thread.
         self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()
         self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
-        self._threads = 0  # only `resize` changes it, and only one thread at a time calls `resize`
+        self._threads = 0  # the number of handlers; only `resize` changes it, in one thread at a time
 
     def resize(self, threads: int) -> None:
         """Change the number of handler threads to `threads`."""

@@ -37,7 +37,7 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 LOGGER = logging.getLogger(__name__)
 REST_FACTOR = 4
-RECENT = 5  # the rest depends on the median cost of this number of collections
+RECENT = 5  # the feed computes its rest after a collection from the median cost of this number of collections
 KEPT = 8  # the feed keeps this number of changes
 MOST_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
 ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
@@ -52,7 +52,7 @@ class Pace(NamedTuple):
     """
 
     period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
-    longest: float  # the longest rest (seconds)
+    longest: float  # the longest rest after a collection (seconds)
     clock: Callable[[], float]  # measures the cost of a collection
 
 

@@ -87,7 +87,7 @@ def refuse_part(
     if rest is None:
         return errors
     answer = handle(rest, context)
-    if answer is None:  # A Produce with acks=0 has no response. As in Kafka, the client notices the closed connection.
+    if answer is None:  # A Produce with acks=0 has no response. As in Kafka, the closed connection shows the error.
         raise CloseConnection("its Produce request with acks=0 contains topics that it must not write")
     return when_ready(answer, lambda response: merge(response, errors, context.version))
 
