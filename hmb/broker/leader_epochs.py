@@ -31,10 +31,10 @@ def check_epoch(known: int, log: Log) -> None:
 
 
 def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
-    """Return whether the client's log and this log differ (KIP-595).
+    """Return whether the client's records differ from this log (KIP-595).
 
-    If the two logs differ, `data` gets the first offset at which they differ. The response then contains no records.
-    Raises OFFSET_OUT_OF_RANGE.
+    If they differ, `data` gets the first offset at which they differ. The response then contains no records. Raises
+    OFFSET_OUT_OF_RANGE.
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:

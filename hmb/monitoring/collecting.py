@@ -2,8 +2,8 @@
 
 `collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
 transactions, the server for its connections. Each part of the broker releases its locks when it has returned its data.
-So the data of two parts can be some milliseconds apart. For example, a commit arrives between two of these calls. Then
-the positions of the group contain the commit, but the count of OffsetCommit requests does not.
+So the data of two parts can be some milliseconds apart. For example, suppose that an offset commit arrives while
+`collect` runs. Then the positions of the group contain the commit, but the count of OffsetCommit requests does not.
 
 Cost: about 15 us for each segment. For a segment whose first batch is not in memory, `collect` reads one header. For
 each position of a group that lags, `collect` reads one header. A `StateCache` avoids these costs for logs that have not

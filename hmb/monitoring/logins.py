@@ -92,12 +92,12 @@ class Logins:
             self._sessions.pop(number, None)
 
     def reader_of_password(self, user: str, password: str, host: str) -> Reader:
-        """Return the reader for one request with a password. Raises Refused."""
+        """Return the user who has sent this password, as a `Reader`. Raises Refused."""
         self._checked(user, password, host)
         return self._reader(user, host)
 
     def reader_of_session(self, number: str, host: str) -> Reader | None:
-        """Return the reader for a session, or None if the session has ended."""
+        """Return the user of a session, as a `Reader`, or None if the session has ended."""
         with self._lock:
             session = self._sessions.get(number)
         if session is None or session.ends < time.monotonic():

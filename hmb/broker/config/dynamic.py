@@ -208,7 +208,7 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 def _with_changes(
     before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return `before` with the changes. Raises INVALID_REQUEST if more than `most` resources would have settings."""
+    """Return `before` with the changes. Raises INVALID_REQUEST if the result contains too many names."""
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")

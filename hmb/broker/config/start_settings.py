@@ -11,7 +11,7 @@ from hmb.broker.security.quotas.window import WindowSize
 
 
 def data_dir_of(data_dir: str | Path | None, properties: Mapping[str, str], config: BrokerConfig) -> Path | None:
-    """Return the data directory: the argument of the broker, or the setting log.dirs, or None. Raises ConfigError."""
+    """Return `data_dir`, or the directory in the setting log.dirs, or None if neither is set. Raises ConfigError."""
     if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
         data_dir = _only_directory(config.log_dirs)
     if data_dir == "":  # Path("") would be the current directory.

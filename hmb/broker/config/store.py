@@ -60,8 +60,8 @@ class ConfigStore:
     ) -> None:
         """Write new settings of all brokers, of all groups or of all client metrics to the file. Raises OSError.
 
-        An argument that is None leaves the settings of its kind unchanged. Brokers, groups and client metrics without
-        settings are not written.
+        If an argument is None, the file keeps its settings of this kind. For example, if `brokers` is None, the
+        settings of all brokers stay as they are. The file does not contain names without settings.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -172,9 +172,9 @@ class AcceptedConnection:
 def has_left(sock: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return whether the client has closed the connection, or whether the connection is broken.
 
-    If the connection is open, first wait for `wait_ms`, and return earlier if the connection ends.
-    POLLRDHUP (only on Linux) detects a closed connection even if the broker has not yet read all requests. poll()
-    always detects a broken connection (POLLHUP, POLLERR).
+    If the connection is open, wait at most `wait_ms` until it ends. POLLRDHUP (only on Linux) detects a closed
+    connection even if the broker has not yet read all requests. poll() always detects a broken connection (POLLHUP,
+    POLLERR).
     """
     poll = select.poll()
     poll.register(sock, getattr(select, "POLLRDHUP", 0))

@@ -52,7 +52,7 @@ class ConnectionLimits:
     def __init__(
         self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
     ) -> None:
-        """`listeners` contains the listeners with limits of their own. `size` is the size of the windows."""
+        """`listeners` contains the listeners with limits of their own. `size` is the size of the rates' windows."""
         self._listeners = listeners
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()
@@ -74,7 +74,7 @@ class ConnectionLimits:
     def address_limit(self, address: str, config: LimitsConfig) -> int:
         """Return how many connections an address may have.
 
-        This method may wait for the resolution of host names, so the caller must hold no lock.
+        This method may resolve host names, which can take long. So the caller must hold no lock.
         """
         return self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
 

@@ -43,8 +43,8 @@ class ConnectionLogin:
     ) -> None:
         """Let the client log in with one of `mechanisms`, and limit its `requests` until then.
 
-        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0. `stop` ends the
-        connection after its current response.
+        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0 for an unlimited one.
+        `stop` ends the connection after its current response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

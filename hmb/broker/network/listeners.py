@@ -57,7 +57,7 @@ class Listener:
 
 
 def real_settings(properties: Mapping[str, str], listeners: Iterable[Listener], directory: Path) -> dict[str, str]:
-    """Return the settings of the start, with the addresses and the data directory that the broker really uses."""
+    """Return `properties`, with the advertised addresses and the data directory that the broker really uses."""
     advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in listeners)
     directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
     return {"advertised.listeners": advertised, **properties, **directories}

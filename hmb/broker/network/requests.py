@@ -25,7 +25,8 @@ from hmb.protocol.headers import API_KEY_SIZE
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
-# A frame of at most this size (bytes) is not counted. The decoded values of one such request take at most 0.5 MB.
+# The memory budget does not count frames of at most this size (bytes). The decoded values of such a request take at
+# most 0.5 MB.
 COUNTED_FRAME = 1024
 
 

@@ -47,7 +47,7 @@ def _authenticates(security: ListenerSecurity) -> bool:
 
 
 def _is_public(host: str) -> bool:
-    """Return whether other computers can reach a host. Return False for an unknown name, which cannot be bound."""
+    """Return whether other computers can reach a host. Return False for an unknown host."""
     try:
         return not ipaddress.ip_address(host or "0.0.0.0").is_loopback
     except ValueError:

@@ -37,7 +37,10 @@ class RefusedLogins:
         self._by_host: dict[str, deque[float]] = {}  # the times of the last refused logins; newest host last
 
     def add(self, host: str, text: str) -> None:
-        """Log a refused login of a client on `host`. Also store an event, unless this minute has many of them."""
+        """Log a refused login of a client on `host`.
+
+        Also store an event, unless the last minute already has MOST_EVENTS events.
+        """
         now = self._clock()
         text = f"{text}, client on {host}"
         with self._lock:

@@ -70,7 +70,7 @@ class SecurityState:
 
 
 def sorted_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
-    """Return the types and names of an entity in the order of the types."""
+    """Return the parts of an entity, such as ("user", "alice"), sorted by their types."""
     return sorted(entity, key=lambda part: part[0])
 
 

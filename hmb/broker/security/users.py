@@ -32,7 +32,7 @@ def upserted(
 ) -> UserScramCredentialRecord:
     """Return the record of a new credential.
 
-    Raises UNSUPPORTED_SASL_MECHANISM and UNACCEPTABLE_CREDENTIAL, with Kafka's texts.
+    Raises UNSUPPORTED_SASL_MECHANISM and UNACCEPTABLE_CREDENTIAL, with the same messages as Kafka.
     """
     check_user(name, mechanism)
     if iterations < scram.MIN_ITERATIONS:
@@ -53,7 +53,7 @@ def upserted(
 
 
 def check_user(name: str, mechanism: int) -> None:
-    """Raise UNACCEPTABLE_CREDENTIAL for an unusable name, and UNSUPPORTED_SASL_MECHANISM."""
+    """Raise UNACCEPTABLE_CREDENTIAL for an unusable name, and UNSUPPORTED_SASL_MECHANISM for an unknown mechanism."""
     if not name:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if len(name) > LONGEST_NAME:
@@ -68,7 +68,7 @@ Deletion = tuple[str, int]  # a user and a mechanism
 def alter(
     store: SecurityStore, deletions: Sequence[Deletion], upsertions: Sequence[UserScramCredentialRecord]
 ) -> dict[str, KafkaError]:
-    """Remove and store credentials in one step, and return the users for which this was impossible.
+    """Remove and store credentials in one step. Return an error for each user who was not changed.
 
     A user in several entries of the same mechanism gets DUPLICATE_RESOURCE, and a deletion of a credential that does
     not exist gets RESOURCE_NOT_FOUND. Raises OSError.

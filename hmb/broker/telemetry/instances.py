@@ -48,7 +48,7 @@ class ClientInstance:
         self.last_get = now
 
     def check_push(self, subscription_id: int, terminating: bool, now: int) -> None:
-        """Raise KafkaError if the client may not push now, or for another subscription id."""
+        """Raise KafkaError if the client may not push now, or if the subscription id is out of date."""
         was_terminating, self.is_terminating = self.is_terminating, terminating
         if was_terminating:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the client has already sent its last push")
@@ -65,7 +65,7 @@ class ClientTelemetry:
     """The client instances of a broker. Thread-safe."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        """Take the function that returns the settings of all subscriptions."""
+        """`settings` returns the settings of all subscriptions."""
         self._read_settings = settings
         self._lock = threading.Lock()  # guards the fields below; a thread that holds this lock takes no other lock
         self._settings: Settings = {}  # the settings from which `_subscriptions` was made

@@ -90,7 +90,7 @@ class Authorizer:
         self._decisions: dict[Question, bool] = {}
 
     def load(self, state: SecurityState) -> None:
-        """Use the ACLs of a new state, and forget all stored decisions."""
+        """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
 
     def allows(self, question: Question) -> bool:

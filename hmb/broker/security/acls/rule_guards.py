@@ -42,7 +42,7 @@ HIDDEN_TOPIC = "The group has described topic(s) that the client is not authoriz
 
 
 def refuse_all(request: Any, context: RequestContext, resource_type: AclResourceType) -> Response:
-    """Answer a whole request with the error code of a kind of resource, for example TOPIC_AUTHORIZATION_FAILED."""
+    """Refuse a whole request, with the error for this type of resource, for example TOPIC_AUTHORIZATION_FAILED."""
     code = ERRORS[resource_type]
     if request.api_key in REFUSALS:
         return REFUSALS[request.api_key](request, code)
@@ -61,7 +61,7 @@ def _clear_start_offsets(response: Any) -> None:
 
 
 def _clear_below_errors(struct: Any) -> None:
-    """Empty the lists of each struct that has an error code of its own."""
+    """If a struct in a response has an error code, empty the lists in this struct."""
     for name, field in struct.fields.items():
         if field.item is not None and field.item.struct is not None:
             if getattr(struct, "error_code", ErrorCode.NONE):

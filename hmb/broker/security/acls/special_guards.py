@@ -173,7 +173,10 @@ def _find_coordinator(request: Any, context: RequestContext, access: Access, han
 
 
 def _offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse groups and topics that the client may not describe. Remove forbidden topics from a list of all topics."""
+    """Refuse groups and topics that the client may not describe.
+
+    If the client requests all topics, leave out the forbidden topics.
+    """
     if not request.groups:
         if not access.may(Op.DESCRIBE, GROUP, request.group_id):
             return refuse_all(request, context, GROUP)
@@ -265,8 +268,8 @@ def _write_txn_markers(request: Any, context: RequestContext, access: Access, ha
 def _group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Require READ on the group, and DESCRIBE on each topic that the member names.
 
-    A regular expression matches only topics that the member may describe. Otherwise the assignment would show whether a
-    topic with some name exists.
+    A regular expression matches only topics that the member may describe. Without this rule, a member could learn from
+    its assignment which forbidden topics exist.
     """
     sees = context._replace(may_describe=partial(access.decision, Op.DESCRIBE, TOPIC))
     return _heartbeat(request.subscribed_topic_names or (), request, sees, access, handle)
@@ -318,7 +321,10 @@ def _hidden_group(group: DescribedStreamsGroup) -> DescribedStreamsGroup:
 
 
 def _configs(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the settings of forbidden topics, groups and brokers, each with the error of its kind of resource."""
+    """Refuse the resources (such as topics) on which the operation is forbidden.
+
+    Each type of resource has its own error, for example TOPIC_AUTHORIZATION_FAILED.
+    """
     kinds = {ResourceType.TOPIC: TOPIC, ResourceType.GROUP: GROUP}
     by_kind: dict[AclResourceType, list[Any]] = {}
     rest = copy(request)

@@ -61,7 +61,7 @@ class Limits:
         }
 
     def of(self, key: str, client: QuotaClient) -> Limit | None:
-        """Return the most specific quota of a client for a key, or None."""
+        """Return the most specific quota with the name `key` that applies to a client, or None."""
         if key not in self.keys:
             return None
         try:

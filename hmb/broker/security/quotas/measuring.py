@@ -92,7 +92,7 @@ class ClientQuotas:
             return self._bucket(limit).throttle_ms(limit.quota, self._clock_ms())
 
     def most_bytes(self, client: QuotaClient) -> float | None:
-        """Return the number of bytes that a client may fetch in a whole window, or None if it has no quota."""
+        """Return the number of bytes that a client may fetch in a whole window, or None if the client has no quota."""
         limit = self.limits.of(QuotaKey.CONSUMER_BYTE_RATE, client)
         return None if limit is None else limit.quota * (self.size.samples - 1) * self.size.sample_ms / 1000
 

@@ -50,7 +50,7 @@ SIZES: Mapping[ApiKey, Measure] = {
 def throttled(
     handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
-    """Return a table of handlers, and a function that changes the table according to the quotas of a new state."""
+    """Return a table of handlers, and a function that updates this table after a change of the quotas."""
     table = dict(handlers)
     wrappers = {api: _throttling(api, handlers, quotas) for api in handlers}
 

@@ -89,7 +89,7 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the time that the samples cover. If they cover too few whole samples, add the missing ones."""
+        """Return the time that the samples cover. A new window counts as if it were almost full."""
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
         return max(1, elapsed + max(0, missing) * self.size.sample_ms)

@@ -212,7 +212,7 @@ class DelegationTokens:
 
 
 def no_tokens() -> DelegationTokens:
-    """Return the tokens of a broker without a secret key: it has none, and creates none."""
+    """Return the tokens of a broker without a secret key. The result contains no token, and creates none."""
     return DelegationTokens(SecurityStore(), TokenSettings(), lambda: 0)
 
 

@@ -106,7 +106,7 @@ class OauthExchange:
 
 
 def _parsed(message: bytes) -> tuple[str, str]:
-    """Return the name to act under, or an empty text, and the token in the client's message. Raises TokenError."""
+    """Return two parts of the client's message: the name to act under, or "", and the token. Raises TokenError."""
     try:
         match = CLIENT_MESSAGE.fullmatch(message.decode())
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ def check_requester(context: RequestContext) -> None:
 
 
 def put_principals(response: CreateDelegationTokenResponse, owner: str, requester: str, version: int) -> None:
-    """Write the owner and the requester of a new token into the response. A response with an error has them, too."""
+    """Write the owner and the requester of a new token into the response, even if the response has an error."""
     response.principal_type, _, response.principal_name = owner.partition(":")
     if version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
         type_and_name = requester.partition(":")
