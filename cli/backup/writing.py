@@ -129,7 +129,7 @@ class NewBackupTar(NewBackup):
 
 @contextmanager
 def new_backup(path: Path) -> Iterator[NewBackup]:
-    """Write a backup in the `with` block, and then rename the backup to `path`. Raises CliError."""
+    """Open a new backup, and yield it for writing. After the `with` block, rename it to `path`. Raises CliError."""
     incomplete = path.with_name(path.name + INCOMPLETE)
     if path.exists():
         raise CliError(f"{path} exists; choose another path for the backup, or delete it")

@@ -118,7 +118,7 @@ def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpe
 
 
 def _explained(partition: TopicPartition, error: KafkaError) -> KafkaError:
-    """Return the broker's error. If the topic is compacted, the message explains why the broker refuses."""
+    """Return the broker's error. For a compacted topic, explain in the message why the broker deletes no records."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if error.code is not ErrorCode.POLICY_VIOLATION:

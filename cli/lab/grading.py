@@ -36,7 +36,7 @@ class Submission(NamedTuple):
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of one answer. `problem` says what is wrong with the answer, and is empty if nothing is."""
+    """The result of one answer. `problem` says what is wrong with the answer, and is empty if nothing is wrong."""
 
     student: str
     lab: int

@@ -6,7 +6,7 @@ limit, the student reads an error message for one requirement. These are the lim
 - processor time: the system ends the process after 25 s in one test, if a single call does not return (RLIMIT_CPU)
 - memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
-- processes and threads: the answer can start at most 128 (RLIMIT_NPROC, which does not limit the user root)
+- processes and threads: the answer can start at most 128 of them (RLIMIT_NPROC, which does not limit the user root)
 - processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
 - folders: a second audit hook lets the answer change files only in the folder of the check
 

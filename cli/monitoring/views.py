@@ -59,7 +59,7 @@ def partitions(state: State) -> list[Row]:
 
 
 def groups(state: State) -> list[Row]:
-    """Return one row for each group, with the sum of its partitions' lags and the greatest age of its partitions."""
+    """Return one row for each group, with the sum of the lags, and the longest lag as a time."""
     return [_group(group, state) for group in state["groups"]]
 
 

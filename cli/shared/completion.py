@@ -25,9 +25,9 @@ Names = Callable[["Admin", click.Context], Iterable[str]]
 
 
 def _from_broker(names: Names) -> Completion:
-    """Return a function for `shell_complete=`.
+    """Return a function for click's argument `shell_complete`.
 
-    The returned function lists the broker's names that begin with a word.
+    The returned function lists the broker's names that begin with the unfinished word.
     """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

@@ -118,7 +118,7 @@ class WireFrame(NamedTuple):
 
 
 def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
-    """Return a frame for bytes that are supposed to be a request. If HMB cannot recognize one, `message` is None."""
+    """Return a frame for the bytes of a request. If the bytes are not a request that HMB knows, `message` is None."""
     body = wire[SIZE if sized else 0 :]
     try:
         return WireFrame("request", wire, *request_type(body), sized)

@@ -112,7 +112,7 @@ class Mirror:
             time.sleep(RETRY_PAUSE)
 
     def _run_session(self, source: Admin, target: Admin) -> bool:
-        """Copy with one set of connections. Return False if the topics have changed, and a new session is needed."""
+        """Copy until the mirror stops. Return False if the topics have changed, so that a new session is needed."""
         refuse_own_source(source, target)
         self._has_begun = True
         self._group = self._settings.group or f"hmb-mirror-{source.describe_cluster().cluster_id or 'source'}"

@@ -21,8 +21,8 @@ The docstring of the message class describes the fields of each version. "Left o
 that HMB does not have, and the effect on clients.
 
 A new version of an API can add fields or change the behavior. If the version adds a field, the field's declaration in
-the message class contains the version (`first_version`), and handlers read it there. If the version changes only the
-behavior, the message class has a constant with the version.
+the message class contains the version (`first_version`), and handlers read the version from there. If a version
+changes only the behavior, the message class has a constant with this version.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
 """The client instances. A client instance is one client that sends its metrics, from its start until it ends.
 
-A client instance may send one push in each interval, and one directly after a GetTelemetrySubscriptions request. A
-client adds a random part to its first interval, so its first push may come early. The push with the flag `terminating`
-may come at any time, and is the client's last push.
+A client instance may push its metrics once in each interval, and once directly after a GetTelemetrySubscriptions
+request. A client adds a random part to its first interval, so its first push may come early. The client's last push has
+the flag `terminating`, and may come at any time.
 """
 
 from __future__ import annotations

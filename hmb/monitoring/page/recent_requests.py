@@ -64,7 +64,7 @@ Call = tuple[int, str, str]  # depth, file below hmb/, qualified name of the fun
 
 @dataclass(slots=True)
 class SeenRequest:
-    """One request that a client has sent, as texts."""
+    """One request that a client has sent. The fields contain texts, and not the objects of the request."""
 
     number: int
     time: int  # ms since 1970, when the handler began
