@@ -217,9 +217,9 @@ def run(
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker runs on without its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler would not
-    # work, because Python can run it at any point of the main thread. For example, the handler sets an Event at the
-    # moment at which the main thread begins to wait for the Event. The main thread could then wait forever.
+    # Block the signals before any thread starts. sigwait() below then receives them. A signal handler would not be
+    # safe, because Python can run a handler at any point of the main thread. Suppose that the handler sets an Event
+    # just when the main thread begins to wait for this Event. The main thread could then wait forever.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions

@@ -76,7 +76,8 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contents = BackupContents(admin.describe_cluster().cluster_id, now)
     partitions = chosen_partitions(admin, [(name, None) for name in names])
-    # Read the committed offsets before the ends of partitions, so that no committed offset is greater than the end.
+    # First read the committed offsets, and then the ends of the partitions. In this order, no committed offset is
+    # greater than the end.
     contents.groups = _committed(admin, set(partitions))
     starts, ends = _offsets(admin, partitions, "earliest"), _offsets(admin, partitions, "latest")
     rows = []

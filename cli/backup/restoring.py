@@ -41,7 +41,7 @@ POSTPONED = {
 
 
 class RestoredPartition(NamedTuple):
-    """A partition after its restore, with the old and the new offsets of its records."""
+    """A restored partition, with the old and the new offsets of its records."""
 
     partition: TopicPartition
     offsets: Translation

@@ -99,9 +99,9 @@ MEASURES: Mapping[ApiKey, Measure] = {
 
 # -- error codes
 
-# The places of the error codes in a struct. The bool is True if the struct itself has the field `error_code`. The list
-# contains a pair for each array field whose items contain error codes: the name of the field, and the `ErrorFields` of
-# its items.
+# Describes where a struct contains error codes. The bool is True if the struct itself has the field `error_code`. The
+# list contains a pair for each array whose items contain error codes: the field's name, and the `ErrorFields` of the
+# items. Example: (False, [("topics", (True, []))]) means that only the items of `topics` have error codes.
 ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]
 
 

@@ -60,11 +60,10 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# A time setting of Kafka can have several names, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of these names, the broker uses the name with the smallest unit. TIMES
-# contains all names except the name in ms. Each name is mapped to the name in ms, and to the length of its own unit in
-# ms. The broker reads the names in the order of TIMES, then the name in ms, and the last value applies. Larger units
-# therefore come first in TIMES.
+# Other names of time settings -> the name with the smallest unit, and the length of one unit of the other name in ms.
+# For example, log.retention.hours=2 means log.retention.ms=7200000. If a user sets several names of one setting, the
+# broker uses the name with the smallest unit. The broker therefore reads the names in this order, the largest unit
+# first, and the last value applies.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),

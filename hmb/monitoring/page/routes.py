@@ -166,7 +166,7 @@ def _first_visit() -> HttpResponse:
 
 
 def number_of(request: HttpRequest, name: str, default: int | None = None) -> int:
-    """Return a number from the address. Raises Refused if the number is missing or malformed."""
+    """Return the value of the query parameter `name` as a number. Raises Refused if it is missing or malformed."""
     text = request.query.get(name, "" if default is None else str(default))
     if not text.isascii() or not text.isdecimal() or len(text) > 19:
         raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={text[:50]!r} is not a number from 0 on")

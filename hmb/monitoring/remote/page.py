@@ -66,7 +66,7 @@ def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerStat
 
 
 class _RemoteRoutes(PageRoutes):
-    """The routes for the parts that a user opens."""
+    """The routes of a page about another broker. They return the parts that a user opens."""
 
     def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:
         super().__init__(server, current, REMOTE_PACE)
