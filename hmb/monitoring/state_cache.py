@@ -35,7 +35,7 @@ class CachedLog:
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create an empty entry of a log. The new entry takes over the timestamps of `last`, this log's last entry."""
+        """Create an entry for a log. Take over only the timestamps from `last`, the log's previous entry."""
         now = time.monotonic()
         self.info: PartitionInfo | None = None
         self.timestamps: dict[int, int | None] = {}

@@ -244,8 +244,8 @@ def _add_partitions_to_txn(request: Any, context: RequestContext, access: Access
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return refuse_all(request, context, CLUSTER)
         return handle(request, context)
-    # Without WRITE on the transactional id, refuse all partitions. If only one topic is forbidden, also add no
-    # partition: a transaction gets either all partitions of the request or none.
+    # The transaction gets either all partitions of the request or none. So no partition is added if the client may not
+    # write to the transactional id, or to one of the topics.
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return refuse_all(request, context, TRANSACTIONAL_ID)
     refused, rest = split(request, context, lambda name, partition: not access.may(Op.WRITE, TOPIC, name))
@@ -345,7 +345,7 @@ def _configs(operation: Op, request: Any, context: RequestContext, access: Acces
 
 
 def _create_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require CREATE_TOKENS on the user that owns the new token, if this is another user than the requester."""
+    """If the new token belongs to another user than the requester, require CREATE_TOKENS on this user."""
     owner = token_owner(request.owner_principal_type, request.owner_principal_name, access.principal)
     if owner == access.principal or access.may(Op.CREATE_TOKENS, AclResourceType.USER, owner):
         return handle(request, context)
