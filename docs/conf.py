@@ -46,7 +46,8 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 
-# The colors of each tone in a drawing (_ext/drawing.py): first the color of edges, then the color of areas.
+# The tones of drawings (_ext/drawing.py), for example "blue" for a producer. Each tone has two colors on a light page:
+# the color of edges, and the color of areas.
 TONES_ON_LIGHT = {
     "plain": ("#64748b", "#ffffff"),
     "blue": ("#1d4ed8", "#dbeafe"),

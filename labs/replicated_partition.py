@@ -65,7 +65,7 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # For each replica: the step at which the replica last had the whole log of the leader.
+    # For each replica, the number of the last step after which the replica had all records of the leader.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)
@@ -76,8 +76,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The end offset of each replica's log that the leader knows. A new leader does not know how many records of a
-        # follower are the same as its own records. So it begins with 0 for each follower.
+        # For each replica, how many records of the leader's log this replica has, as far as the leader knows. A new
+        # leader assumes that each follower has no records, until the follower fetches.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

@@ -24,7 +24,7 @@ LONGEST = 33  # characters of a name with its value
 
 
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
-    """Draw one row for each line, from `top` downwards. Return the box of the first byte of each row.
+    """Draw one row for each line, from `top` downwards. Return one box for each row: the box of the row's first byte.
 
     `tone_of` gets the name of a field, and returns the color (the tone) of the field's bytes.
     """

@@ -144,7 +144,7 @@ class CommandSession:
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Replace port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on, PORTS times."""
+    """Replace PORTS consecutive port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 

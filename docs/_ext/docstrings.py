@@ -103,7 +103,8 @@ class Essay(SphinxDirective):
         found = find_spec(self.arguments[0])
         assert found is not None and found.origin is not None, f"no module {self.arguments[0]} exists"
         self.env.note_dependency(found.origin)
-        # The directive parses the module, but does not import it. An import can fail: hmb.spark needs PySpark.
+        # The directive reads the docstring from the module's file, and does not import the module. An import can fail:
+        # for example, `import hmb.spark` fails if PySpark is missing.
         docstring = ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8")))
         start_at, end_before = self.options.get("start-at", ""), self.options.get("end-before", "")
         text = as_markdown(part_of(docstring or "", start_at, end_before))

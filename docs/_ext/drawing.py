@@ -236,7 +236,7 @@ class FunctionDirective(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def call(self) -> Any:
-        """Return the result of the function. The page is built again if the file or this extension changes."""
+        """Return the result of the function. If its file or this extension changes, Sphinx builds the page again."""
         place, _, name = self.arguments[0].partition(":")
         relative, path = self.env.relfn2path(place)
         for dependency in (relative, __file__):

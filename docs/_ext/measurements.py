@@ -47,8 +47,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Every build must make this page again, because the newest result may have changed. Sphinx treats a folder as
-        # changed in every build, so the page depends on the folder RESULTS.
+        # The page depends on the folder RESULTS. Sphinx regards a folder as changed in every build, so each build of
+        # the documentation makes the page again, with the newest results.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:
@@ -69,7 +69,7 @@ class Results(SphinxDirective, ABC):
 
     @abstractmethod
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
-        """Return what the page shows of a suite's samples."""
+        """Return the tables or the charts that the page shows for the samples of a benchmark (a suite)."""
 
 
 class Measured(Results):

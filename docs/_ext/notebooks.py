@@ -56,7 +56,7 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
-    """If a page is a notebook that did not run, add NOTE below the heading of the page.
+    """If a page is a notebook that did not run, add the text NOTE below the heading of the page.
 
     `source` is a list with one string, the text of the page.
     """

@@ -40,7 +40,7 @@ def rows() -> Iterator[list[str]]:
 
 
 def effect(rule: ApiRule) -> str:
-    """Return which part of a request is refused."""
+    """Return which part of a request the broker refuses if a permission is missing."""
     has_whole = rule.cluster or rule.transactional_id or rule.group
     if not (rule.topics or rule.items):
         return "the whole request"

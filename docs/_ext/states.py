@@ -109,7 +109,7 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # The shift moves each arrow by 6 pixels, so that two arrows at the same box do not touch each other.
+    # Two arrows can touch the same box: one begins there, and one ends there. The shift keeps them 12 pixels apart.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

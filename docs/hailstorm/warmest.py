@@ -11,7 +11,7 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of a tuple, with the number of its temperatures as the version of its mean."""
+    """Return the city of a tuple with a version and a mean. The version is the number of temperatures in the mean."""
     state = states[item[0]]
     _, count = state
     return [(item[0], (count, MEAN.result(state)))]

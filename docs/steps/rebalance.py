@@ -1,7 +1,7 @@
 """The steps of a rebalance in both group protocols: a third member joins a group of two members.
 
-HMB's coordinators run here without a broker, because `ClassicGroup` and `ConsumerGroup` are state machines. The code
-below passes the time to them as a number. The members in this module send the requests that the protocols require. In
+HMB's coordinators run here without a broker, because `ClassicGroup` and `ConsumerGroup` are state machines. This
+module passes the time to them as a number. The members in this module send the requests that the protocols require. In
 the classic protocol, the group leader uses HMB's range assignor.
 """
 

@@ -71,7 +71,7 @@ ACTS = (
 
 
 def steps() -> list[Step]:
-    """Return one step (a picture and its caption) for each action of the story that has a caption."""
+    """Return one step, a picture with its caption, for each `Act` that has a caption."""
     rules = rules_of_lab()
     safe, fast = ReplicatedPartition(rules, "all"), ReplicatedPartition(rules, "1")
     made = []

@@ -128,7 +128,7 @@ def test_waiting_costs_nothing(answer):
     topic.subscribe("a")
 
     def count(frame, event, argument):
-        """Count the functions that the answer calls. Python calls `count` for each call of another function."""
+        """Count the calls of functions in the answer's code. Python calls `count` at each of these calls."""
         if event in ("call", "c_call") and frame.f_code.co_filename == answer.__file__:
             calls.append(event)
             if argument is time.sleep:
@@ -208,10 +208,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # The second call of `poll` runs in the middle of the first call. There are three cases, one in each tuple:
-    # 1. Both calls are for 'a', and two messages are there: each call must return a different message.
-    # 2. One call is for 'a', and one is for 'b': both calls must return the first message.
-    # 3. Both calls are for 'a', and only one message is there: one call returns the message, the other returns None.
+    # In each case, a second call of `poll` runs in the middle of a first call. The tuples contain three cases:
+    # 1. Subscriber 'a' has two messages, and both calls are for 'a': each call must return another message.
+    # 2. One call is for subscriber 'a', and one is for subscriber 'b': both calls must return the first message.
+    # 3. Subscriber 'a' has one message, and both calls are for 'a': one call returns the message, and the other None.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

@@ -13,7 +13,7 @@ def frame(content):
 
 
 def refuses(case, call, *arguments):
-    """Check that a call raises ValueError, and nothing else."""
+    """Check that a call raises ValueError, and no other exception."""
     try:
         found = call(*arguments)
     except ValueError:

@@ -14,8 +14,8 @@ def assign_range(partitions, consumers):
 def assign_sticky(previous, partitions, consumers):
     owned = {name: previous.get(name, []) for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
-    # If the partitions cannot be divided evenly, `rest` consumers get one partition more than the others. The function
-    # selects the consumers that own the most partitions now. So as few partitions as possible move.
+    # For example, 8 partitions for 3 consumers: `each` is 2, and `rest` is 2, so two consumers get a third partition.
+    # The function chooses the two consumers that now own the most partitions, so that few partitions get a new owner.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
     kept = {name: sorted(owned[name])[: quota[name]] for name in owned}

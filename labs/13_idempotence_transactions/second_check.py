@@ -13,8 +13,8 @@ class Crash(Exception):
 class World:
     """The parts of a broker that survive a crash of the coordinator: its journal, and the markers in the partitions.
 
-    The operations that change them are numbered from 1 on. The operations whose numbers are in `crashes` raise Crash
-    and change nothing.
+    Each write to the journal, and each write of a marker, has a number. The first write has the number 1. If the number
+    of a write is in `crashes`, the write raises Crash and changes nothing.
     """
 
     def __init__(self, crashes=()):

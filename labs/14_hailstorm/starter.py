@@ -33,7 +33,8 @@ class Bolt:
     def begin_snapshot(self, clock):
         """Begin a snapshot at `clock`, which contains an offset for each partition.
 
-        The snapshot must contain a tuple if its offset is below the clock's offset for its partition, and no others.
+        A tuple belongs to the snapshot if its offset is below the clock's offset for the tuple's partition. The
+        snapshot must contain exactly these tuples.
         """
 
     def end_snapshot(self):

@@ -25,7 +25,8 @@ STEPS = Path(__file__).parents[2] / "steps" / "rebalance.py"
 COORDINATOR = "coordinator"
 COMMITTERS = ("ada", "bob")
 ORDERS = TopicPartition("orders", 0)
-# In this drawing, the topic `__consumer_offsets` has only one partition, so all groups write to the same partition.
+# The topic `__consumer_offsets` gets only one partition, so that the commits of both groups in the drawing go to the
+# same partition.
 SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
 
 

@@ -76,7 +76,7 @@ def long_poll() -> Drawing:
 
 
 def seconds_of(events: list[Event], function: Any) -> list[float]:
-    """Return the duration of each call of a function."""
+    """Return how many seconds each recorded call of a function took."""
     moments = [event.moment for event in events if event.watched.function is function]
     return [end - begin for begin, end in zip(moments[::2], moments[1::2], strict=True)]
 

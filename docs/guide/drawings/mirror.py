@@ -1,4 +1,4 @@
-"""The drawing of the chapter on mirrors: whole batches go from the source to the target, and so do positions."""
+"""The drawing of the chapter on mirrors: a mirror copies batches to a target, and commits its position there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from drawing import Drawing
 
 
 def flow() -> Drawing:
-    """Draw a source with markers, the mirror, and a target whose offsets differ after the marker."""
+    """Draw the mirror between a source and a target. After a transaction marker of the source, their offsets differ."""
     drawing = Drawing(
         760,
         330,

@@ -12,7 +12,8 @@ from drawing import Drawing, DrawingError, Tone
 import hmb
 
 WIDTH, ROW, LEFT, INDENT, MEANING = 496, 22, 12, 18, 276
-# The meaning of each file in the data directory. If several patterns match a file's path, the first pattern counts.
+# Each entry is a pattern for paths in the data directory, with the meaning and the color of the files that it matches.
+# If several patterns match the path of a file, the first of these patterns counts.
 MEANINGS: list[tuple[str, str, Tone]] = [
     (r"weather-0", "the log of a partition", "amber"),
     (r"weather-1|__consumer_offsets-0", "another log, same files", "amber"),

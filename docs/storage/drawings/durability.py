@@ -10,8 +10,8 @@ from drawing import Drawing
 
 from hmb.storage.group_commit import GroupCommit, Unsynced
 
-# Each letter is one producer. Producer a appends its batch before the first sync. Producers b, c and d append during
-# the first sync, and producer e appends during the second sync.
+# Each letter names a producer that appends one batch. Producer a appends before the first sync. The producers b, c and
+# d append during the first sync, and producer e appends during the second sync.
 ARRIVALS = ("a", "bcd", "e")
 PRODUCERS = "".join(ARRIVALS)
 PATIENCE = 10.0  # seconds that the drawing waits for one producer
