@@ -76,8 +76,8 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # For each replica, how many records of the leader's log this replica has, as far as the leader knows. A new
-        # leader assumes that each follower has no records, until the follower fetches.
+        # The number of records that each replica has copied from the leader, as far as the leader knows. A new leader
+        # begins with 0 for each follower, and updates the number when the follower fetches.
         self._known_ends = dict.fromkeys(self.replicas, 0)
         self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")

@@ -1,8 +1,8 @@
 """The steps of a rebalance in both group protocols: a third member joins a group of two members.
 
-HMB's coordinators run here without a broker, because `ClassicGroup` and `ConsumerGroup` are state machines. This
-module passes the time to them as a number. The members in this module send the requests that the protocols require. In
-the classic protocol, the group leader uses HMB's range assignor.
+This module runs HMB's coordinators without a broker. `ClassicGroup` and `ConsumerGroup` are state machines without
+threads and clocks, so the module passes the time to them as a number. The members in this module send the requests
+that the protocols require. In the classic protocol, the group leader uses HMB's range assignor.
 """
 
 from __future__ import annotations

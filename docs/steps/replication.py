@@ -1,4 +1,4 @@
-"""The steps of a partition on three brokers whose leader crashes.
+"""Shows in steps what happens to a partition on three brokers when its leader crashes.
 
 Lab 11's simulation of a partition runs here twice, with acks=all and with acks=1. The simulation uses the rules of the
 lab's solution.
@@ -21,7 +21,7 @@ WIDTH, HEIGHT, LEFT, CELL, ROW = 480, 350, 124, 88, 62
 
 
 class Act(NamedTuple):
-    """A call of a method of the simulation. An act without a caption is shown together with the act after it."""
+    """A call of a method of the simulation. If it has no caption, the next call's drawing also shows its effect."""
 
     method: str
     argument: str

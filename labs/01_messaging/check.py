@@ -209,7 +209,7 @@ def check_interrupted_publish(answer):
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
     # In each case, a second call of `poll` runs in the middle of a first call. The tuples contain three cases:
-    # 1. Subscriber 'a' has two messages, and both calls are for 'a': each call must return another message.
+    # 1. Subscriber 'a' has two messages, and both calls are for 'a': the calls must return different messages.
     # 2. One call is for subscriber 'a', and one is for subscriber 'b': both calls must return the first message.
     # 3. Subscriber 'a' has one message, and both calls are for 'a': one call returns the message, and the other None.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):

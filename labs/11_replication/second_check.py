@@ -62,9 +62,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the same records, `common`. After these records, no new epoch is in both logs. The reason:
-        # only one leader writes the records of an epoch. Before a follower copies a record of a new epoch, it makes its
-        # log equal to the leader's log. Two logs with a record of this epoch therefore have the same older records.
+        # Both logs begin with the records of `common`. After these records, only one of the two logs has records of a
+        # given epoch, because only one leader writes the records of an epoch.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]
