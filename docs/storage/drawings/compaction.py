@@ -30,7 +30,7 @@ WIDTH, LEFT, CELL = 496, 8, 37
 
 
 def compact(log: Log, first_dirty: int) -> int:
-    """Compact the log once, and return the new first dirty offset."""
+    """Compact the log once. Return the new first dirty offset: all records at lower offsets are compacted."""
     work = cleanable(log, first_dirty, log.clock())
     if work is None:
         raise AssertionError("the log of the drawing can be compacted")
