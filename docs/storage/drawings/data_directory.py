@@ -1,4 +1,4 @@
-"""The drawing of the chapter on the data directory: the files that a real broker has left there."""
+"""The drawing of the chapter on the data directory: the files that a real broker has left in its data directory."""
 
 from __future__ import annotations
 
