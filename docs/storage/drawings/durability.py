@@ -47,7 +47,7 @@ class Disk:
         self.threads: list[threading.Thread] = []
 
     def arrive(self, number: int) -> None:
-        """Let each producer in `ARRIVALS[number]` append a batch, and wait for the sync in its own thread."""
+        """Start a thread for each producer in `ARRIVALS[number]`. It appends a batch, and waits for the batch's sync."""
         if number == len(ARRIVALS):
             return
         first = self.end_offset
