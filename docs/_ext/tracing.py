@@ -11,8 +11,8 @@ inside the `with` block, and `add_calls` adds the recorded calls to a sequence (
     add_calls(sequence, events)
 
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
-function to the lane of the called function. The program of the drawing imports the functions from HMB. If
-somebody renames such a function, the build of the page therefore fails.
+function to the lane of the called function. The program of the drawing imports the functions from HMB. If somebody
+renames such a function, the build of the page therefore fails.
 """
 
 from __future__ import annotations

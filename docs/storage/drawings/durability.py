@@ -47,7 +47,7 @@ class Disk:
         self.threads: list[threading.Thread] = []
 
     def arrive(self, number: int) -> None:
-        """Start a thread for each producer in `ARRIVALS[number]`. It appends a batch, and waits for the batch's sync."""
+        """Start a thread for each producer in `ARRIVALS[number]`. The thread appends a batch and waits for a sync."""
         if number == len(ARRIVALS):
             return
         first = self.end_offset
