@@ -94,7 +94,10 @@ class Segment:
         return self.file.path
 
     def make(self, *, sync: bool) -> None:
-        """Create the log file before the first append. If `sync`, its name survives a power cut. Raises OSError."""
+        """Create the log file before the first append.
+
+        If `sync` is True, the file survives a power cut. Raises OSError.
+        """
         self.file.open()
         if sync:
             self.file.sync()

@@ -6,7 +6,8 @@ entries for at most 64 requests (`MOST_DEFERRED` in hmb/broker/network/gathering
 has at most 6,400 entries of commits.
 
 The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
-larger commits before they are in the queue. So the commits of one connection have at most 64 MiB in the queue.
+larger commits before it adds them to the journal's queue. So the commits of one connection take at most 64 MiB in this
+queue.
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
 only writes and syncs a file, and then calls `apply` of each entry, which changes the coordinator's state in memory.

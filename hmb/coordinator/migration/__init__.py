@@ -30,10 +30,10 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.
    This group starts with generation 8, and its members join again.
 
-The members of a mixed group move to the target in steps, as in every KIP-848 group. A consumer with a cooperative
-assignor keeps its partitions while it joins. JoinGroup then lists the partitions that it owns. If the consumer must
-give up some of them, its member epoch stays the same, SyncGroup returns the other partitions, and the next Heartbeat
-asks the consumer to join once more.
+The members of a mixed group move to their target assignments in steps, as in every KIP-848 group. A consumer with a
+cooperative assignor keeps its partitions while it joins. JoinGroup then lists the partitions that it owns. If the
+consumer must give up some of them, its member epoch stays the same, SyncGroup returns the other partitions, and the
+next Heartbeat asks the consumer to join once more.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade

@@ -12,13 +12,14 @@ translates these words:
 
 The response to a Heartbeat request asks the member to join again in three cases. In each case, the member must send
 JoinGroup within its rebalance timeout (the join deadline):
-1. The assignment epoch is greater than the member's epoch: the group has a new target. Or a new target is due, and no
-   member uses the KIP-848 protocol. In this case, only a JoinGroup request can cause the group to compute the target.
+1. The assignment epoch is greater than the member's epoch: the group has a new target assignment. Or a new target
+   assignment is due, and no member uses the KIP-848 protocol. In this case, only a JoinGroup request can cause the
+   group to compute it.
 2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
 3. The member has waited for partitions of other members, and all of them are free now.
 
-For example, a member in epoch 7 has a cooperative assignor and owns the partitions {0, 1}. In the target of epoch 8, it
-owns {0}:
+For example, a member in epoch 7 has a cooperative assignor and owns the partitions {0, 1}. In the target assignment of
+epoch 8, it owns {0}:
     Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the target has changed
     JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
     SyncGroup, generation 7         the assignment {0}
@@ -28,8 +29,8 @@ owns {0}:
 
 If a function of this module raises KafkaError, it has not changed the group.
 
-If a new target is due and no member uses the KIP-848 protocol, HMB asks the members to join again. Kafka 4.3 does not:
-there, the partitions of members that have left have no owner until the next JoinGroup request.
+If a new target assignment is due and no member uses the KIP-848 protocol, HMB asks the members to join again. Kafka 4.3
+does not: there, the partitions of members that have left have no owner until the next JoinGroup request.
 
 Source: Kafka's `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and the functions with similar names).
 """
@@ -194,7 +195,10 @@ def _named(state: ConsumerState, member_id: str, instance_id: str | None) -> Con
 
 
 def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
-    """Return the member that leaves. An admin client names a static member without its member id."""
+    """Return the member that leaves.
+
+    If the request names a static member without a member id, find it by instance id.
+    """
     instance_id, member_id = identity.group_instance_id, identity.member_id
     if instance_id is not None and not member_id:
         member_id = group.state.instances.get(instance_id, "")

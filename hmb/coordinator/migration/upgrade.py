@@ -1,12 +1,13 @@
 """The upgrade: a classic group with members becomes a KIP-848 group.
 
-The members, the generation and the assignment of the classic group become the members, the epochs and the target of the
-KIP-848 group. All members are Stable, so the upgrade itself moves no partition. The member that caused the upgrade
-joins in the same step, and this join starts the rebalance. If the new member replaces a static member, it takes over
-the partitions, and no rebalance is necessary.
+The members, the generation and the assignment of the classic group become the members, the epochs and the target
+assignment of the KIP-848 group. All members are Stable, so the upgrade itself moves no partition. The member that
+caused the upgrade joins in the same step, and this join starts the rebalance. If the new member replaces a static
+member, it takes over the partitions, and no rebalance is necessary.
 
 For example, a classic group is in generation 7, and member A owns partition 0. In the KIP-848 group, the group epoch,
-the assignment epoch and the epoch of A are 7. The target of A and its current assignment are both partition 0.
+the assignment epoch and the epoch of A are 7. The target assignment of A and its current assignment are both partition
+0.
 
 An upgrade is possible only if the coordinator understands the data of the members. The protocol type must be
 "consumer", and the subscriptions and assignments must be in the format of Kafka's consumers. An assignment with user

@@ -9,17 +9,18 @@ Three epochs (numbers that only increase) show the progress of a group towards i
     assignment epoch    the group epoch for which the broker has computed the target assignment
     member epoch        the assignment epoch to which a member has moved
 
-A member that has moved to an epoch has given up all partitions that are not in the target of this epoch. But the member
-may still wait for partitions that other members must give up. The epochs and the waiting members together show the
-state of a group:
+A member that has moved to an epoch has given up all partitions that are not in its target assignment of this epoch. But
+the member may still wait for partitions that other members must give up. The epochs and the waiting members together
+show the state of a group:
     group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
     group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
     all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
     all three epochs are 5, no member waits              Stable
 
-For example, the broker has computed the target of epoch 5, and a member in epoch 4 must give up partition 2. The member
-sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4. With its
-next heartbeat, the member confirms that it no longer owns partition 2. The response to this heartbeat contains epoch 5.
+For example, the broker has computed the target assignment of epoch 5, and a member in epoch 4 must give up partition 2.
+The member sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4.
+With its next heartbeat, the member confirms that it no longer owns partition 2. The response to this heartbeat contains
+epoch 5.
 
 Read the modules of this folder in this order:
 - `states`        the states of members and groups, and the tables that define them

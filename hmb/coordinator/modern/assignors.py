@@ -1,8 +1,8 @@
 """The assignors of KIP-848 groups: algorithms that decide which member reads which partitions.
 
-For each member, an assignor receives the member's current target and the topics to which the member subscribes. The
-assignor returns the new target of each member. It assigns each partition of a subscribed topic to exactly one member,
-and this member subscribes to the topic.
+For each member, an assignor receives the member's current target assignment and the topics to which the member
+subscribes. The assignor returns the new target assignment of each member. It assigns each partition of a subscribed
+topic to exactly one member, and this member subscribes to the topic.
 
 HMB has two assignors:
 - *uniform* (the default): members with the same subscription get almost the same number of partitions: the numbers

@@ -7,7 +7,7 @@ own requests, members and assignors.
 
 For example, a member of a share group sends its last heartbeat at second 0, and the session timeout is 45 s. At second
 45, `tick` finds that the session has ended, and removes the member. The hook `_on_removed` of `ShareGroup` then
-increases the group epoch. The next heartbeat of another member computes a new target.
+increases the group epoch. At the next heartbeat of another member, the group computes a new target assignment.
 
 Source: Kafka's `ModernGroup`.
 """

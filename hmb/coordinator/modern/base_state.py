@@ -1,9 +1,9 @@
-"""The base class of the states of all modern groups: members, epochs and target, and the records that store them.
+"""The base class of the states of all modern groups: members, epochs, target assignment, and their records.
 
 A modern group (base_group.py) has one object of a subclass of `ModernState`. During one request, the group changes the
-members, the epochs or the target through the methods of this object. Each method creates the record of its change. At
-the end of the request, `finish` puts all these records into one `Write`. After a restart, or after a failed write, the
-object restores the group from its stored records.
+members, the epochs or the target assignment through the methods of this object. Each method creates the record of its
+change. At the end of the request, `finish` puts all these records into one `Write`. After a restart, or after a failed
+write, the object restores the group from its stored records.
 
 Each kind of group has record types of its own. But five types occur in every kind, with the same meaning:
     name in RecordTypes   content
@@ -14,7 +14,7 @@ Each kind of group has record types of its own. But five types occur in every ki
     current               the epoch of one member, and what it owns now
 
 For example, when a member joins, the methods of `ModernState` create records of its subscription, of the new group
-epoch, of the targets and of its assignment. The journal stores all these records in one batch.
+epoch, of the target assignments and of its current assignment. The journal stores all these records in one batch.
 
 Source: KIP-848; Kafka's `ModernGroup`.
 """

@@ -11,7 +11,7 @@ but will join again. A positive epoch only means that the member is alive. The g
 3. The member takes one step towards its target (member.py).
 
 For example, member A reads the two partitions of topic "weather". Member B joins with its first heartbeat, so the group
-epoch increases from 3 to 4. The assignor computes a new target with partition 0 for A and partition 1 for B. The
+epoch increases from 3 to 4. The assignor computes a new target assignment: partition 0 for A and partition 1 for B. The
 assignment epoch becomes 4.
 
 The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). The broker sends the response

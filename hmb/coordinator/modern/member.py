@@ -8,8 +8,8 @@ up the partition.
 
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
-For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target of epoch 5, A owns
-{0, 1} and B owns {2}:
+For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target assignment of
+epoch 5, A owns {0, 1} and B owns {2}:
     B sends a heartbeat    B enters epoch 5 as UnreleasedPartitions and owns nothing, because A still owns partition 2
     A sends a heartbeat    A stays in epoch 4 as UnrevokedPartitions; the response contains {0, 1}
     A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 has no owner

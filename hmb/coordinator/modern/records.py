@@ -1,8 +1,8 @@
 """Converts the members of KIP-848 groups to values of records, and values to members.
 
 The journal stores a group as many small records (base_state.py). Three of them belong to one member: its subscription,
-its target and its current assignment. For example, a group has a thousand members, and one member gives up a partition
-with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
+its target assignment and its current assignment. For example, a group has a thousand members, and one member gives up a
+partition with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
 
 This module's functions for lists of partitions are also used for share groups, and for the messages of heartbeats.
 

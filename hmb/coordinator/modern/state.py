@@ -1,4 +1,4 @@
-"""The members, epochs and target of a KIP-848 group, and the records that store them.
+"""The members, epochs and target assignment of a KIP-848 group, and the records that store them.
 
 `ConsumerState` adds three things to `ModernState` (base_state.py): static members, the owner of each partition, and the
 results of regular expressions.

@@ -7,16 +7,17 @@ After each step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-Every event of a member can occur in every state, because the target can change before the member has reached it.
-`ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
+Every event of a member can occur in every state, because the target assignment of a member can change before the member
+has reached it. `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
 
 The state of a *group* is not stored. The broker derives it from the members and from two epochs. The group epoch
 increases with each change of the group. The assignment epoch is the group epoch for which the assignor has computed the
-target. The list `GROUP_STATES` contains a condition for each state. The first state whose condition is true is the
-state of the group.
+target assignment. The list `GROUP_STATES` contains a condition for each state. The first state whose condition is true
+is the state of the group.
 
 For example, group "readers" has group epoch 5 and assignment epoch 4, so its state is Assigning. The assignor computes
-a target, and the assignment epoch becomes 5. The state is Reconciling until each member is Stable in epoch 5.
+a target assignment, and the assignment epoch becomes 5. The state is Reconciling until each member is Stable in epoch
+5.
 
 Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState` and `MemberState`.
 """

@@ -2,7 +2,7 @@
 
 A member subscribes to names of topics, to a regular expression, or to both. The broker matches the expression with the
 names of all topics. The group epoch increases by 1 if a subscription changes. The group epoch also increases if a topic
-that a member reads is created, is deleted or gets more partitions. The group then computes a new target.
+that a member reads is created, is deleted or gets more partitions. The group then computes a new target assignment.
 
 For example, a member subscribes to the expression `orders-.*`, and the topic "orders-eu" exists. Then somebody creates
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and

@@ -1,15 +1,16 @@
 """One share group: its members, and the partitions that the broker assigns to them.
 
 A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (modern/group.py).
-Two things are simpler here. First, several members may read one partition, so a member takes over its target at once.
-Second, a share group has no committed offsets. The share coordinator stores for each partition which records the group
-has processed (coordinator.py).
+Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment at
+once. Second, a share group has no committed offsets. The share coordinator stores for each partition which records the
+group has processed (coordinator.py).
 
 Before a member reads a partition, the share coordinator must create the state of this share-partition. A heartbeat
 therefore has two parts:
 1. `uninitialized` returns the subscribed partitions without a state. The share coordinator creates their states, and
    `set_initialized` adds them to the group.
-2. `heartbeat` stores the subscription, computes a new target if necessary, and returns the member's assignment.
+2. `heartbeat` stores the subscription, computes a new assignment of all partitions if necessary, and returns the
+   member's assignment.
 
 For example, member A joins and subscribes to "orders" with 2 partitions. The share coordinator creates two states. The
 assignor assigns both partitions to A. When member B joins, A keeps partition 0 and B gets partition 1.

@@ -66,7 +66,10 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
         self.names: dict[UUID, str] = {}
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
-        """Store which partitions have a state. `topics` contains the topics of new partitions."""
+        """Store for which partitions the share coordinator has a state.
+
+        `topics` contains the topics of new partitions.
+        """
         self.initialized = partitions
         self.names |= {topic.id: topic.name for topic in topics}
         value = ShareGroupStatePartitionMetadataValue(

@@ -1,4 +1,4 @@
-"""The stored state of one share-partition, and its records.
+"""The stored state of one share-partition, and the journal records that contain this state.
 
 A `ShareState` contains the same as the newest ShareSnapshot record, with all later ShareUpdate records applied.
 """

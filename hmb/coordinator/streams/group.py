@@ -10,7 +10,7 @@ A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group
 4. The member takes one step towards its target (member.py).
 
 For example, a word count joins an empty group. Its repartition topic is missing, so the first response contains the
-status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group computes a target. For each
+status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group assigns the tasks. For each
 member, the response to its next heartbeat contains its tasks.
 
 Invariants:
@@ -305,7 +305,8 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
 
     @property
     def configured(self) -> ConfiguredTopology | None:
-        """The result of the last check of the topics, or None if no member has sent a heartbeat since the start."""
+        """The result of the last check of the topics, or None if no member has sent a heartbeat since the broker started.
+        """
         return self._configured
 
     def _is_ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""A member of a streams group, and its steps from its current tasks to its target.
+"""A member of a streams group, and its steps from its current tasks to its target tasks.
 
 A member is one thread of a Kafka Streams application. Its steps are those of a KIP-848 member (modern/member.py), with
 tasks in place of partitions. Streams groups add one rule. The threads of one process share a directory for their
@@ -7,8 +7,8 @@ task:
 - active task: no member owns it as an active task, and no member of the same process owns it as a standby task
 - standby task: no member of the same process owns it
 
-For example, in epoch 4 member A owns the tasks 0_0 and 0_1, and member B of another process owns none. In the target of
-epoch 5, A owns 0_0 and B owns 0_1:
+For example, in epoch 4 member A owns the tasks 0_0 and 0_1, and member B of another process owns none. In the target
+assignment of epoch 5, A owns 0_0 and B owns 0_1:
     B sends a heartbeat    B enters epoch 5 as UnreleasedTasks and owns nothing, because A still owns 0_1
     A sends a heartbeat    A stays in epoch 4 as UnrevokedTasks; the response contains 0_0
     A sends active={0_0}   A enters epoch 5 as Stable, and 0_1 has no owner

@@ -1,4 +1,4 @@
-"""The members, epochs, target and topology of a streams group, and the records that store them.
+"""The members, epochs, target assignment and topology of a streams group, and the records that store them.
 
 `StreamsState` adds the topology and the group's settings to `ModernState` (modern/base_state.py).
 """

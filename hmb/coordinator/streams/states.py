@@ -1,12 +1,13 @@
 """Declares the states of the members of a streams group, and of the group itself.
 
-A member moves from its current tasks to its target, one step at each heartbeat. After each step, the member is in one
-of these states:
-- Stable: the member owns its target.
+A member moves from its current tasks to its target tasks, one step at each heartbeat. After each step, the member is in
+one of these states:
+- Stable: the member owns its target tasks.
 - UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
 - UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
 
-Every event of a member can occur in every state, because the target can change before the member has reached it.
+Every event of a member can occur in every state, because the target tasks of a member can change before the member has
+reached them.
 
 The state of a *group* is not stored: the broker derives it from the members and two epochs, as for a KIP-848 group
 (modern/states.py). A streams group has one more state: it is NotReady while topics of its topology are missing or have
