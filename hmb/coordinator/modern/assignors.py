@@ -53,7 +53,7 @@ class MemberToAssign:
 
 
 def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
-    """Return the targets of the range assignor. `partitions` contains the partition count of each topic."""
+    """Return the target assignments of the range assignor. `partitions` contains the partition count of each topic."""
     in_order = sorted(members, key=lambda member: member.order)
     targets: dict[str, set[PartitionId]] = {member.member_id: set() for member in in_order}
     for topic, count in partitions.items():
@@ -64,7 +64,10 @@ def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, in
 
 
 def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
-    """Return the targets of the uniform assignor. `partitions` contains the partition count of each topic."""
+    """Return the target assignments of the uniform assignor.
+
+    `partitions` contains the partition count of each topic.
+    """
     in_order = sorted(members, key=lambda member: member.order)
     kept = {member.member_id: _kept(member, partitions) for member in in_order}
     if len({member.topics for member in in_order}) <= 1:

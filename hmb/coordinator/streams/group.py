@@ -305,8 +305,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
 
     @property
     def configured(self) -> ConfiguredTopology | None:
-        """The result of the last check of the topics, or None if no member has sent a heartbeat since the broker started.
-        """
+        """The result of the last check of the topics, or None if the broker has checked no topics since its start."""
         return self._configured
 
     def _is_ready(self) -> bool:

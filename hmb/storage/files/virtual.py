@@ -14,8 +14,8 @@ the hand closes the file:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-The clock algorithm therefore closes a file that was not used since the hand last passed it. (The broker could also move
-a file to the end of a list at each use, but setting a mark is faster.)
+The clock algorithm therefore closes a file that was not used while the hand moved once around the circle of files. (The
+broker could also move a file to the end of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
