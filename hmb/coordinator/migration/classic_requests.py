@@ -209,7 +209,7 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the member before this request: a stored member, or a new one.
+    """Return the member as it was before this request, or a new member.
 
     Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
 

@@ -58,7 +58,7 @@ TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or th
 class RecordTypes(Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members and their targets to records and back.
 
-    - `keys` contains all record types of the group, also those that only this kind of group has.
+    - `keys` contains all record types of the group, including those that only this kind of group has.
     - The functions whose names begin with `with_` return a copy of the member with the fields of a record.
     """
 

@@ -130,7 +130,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
+        """Return the member as it was before this heartbeat, or a new member.
+
+        Raises KafkaError for a wrong id or epoch.
+        """
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOIN_EPOCH
         if request.instance_id is not None and (old_id := self.state.instances.get(request.instance_id)) is not None:

@@ -123,7 +123,10 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return response
 
     def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
-        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
+        """Return the member as it was before this heartbeat, or a new member.
+
+        Raises KafkaError for a wrong id or epoch.
+        """
         if request.member_epoch != JOIN_EPOCH:
             member = self.state.known(request.member_id)
             member.check_epoch(request.member_epoch)

@@ -58,7 +58,7 @@ class _Process:
 class _Quota:
     """The number of tasks that a member may own (`limit`).
 
-    When a member has reached it, the limit of the others can change.
+    When a member has reached the limit, the other members share the remaining tasks, so their limit can change.
     """
 
     def __init__(self, tasks: int, members: int) -> None:

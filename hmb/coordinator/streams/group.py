@@ -127,7 +127,10 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return HeartbeatResult(response, configured.missing)
 
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
-        """Return the member before this heartbeat: a stored or a new one. Raises KafkaError for a wrong id or epoch."""
+        """Return the member as it was before this heartbeat, or a new member.
+
+        Raises KafkaError for a wrong id or epoch.
+        """
         joins = request.member_epoch == JOIN_EPOCH
         if joins:
             self.state.check_room(self.kind, max_size)
