@@ -26,8 +26,8 @@ A request for a group passes through these modules:
 
 For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition
-17 of `__consumer_offsets`. The thread then releases the lock and waits until the record is on disk. A client can fetch
-the committed offset 42 only after the record is on disk.
+17 of `__consumer_offsets`. The thread of the broker then releases the lock and waits until the record is on disk. A
+client can fetch the committed offset 42 only after the record is on disk.
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.

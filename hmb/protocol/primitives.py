@@ -69,8 +69,8 @@ LONGEST_STRING = 2**15 - 1  # bytes
 class Output(bytearray):
     """The bytes of a message while it is encoded.
 
-    Values of the type `records` are not among these bytes. `spliced` lists the values, each with its position in the
-    message.
+    To avoid a copy, values of the type `records` are not among these bytes. `spliced` lists these values, each with its
+    position in the message.
     """
 
     def __init__(self) -> None:

@@ -291,7 +291,7 @@ class Segment:
 
     @property
     def files(self) -> Sequence[VirtualFile]:
-        """All files of the segment. The log file is the last one (files/together.py)."""
+        """All files of the segment, with the log file as the last one. The module `files/together.py` says why."""
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:

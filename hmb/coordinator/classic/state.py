@@ -118,9 +118,9 @@ class ClassicState:
     def queue_write(
         self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
-        """Add the group's record to `writes`. `assignments` maps member ids to the assignments in the record.
+        """Queue a write of the group's record. `assignments` maps each member id to the assignment in the record.
 
-        The tombstones in `replaced` are part of each write until a write succeeds.
+        If this group replaces another group, the write also contains the tombstones of that group's records.
         """
         value = encode_group(
             self.protocol_type,

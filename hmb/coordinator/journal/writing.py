@@ -81,7 +81,10 @@ class Journal:
         return self._partitions.existing(number).log.log_end_offset
 
     def check_coordinates(self, id: str) -> None:
-        """Check that the partition of this id is loaded. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Check that the broker has loaded the partition of this group id or transactional id.
+
+        Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         self._partition(id)
 
     @property

@@ -68,7 +68,10 @@ class RecordedSteps:
             self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
 
     def replay(self, key: Key, value: Any) -> None:
-        """Remember a record that the journal contained when the broker started. The caller applies the record."""
+        """Remember a record that the journal contained when the broker started.
+
+        This method does not change the group: the caller does.
+        """
         self._stored.put(encode_key(key), encode_value(value))
 
     def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
@@ -104,7 +107,7 @@ class StoredRecords:
         self._values[key] = 0, value
 
     def begin(self) -> int:
-        """Note that the records of a new change are being stored. Return the number of this change."""
+        """Give the next number to a change whose records will now be stored. Return this number."""
         self._in_flight += 1
         self._last += 1
         return self._last

@@ -66,9 +66,9 @@ class _Quota:
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Note that a member now has `size` tasks.
+        """Call this after a member has got a task and has `size` tasks now.
 
-        If this is the limit, divide the other tasks among the other members.
+        If the member has reached the limit, compute a new limit for the other members.
         """
         if size == self.limit:
             self._members -= 1
@@ -123,9 +123,9 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Assign an active task to `owner`, which has the task's state.
+        """Assign an active task to `owner`, the member that has the task's state.
 
-        Return False if it is None or has enough tasks.
+        Return False if no member has the state (`owner` is None), or if the member has enough tasks.
         """
         if owner is None or owner.size >= self._active_quota.limit:
             return False

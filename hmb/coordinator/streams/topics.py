@@ -114,7 +114,10 @@ class _Counts:
         self.decided = {name: count for name, count in self._repartition.items() if count}
 
     def _count(self, name: str) -> int:
-        """Return the partition count of a topic. For a topic that does not exist yet, return the decided count."""
+        """Return the partition count of a topic.
+
+        If the topic does not exist yet, return the count that it will have.
+        """
         return self._existing[name] if name in self._existing else self.decided[name]
 
     def check_sources(self) -> None:

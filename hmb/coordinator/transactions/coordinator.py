@@ -202,9 +202,7 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Change the value of a transactional id in the journal.
-
-        If this commits or aborts a transaction, write its markers.
+        """Change the value of a transactional id in the journal. If this decides a transaction, write its markers.
 
         `_write` explains `patience`. Raises the errors of `change` and of `_write`.
         """

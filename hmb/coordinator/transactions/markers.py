@@ -107,7 +107,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore two errors in the `with` block: a deleted topic, and a transaction that has already ended."""
+    """Ignore an error in the `with` block if the topic was deleted, or if the transaction has already ended."""
     try:
         yield
     except KafkaError as error:

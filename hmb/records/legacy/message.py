@@ -222,7 +222,7 @@ class Message(_Header):
             position += message.size
 
     def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
-        """Decompress the message set that this message contains (a wrapper).
+        """Decompress the message set that this message, a wrapper, contains.
 
         The caller may change the returned bytes.
         """

@@ -99,7 +99,10 @@ class LogCheckpoint:
         return entry is not None and entry.size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
-        """Return the base offset of the next segment, or None if the manifest does not contain this offset."""
+        """Return the base offset of the segment after the segment at `base_offset`.
+
+        None if the manifest does not contain it.
+        """
         entry = self._final_entry(base_offset)
         return entry.next_offset if entry is not None else None
 

@@ -231,8 +231,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # The files have their new content, so the manifest now accepts only this content. If a power cut removes the
-        # following entries, the manifest accepts the old content and the new content.
+        # The files have their new content. The following entries make the manifest accept only this content. If a power
+        # cut removes these entries, the manifest still accepts the old content and the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
