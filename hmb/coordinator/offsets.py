@@ -101,7 +101,7 @@ class GroupOffsets:
         return list(self._pending)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which the group has pending offsets."""
+        """Return the partitions for which an open transaction contains offsets of the group."""
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:

@@ -69,7 +69,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     @property
     def state_name(self) -> str:
         epoch = self.state.assignment_epoch
-        # ListGroups reads the state without the group's lock. The copy does not change during the iteration.
+        # ListGroups calls this without the group's lock. Another thread may add a member at the same time, but it does
+        # not change the copy.
         members = self.state.members.copy().values()
         facts = GroupFacts(
             is_unloaded=self.is_unloaded,

@@ -79,8 +79,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> None:
         """Create an empty group.
 
-        Before members are removed, the group calls `downgraded(self, ids of these members, now)`. The result is None,
-        or the classic group of the other members.
+        Before the group removes members, it calls `downgraded(self, ids of these members, now)`. If the other members
+        can form a classic group (a downgrade), the function returns that group, otherwise None.
         """
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()

@@ -167,9 +167,9 @@ class SharePartition:
             return list(self._records)
 
     def _enqueue(self) -> QueuedRecords | None:
-        """Add all changes since the last call to the journal's queue, and tell the timer when the next lock times out.
+        """Add all changes since the last call to the journal's queue, and tell the timer the next deadline of a record.
 
-        The caller must hold the lock.
+        The caller must hold the lock of the share-partition.
         """
         self._timer.schedule(self, self._records.next_deadline)
         update = self._records.take_update()

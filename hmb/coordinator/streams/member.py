@@ -173,7 +173,7 @@ class StreamsMember:
     def _next(self, goal: TaskGoal, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
         """Return the member after one step towards `goal`.
 
-        If it must first give up tasks, its new epoch is `waiting_epoch`.
+        If the member must first give up tasks, its new epoch is `waiting_epoch`.
         """
         target, active = goal.target, self.assigned.active
         kept = {task: epoch for task, epoch in active.items() if task in target.active}

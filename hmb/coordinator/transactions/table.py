@@ -92,7 +92,7 @@ class TransactionTable:
             self._entries[transaction.transactional_id] = TransactionEntry(transaction)
 
     def remove(self, transactional_id: str) -> None:
-        """Remove an id that has expired."""
+        """Remove a transactional id that has expired."""
         with self._lock:
             self._entries.pop(transactional_id, None)
 

@@ -92,7 +92,7 @@ class RecordNode(Entry):
 
 @dataclass(frozen=True, slots=True)
 class FileNode(Entry):
-    """A file that is not a log."""
+    """A file that is not a log file, with its size in bytes."""
 
     kind: ClassVar[str] = "file"
     file: Path
@@ -103,7 +103,7 @@ class FileNode(Entry):
 
 
 def file_node(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield one entry for a file that is not a log."""
+    """Yield one entry, the size of a file that is not a log file."""
     yield FileNode(path, os.fstat(file.fileno()).st_size)
 
 
