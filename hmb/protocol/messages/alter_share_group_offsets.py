@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (91): change the share-partition start offsets of a share group without members (KIP-932)."""
+"""AlterShareGroupOffsets (91): change the offsets at which a share group without members starts to read (KIP-932)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (92): delete the offsets of a share group without members for whole topics (KIP-932)."""
+"""DeleteShareGroupOffsets (92): delete the offsets that a share group without members has in some topics (KIP-932)."""
 
 from uuid import UUID
 

@@ -16,7 +16,10 @@ class DescribeProducersRequest(Request, api_key=ApiKey.DESCRIBE_PRODUCERS, versi
 
 
 class DescribeProducersResponse(Response, api_key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+"):
-    """The producers that the broker remembers for each partition, with the first offset of an open transaction."""
+    """The producers that the broker remembers for each partition.
+
+    If a producer has an open transaction, the response contains the first offset of this transaction.
+    """
 
     class TopicResponse(Struct):
         class PartitionResponse(Struct):

@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (90): return the share-partition start offsets of share groups (KIP-932)."""
+"""DescribeShareGroupOffsets (90): return the start offset of each partition that a share group reads (KIP-932)."""
 
 from uuid import UUID
 

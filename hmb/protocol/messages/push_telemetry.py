@@ -10,7 +10,8 @@ from hmb.protocol.schema import Request, Response
 class PushTelemetryRequest(Request, api_key=ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+"):
     """The metrics of a client, in OpenTelemetry's format `MetricsData` (protobuf).
 
-    Both ids are copied from the response to the client's last GetTelemetrySubscriptions request.
+    The client takes `client_instance_id` and `subscription_id` from the response to its last GetTelemetrySubscriptions
+    request.
     """
 
     client_instance_id: UUID  = t.uuid()
