@@ -79,7 +79,7 @@ class OffsetManager:
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
     ) -> QueuedRecords:
-        """Add the end marker of a transaction to the queue of journal partition `number`.
+        """Add the end marker of a transaction to the queue of partition `number` of the journal.
 
         After the marker is written, the pending offsets of the producer in this partition are committed or discarded.
         Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or

@@ -94,7 +94,7 @@ class OffsetRequests:
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
     def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> QueuedRecords:
-        """Add a transaction marker to the queue of journal partition `number`. Raises KafkaError."""
+        """Add a transaction marker to the queue of partition `number` of the journal. Raises KafkaError."""
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:

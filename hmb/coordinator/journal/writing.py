@@ -96,7 +96,7 @@ class Journal:
         return self._partitions.active(self._partitions.number_for(id))
 
     def largest_batch(self, id: str) -> int:
-        """Return the largest size of a batch in the partition to which `id` belongs (bytes).
+        """Return the largest size (bytes) that a batch may have in the partition to which `id` belongs.
 
         Raises the errors of `check_coordinates`.
         """
@@ -121,7 +121,7 @@ class Journal:
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> QueuedRecords:
-        """Add a transaction marker to the queue of the journal's partition `number`.
+        """Add a transaction marker to the queue of partition `number` of the journal.
 
         Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the errors of `check_coordinates`.
         """

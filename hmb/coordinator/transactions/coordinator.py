@@ -86,7 +86,10 @@ class TransactionCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start a thread that loads the ids. Until this thread ends, requests receive COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads all transactional ids.
+
+        Until this thread ends, requests receive the error COORDINATOR_LOAD_IN_PROGRESS.
+        """
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -147,7 +150,7 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int
     ) -> None:
-        """Add partitions to the transaction.
+        """Add partitions to the producer's transaction.
 
         Raises the errors of `TransactionTable.find` and of `Transaction.check`.
         """
@@ -164,7 +167,7 @@ class TransactionCoordinator:
 
     @contextmanager
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
-        """Hold the lock of the id while the caller appends records of the transaction to a partition.
+        """Hold the lock of a transactional id while the caller appends records of its transaction to a partition.
 
         While the caller holds the lock, no thread can commit or abort the transaction. Raises TRANSACTION_ABORTABLE if
         the partition is not part of the transaction, and the errors of `add_partitions`.
@@ -180,7 +183,7 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, version: int, *, committed: bool
     ) -> ProducerIdAndEpoch:
-        """Commit or abort the transaction. Return the producer id and epoch for the next transaction.
+        """Commit or abort the producer's transaction. Return the producer id and epoch for its next transaction.
 
         Raises INVALID_TXN_STATE and the errors of `add_partitions`.
         """
