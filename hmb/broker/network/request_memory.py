@@ -22,8 +22,8 @@ So these small requests do not have to wait for clients that send requests of 10
 A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
 polls (`watchers`). The broker then answers these Fetch requests early, and their memory becomes free.
 
-Kafka also has the setting `queued.max.request.bytes`. In Kafka, memory is not limited by default, and the limit counts
-only the bytes of frames.
+Kafka also has the setting `queued.max.request.bytes`. Kafka's default is no limit, and Kafka counts only the bytes of
+frames. HMB also counts the decoded values.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ lower case. This value has precedence over the value without the prefix:
 
 The name of a mechanism can be a second prefix: `listener.name.internal.oauthbearer.sasl.jaas.config`.
 
-A setting that restricts access must not be ignored, because its user relies on it. If the broker finds such a setting
-and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
+A setting that restricts access must not be ignored, because a user relies on this setting. If the broker finds such a
+setting and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decodes metrics in OpenTelemetry's format `MetricsData`, which is encoded with protobuf.
 
 A protobuf message is a sequence of fields. Each field begins with a varint: the field's number times 8, plus the wire
-type. The wire type determines how the value follows:
+type. The wire type determines how the value after this varint is encoded:
     0  varint     1  8 bytes, little endian     2  length (varint) and bytes     5  4 bytes, little endian
 
 A message inside a message has wire type 2. This module reads only these fields (with their numbers):

@@ -3,8 +3,9 @@
 A guard divides a request into a forbidden part and a permitted part. It answers the forbidden part with error codes,
 calls the handler for the permitted part, and merges both responses.
 
-A guard also looks at responses. In a fetch session, a response contains topics that the Fetch request does not name. A
-list of all topics must not contain topics that the client may not see.
+A guard also removes forbidden topics from responses. In a fetch session, a response can contain topics that the Fetch
+request does not name. If a client requests a list of all topics, the response must contain only topics that the client
+may see.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Checks the requests of the APIs that no rule of the table (rules.py) can describe.
 
-For example, an empty list of topics means all topics in DescribeTopicPartitions, and one of several permissions is
-enough for InitProducerId. `GUARDS` at the end of the module names the APIs.
+These APIs have conditions that the table cannot express. For example, an empty list of topics means all topics in
+DescribeTopicPartitions, and one of several permissions is enough for InitProducerId. `GUARDS` at the end of the module
+lists the APIs.
 """
 
 from __future__ import annotations
