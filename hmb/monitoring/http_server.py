@@ -21,7 +21,7 @@ other web pages start.
 
 *Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
 MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. All
-other descriptors of the process stay free for the logs and for the clients of the broker.
+other file descriptors of the process stay free for the logs and for the clients of the broker.
 
 *TLS.* A server at an address that other computers can reach encrypts its connections. The thread of a connection makes
 the handshake, so a slow client delays no other client.

@@ -1,7 +1,14 @@
 """DescribeDelegationToken: list delegation tokens.
 
-156 ~A principal in the list also selects the tokens that it has created or may renew. => A principal in the request
-also selects the tokens that this principal has created or may renew.
+Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
+Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
+Behavior: the response contains the tokens of the owners in the request, or all tokens if the request contains null
+    instead of owners. A principal in the request also selects the tokens that this principal has created or may renew.
+    Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees its own tokens,
+    and the tokens for which ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on the owner. The codes 61 and 64 have
+    the same meaning as in CreateDelegationToken.
+Version notes: from version 3 on, the response contains the principal that has created the token.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations
