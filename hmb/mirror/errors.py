@@ -24,7 +24,7 @@ class MirrorError(HmbError):
 
 
 class MirrorInterrupted(MirrorError):
-    """The error after which a mirror begins a new session, and continues at other positions."""
+    """The error after which a mirror begins a new session, and determines its positions again."""
 
 
 def can_retry(error: KafkaError | ConnectionFailed | MirrorInterrupted) -> bool:

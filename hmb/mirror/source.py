@@ -5,8 +5,9 @@ A `SourceReader` has one connection to each leader of the source. `poll` does th
 2. It waits until a leader has answered.
 3. It sends the next request to this leader, and returns the batches of the response.
 
-Because of step 3, the source prepares the next batches while the target writes the batches of this response. The leader
-begins the next response with another partition, so that no partition has to wait while the others have records.
+`poll` sends the next request before it returns the batches. The source therefore prepares the next batches while the
+target writes these batches. The leader begins the next response with another partition, so that no partition has to
+wait while the others have records.
 
 The reader skips what consumers with `read_committed` skip: markers, and the records of aborted transactions.
 """

@@ -305,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
 
     def _proofs(self, query: dict[str, str]) -> Proofs:
-        """Return what the request contains to prove who has sent it. Only GET requests may use cookies for this."""
+        """Return the parts of the request that prove who has sent it. Cookies count only in GET requests."""
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):
             cookies.load(self.headers.get("Cookie", ""))

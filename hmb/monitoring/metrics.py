@@ -68,7 +68,7 @@ def lines_of(metric: Metric) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number in the text format. Most values are small integers, for which the first line is faster."""
+    """Return a number in the text format. Most values are small integers, and the first line is faster for them."""
     if isinstance(value, int) and -SMALL < value < SMALL:
         return f"{value}.0"
     text: str = floatToGoString(value)  # type: ignore[no-untyped-call]

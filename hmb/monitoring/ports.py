@@ -169,7 +169,7 @@ class MonitoringPorts:
 
 
 def _tls(address: HttpAddress, properties: Mapping[str, str]) -> TlsListener:
-    """Return the TLS of a public address, from the broker's settings. Raises PublicAddressError."""
+    """Return the TLS context of a public address, from the broker's settings. Raises PublicAddressError."""
     settings = TlsSettings.from_properties(properties)
     if not settings.has_key:
         raise PublicAddressError(address, "the broker has no key for TLS")

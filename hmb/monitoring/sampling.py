@@ -34,7 +34,7 @@ EXACT = 10.0  # seconds; a longer time is rounded to whole seconds
 
 
 class StateSample(NamedTuple):
-    """The counters of a broker at one moment. The growth between two samples is a rate."""
+    """The counters of a broker at one moment. A rate is the growth of a counter between two samples, per second."""
 
     at: float  # `time.monotonic`
     time: int  # the broker's time, in ms since 1970

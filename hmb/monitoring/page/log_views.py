@@ -61,7 +61,10 @@ def segment_of(log: Log, base_offset: int) -> Segment:
 
 
 def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
-    """Return batches of a segment from `position` on, and the entries of its indexes. Raises KafkaError, OSError."""
+    """Return batches of a segment from `position` on, and the entries of the segment's indexes.
+
+    Raises KafkaError, OSError.
+    """
     segment = segment_of(log, base_offset)
     with segment.path.open("rb") as file:
         found = list(itertools.islice(walk(file, position), MOST_BATCHES + 1))

@@ -207,7 +207,7 @@ class RecentRequests:
             self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. If its time is over, end the recording."""
+        """Return whether to record a request that took `ms` milliseconds. If the recording is over, stop it."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:

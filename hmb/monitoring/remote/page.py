@@ -58,7 +58,7 @@ class RemotePage:
 
 
 def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerState:
-    """Return the state. Raises RuntimeError if no broker answers, like the state of a broker that does not run."""
+    """Return the state. Raises RuntimeError if no broker answers, because a feed expects this error."""
     try:
         return broker.state(sampler)
     except HmbError as error:

@@ -112,7 +112,7 @@ class RemoteBroker:
 
 
 def attempt(missing: dict[str, str], part: str, read: Callable[[], T]) -> T | None:
-    """Return the result of `read`. After an error of a broker, note it in `missing`, and return None."""
+    """Return the result of `read`. If a broker returns an error, store the error in `missing`, and return None."""
     try:
         return read()
     except KafkaError as error:
