@@ -7,9 +7,10 @@ A client cannot send every batch that a log contains, so this module changes som
 - A batch whose timestamps the broker has set (log append time) is encoded again, because a client may not send such a
   batch. In the new batch, each record has its own timestamp.
 
-All other batches keep their records byte for byte, and compressed records stay compressed. For example, a partition has
-the records 0 to 9 of a transaction, its marker at offset 10, and the records 11 to 19. The new offsets are 0 to 9 and
-10 to 18. The translation (hmb/mirror/translation.py) stores two runs for these offsets: (0 -> 0) and (11 -> 10).
+If `hmb restore` does not have to encode a batch again, the records keep their bytes, and compressed records stay
+compressed. For example, a partition has the records 0 to 9 of a transaction, its marker at offset 10, and the records
+11 to 19. The new offsets are 0 to 9 and 10 to 18. The translation (hmb/mirror/translation.py) stores two runs for these
+offsets: (0 -> 0) and (11 -> 10).
 """
 
 from __future__ import annotations

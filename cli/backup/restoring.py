@@ -7,8 +7,8 @@ A restore has five steps:
 4. Set the postponed settings.
 5. Commit the offsets of the groups, translated if records have new offsets.
 
-If a step after the first fails, the topics are incomplete. The error message then names the topics, so that the user
-can delete the topics and run the command again.
+If a restore fails after step 1, the topics are incomplete. The error message then names these topics, so that the user
+can delete them and run the command again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each sample is a list `[time, lag]`. The lag of a group that works well changes all the time, for example 3, 0, 7, 2, 5.
 So two samples show no trend. This module therefore compares each sample with each later sample. For each pair, the
-module adds 1 to a sum if the later lag is greater, and -1 if the later lag is smaller. In the example, six pairs grow
-and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, and the sum is 10.
+module adds 1 to a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. In the example, six
+pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, and the sum is 10.
 
 If the order of the lags were a matter of chance, the sum of five samples would have the standard deviation 4.1. The lag
 is *growing* or *shrinking* only if the distance of the sum from 0 is more than two standard deviations (the test of

@@ -1,7 +1,7 @@
 """Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
 
-A row can contain more than its columns show. PART is the part of the state from which the row was made, and `opened.py`
-makes the inner rows of an opened row from this part.
+A row can contain more than its columns show. Under the key PART, the row contains the part of the state from which the
+row was made. The module `opened.py` makes the inner rows of an opened row from this part.
 """
 
 from __future__ import annotations

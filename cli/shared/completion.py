@@ -1,8 +1,8 @@
 """Complete names on the command line that only a broker knows: topics, partitions, groups and settings.
 
-When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the unfinished line. The
-function sends a request to the broker that the line names. The function waits at most one second for the response,
-because the user cannot type meanwhile. If no broker responds, the function returns no names.
+When the user presses Tab, the shell calls `hmb`, and click calls one of the functions in this module with the
+unfinished line. The function sends a request to the broker that the line names. The function waits at most one second
+for the response, because the user cannot type meanwhile. If no broker responds, the function returns no names.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ A text can have one of these forms:
 
 A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
 
-If the pieces are captured packets, the module uses only the contents of the TCP segments in the packets. All segments
-of one direction of a connection become one piece. If a packet is missing, a new piece begins after the gap.
+If the pieces (blocks of bytes) of a dump are captured packets, the module uses only the contents of the TCP segments in
+the packets. All segments of one direction of a connection become one piece. If a packet is missing, a new piece begins
+after the gap.
 """
 
 from __future__ import annotations
