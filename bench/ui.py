@@ -11,10 +11,10 @@ partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium s
 - *changes a second*: while a producer sends 1,000 records/s, the page shows new numbers this often.
 - *metrics*: the time of one request for `/metrics`.
 
-The other three figures compare two new brokers with 100 partitions, while HMB's producer sends as fast as it can. One
-of the brokers serves its page, and a client reads the stream of changes, but draws nothing. The figures are the lost
-part of the throughput, the additional processor time in each second of the run, and the additional memory. On a
-machine that is busy with other work, trust the processor time more than the throughput.
+The last three figures of the table compare two new brokers with 100 partitions, while HMB's producer sends as fast as
+it can. One of the brokers serves its page, and a client reads the stream of changes, but draws nothing. The figures are
+the lost part of the throughput, the additional processor time in each second of the run, and the additional memory. On
+a machine that is busy with other work, trust the processor time more than the throughput.
 """
 
 from __future__ import annotations

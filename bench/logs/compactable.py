@@ -7,8 +7,8 @@ The active segment contains only the last record, because a cleaner never compac
     ...
     00000000000008264462.log   1 record  active
 
-The word "dirty" means that a cleaner has not compacted the segment yet. `Original.end` is the base offset of the active
-segment. The cleaner has finished when this offset is in the file `cleaner-offset-checkpoint`.
+A segment is "dirty" if a cleaner has not compacted it yet. `Original.end` is the base offset of the active segment. The
+cleaner has finished when this offset is in the file `cleaner-offset-checkpoint`.
 """
 
 from __future__ import annotations

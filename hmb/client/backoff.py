@@ -5,7 +5,8 @@ waits before the next attempt. Each failure doubles this pause, up to a limit. I
 they should not all connect again at the same moment. Connections and producers therefore make each pause a little
 shorter or longer at random (`jittered`).
 
-For example, the first pause is 0.1 s and the limit is 1 s. The pauses are 0.1, 0.2, 0.4, 0.8, 1, 1, ... seconds.
+For example, the first pause is 0.1 s and the limit is 1 s. The pauses after several failures are then 0.1, 0.2, 0.4,
+0.8, 1, 1, ... seconds.
 
 Source: KIP-580; `retry.backoff.ms` and `retry.backoff.max.ms` of Kafka's clients.
 """

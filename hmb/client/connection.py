@@ -14,10 +14,11 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A broker of Kafka 0.10 or newer also closes the connection, if it shuts down. With this broker, the client must not use
-the versions of Kafka 0.9, because records in these versions have no timestamps and no headers. The client therefore
-uses the old versions only if three conditions hold. The broker has never answered ApiVersions. The broker answers an
-old request. After a second ApiVersions, the broker closes the connection again.
+An older broker closes the connection after an ApiVersions request, but a broker of Kafka 0.10 or newer also closes it
+when the broker shuts down. With the newer broker, the client must not use the versions of Kafka 0.9, because records in
+these versions have no timestamps and no headers. The client therefore uses the old versions only if three conditions
+hold. The broker has never answered ApiVersions. The broker answers an old request. After a second ApiVersions, the
+broker closes the connection again.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see

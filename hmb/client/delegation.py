@@ -4,9 +4,9 @@ An `Admin` has more than twenty public methods. If one class contained the code 
 the few lines that matter. So each task has a module with functions, and `Admin` only lists these functions:
     create_topics = delegated("_brokers", topics.create_topics)
 
-With this line in `Admin`, the call `admin.create_topics(["a"])` means `topics.create_topics(admin._brokers, ["a"])`.
-The method has the signature and the docstring of the function, so `Admin` does not repeat them. A type checker also
-knows the signature.
+With the line `create_topics = delegated("_brokers", topics.create_topics)` in the class `Admin`, the call
+`admin.create_topics(["a"])` means `topics.create_topics(admin._brokers, ["a"])`. The method has the signature and the
+docstring of the function, so `Admin` does not repeat them. A type checker also knows the signature.
 """
 
 from __future__ import annotations

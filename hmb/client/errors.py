@@ -22,8 +22,9 @@ names another module in brackets:
         MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
 
 Producers, consumers and brokers raise SettingError or ConfigError instead of TlsSettingError and SecuritySettingError.
-The table leaves out the subclasses of KafkaError. Hailstorm's exceptions have their own base class, `HailstormError`
-(hmb/hailstorm/errors.py). Spark's exceptions, such as `LoadError` and `DataLossError`, have no common base class.
+The table of exceptions leaves out the subclasses of KafkaError. Hailstorm's exceptions have their own base class,
+`HailstormError` (hmb/hailstorm/errors.py). Spark's exceptions, such as `LoadError` and `DataLossError`, have no common
+base class.
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means

@@ -7,7 +7,6 @@ time limit is not over, `with_retries` pauses and makes another attempt. For exa
 is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
-
 At 0.2 s, the limit is not over. So `with_retries` makes one more attempt after the next pause, although the limit is
 over then.
 

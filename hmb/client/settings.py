@@ -5,8 +5,8 @@ a type checker knows the name and the type of each setting:
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-The line in the typed dictionary is the only declaration of a setting. HMB takes the default value, the documentation
-and the name for `client.properties` files from this line.
+The line in the typed dictionary (`ProducerSettings` or `ConsumerSettings`) is the only declaration of a setting. HMB
+takes the default value, the documentation and the name for `client.properties` files from this line.
 
 A keyword is Kafka's name of the setting, with underscores instead of dots: `linger.ms` becomes `linger_ms`. If HMB's
 setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.

@@ -15,8 +15,9 @@ writes:
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
 
-This example shows how the values change in one round of the snapshot protocol. The spout `tags-0` pauses before offset
-7, so the snapshot has the clock C = (tags-0: 7). Then the bolt `count-0` splits its state at C, and stores a snapshot:
+This example shows how the master state and two reports change in one round of the snapshot protocol. The spout `tags-0`
+pauses before offset 7, so the snapshot has the clock C = (tags-0: 7). Then the bolt `count-0` splits its state at C,
+and stores a snapshot:
     master                         living/tags-0        living/count-0
     Flowing(None)
     SpoutsPaused                   position 7
@@ -24,7 +25,8 @@ This example shows how the values change in one round of the snapshot protocol. 
     Flowing(C)                     position None        stored C
     Flowing(None), completed C
 
-Every value contains the epoch in which it was written. A reader ignores a value of an older epoch.
+The master state and each report contain the epoch in which they were written. A reader ignores values of an older
+epoch.
 
 Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
 """

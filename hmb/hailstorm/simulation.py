@@ -12,12 +12,13 @@ make progress much more slowly than others. The possible actions:
     crash       a processor or the negotiator loses everything it had in memory
     hang        a negotiator that has lost its session takes one more step
 
-A processor that has not yet seen a new epoch continues in the old epoch, like a process that hung. All processors of
-the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old epoch.
+In the simulation, a processor that has not yet seen a new epoch continues in the old epoch, like a process that hung.
+All processors of the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old
+epoch.
 
-The topology, the records and the seed determine a run completely. If a run fails, a run with the same seed fails again.
-A run takes a few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose results depend on
-the order of events. The tests use the simulation to find errors of Hailstorm.
+The topology, the records and the seed determine a run of the simulation completely. If a run fails, a run with the same
+seed fails again. A run takes a few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose
+results depend on the order of events. The tests use the simulation to find errors of Hailstorm.
 """
 
 from __future__ import annotations

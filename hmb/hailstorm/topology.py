@@ -33,8 +33,8 @@ bolt's states, for example `MapOf(Sum())`. It cannot contain functions. If a fun
 of the topology. The fingerprint contains no numbers that only affect later records, for example `allowed_lateness`. A
 user may change such a number, and keep the store. The new number then applies to the records after the newest snapshot.
 
-New partitions of a topic do not change the shape. The topology has not read the new partitions, so their offsets in the
-clock begin at the first offsets of these partitions.
+New partitions of a topic do not change the shape of the topology. The topology has not read the new partitions, so
+their offsets in the clock begin at the first offsets of these partitions.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """

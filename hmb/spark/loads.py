@@ -13,9 +13,9 @@ HMB, a load stores records and offsets in one directory DIR, and a commit rename
     DIR/_tmp-00000003/...               a run that is not committed: still in progress, or ended by a crash
     DIR/_lock                           locked while a load runs
 
-Mechanism: a load locks DIR and deletes the folders of runs that were not committed. The new run starts at the end
-offsets in the newest manifest. The load writes the records and the manifest of the run to the folder `_tmp-N`, and
-syncs them. The load then renames the folder to `run=N`, and syncs DIR.
+Mechanism: a load locks its directory DIR and deletes the folders of runs that were not committed. The new run starts at
+the end offsets in the newest manifest. The load writes the records and the manifest of the run to the folder `_tmp-N`,
+and syncs them. The load then renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
@@ -27,13 +27,14 @@ runs together therefore contain each record exactly once. When a load fails, it 
 the folders that were not committed. It makes no difference whether an exception or a power failure has ended the
 earlier load.
 
-A program that reads the files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a
-column `run`. All three ignore files and folders whose names start with `_`. For example, this line reads all runs:
+A program that reads the files of a load needs no special code. Spark, pandas and Arrow read the name `run=N` as the
+value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this line reads
+all runs:
     spark.read.parquet(DIR)
 
-The columns of the files are the same as the columns of the data source, including `headers`. If retention deletes a
-record before the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and
-continues without the record.
+The files of a load have the same columns as the data source, including `headers`. If retention deletes a record before
+the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues
+without the record.
 
 Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses other
 URIs, such as `hdfs://...` and `s3a://...`: object stores cannot rename a folder atomically, and the lock works on one

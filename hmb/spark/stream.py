@@ -10,12 +10,13 @@ Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the lo
 next batch reads the offsets 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
 end again.
 
-The reader itself stores only two things. With Trigger.AvailableNow, it stores the offsets at which the query ends. For
-the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. If the backlog is smaller than
-minOffsetsPerTrigger, the reader waits until maxTriggerDelay has passed since this time, and then reads the backlog.
+The reader of a streaming query itself stores only two things. With Trigger.AvailableNow, it stores the offsets at which
+the query ends. For the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. If the
+backlog is smaller than minOffsetsPerTrigger, the reader waits until maxTriggerDelay has passed since this time, and
+then reads the backlog.
 
-The query reads a new partition from the start of its log, and stops reading a deleted partition. The reader reports
-data loss (DataLossError of the module `tasks`) in these cases:
+A streaming query reads a new partition from the start of its log, and stops reading a deleted partition. The reader
+reports data loss (DataLossError of the module `tasks`) in these cases:
 - a partition is deleted;
 - the log of a new partition does not start at offset 0;
 - the log start offset of a partition is above the next offset to read, because records were deleted;

@@ -1,7 +1,7 @@
 """Read the range of one task: a worker process reads the records and returns them as Arrow columns.
 
-The columns are the same as in Spark's Kafka connector, in the same order. In this list, the type of a column follows
-its name:
+A task returns the same columns as Spark's Kafka connector, in the same order. In this list, the type of a column
+follows its name:
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
 

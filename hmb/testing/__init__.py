@@ -11,11 +11,11 @@ loads the module `plugin.py` through the entry point `pytest11`. The plugin offe
 - `hmb_clock`, the clock of the embedded broker; a test can move it forward
 - `kafka_bootstrap_servers`, the address to which a client of any library connects
 
-Every start of pytest loads the plugin, even in a project that does not use Kafka. To keep this start fast, the plugin
+Every start of pytest loads HMB's plugin, even in a project that does not use Kafka. To keep this start fast, the plugin
 imports the broker only when a test uses a fixture.
 
-The fixtures work with pytest-xdist, which runs tests in several worker processes. Each worker has its own broker, with
-a free port and a temporary directory. With the option `--hmb-bootstrap`, all workers share the broker at the given
+HMB's fixtures work with pytest-xdist, which runs tests in several worker processes. Each worker has its own broker,
+with a free port and a temporary directory. With the option `--hmb-bootstrap`, all workers share the broker at the given
 address. Each name that `hmb_topic` or `hmb_group` returns ends with eight random hexadecimal digits. So no two workers
 use the same topic or group.
 

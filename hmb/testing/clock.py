@@ -31,8 +31,8 @@ running clients would lose their sessions. Therefore these deadlines (session, r
 follow the real time. Only `advance(..., expire_members=True)` moves these deadlines. All members then expire, and
 running clients join again.
 
-The module hmb/storage/clock.py lists the parts of the broker that use this clock. Three time limits always use the real
-time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
+The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always use the
+real time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
 
 A limit: a producer writes the real time into its records, and the broker of the test uses the moved clock. After
 `advance(days=8)`, a new record therefore looks 8 days old, and the default retention of 7 days deletes it. For topics

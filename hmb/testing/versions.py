@@ -8,8 +8,8 @@ another API or version, the broker closes the connection, as Kafka 2.8 does.
 For example, Kafka 2.8 has the versions 0 to 12 of Fetch, and does not have DescribeTopicPartitions. Kafka 0.9 and all
 releases before it have no ApiVersions. A client of such a broker needs a setting that names the broker's release.
 
-The file `kafka_versions.json` contains the versions. The tool `tools/kafka_versions.py` reads them from the source code
-of each release.
+The file `kafka_versions.json` contains the API versions of each release. The tool `tools/kafka_versions.py` reads these
+versions from the source code of the release.
 
 Limits: the broker does not imitate defects of old releases. It answers each request as HMB always answers this version
 of the API. If HMB does not have one of Kafka's APIs, the broker does not offer this API either.

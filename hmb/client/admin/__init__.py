@@ -26,7 +26,7 @@ You can skip these modules when you read this folder for the first time:
 - `configs`: the settings of topics, brokers, loggers, groups and client metrics.
 - `lag`: counts the records that a group has not read yet, and plans new offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
-- `whole_batches`: fetches batches byte for byte, for backups and for the page of a broker.
+- `whole_batches`: fetches batches byte for byte, for backups and for the web page of a broker.
 - `users`: lists users, sets their passwords, and removes users.
 - `acls`: creates, lists and deletes ACLs.
 - `quotas`: sets, lists and removes quotas.

@@ -5,7 +5,7 @@ describes ACLs: it matches every ACL whose parts equal the parts of the filter. 
 everything. For example, this filter matches all ACLs of the user alice:
     AclBindingFilter(principal="User:alice")
 
-The methods need Kafka 2.0, because in older versions an ACL has no pattern type.
+The methods for ACLs need Kafka 2.0, because in older versions an ACL has no pattern type.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def create_acls(brokers: Brokers, acls: Iterable[AclBinding]) -> dict[AclBinding
 
 
 def describe_acls(brokers: Brokers, wanted: AclBindingFilter = ALL_ACLS) -> list[AclBinding]:
-    """Return the ACLs that a filter matches, in the order of their fields. Needs Kafka 2.0."""
+    """Return the ACLs that a filter matches, sorted by their fields. Needs Kafka 2.0."""
     response: DescribeAclsResponse = _send(brokers, DescribeAclsRequest(**_filter_fields(wanted)))
     if response.error_code:
         raise answered_error("ACLs", response.error_code, response.error_message)

@@ -1,7 +1,7 @@
 """Contains the methods of `Admin` that list users, set their passwords, and remove them (KIP-554).
 
-The methods manage users of the SCRAM mechanisms. The admin sends a salted password to the broker, and never the
-password itself (hmb/security/scram.py).
+The methods of this module manage users of the SCRAM mechanisms. The admin sends a salted password to the broker, and
+never the password itself (hmb/security/scram.py).
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ A member has these states:
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
 The member stays in the state RECONCILING until it knows all names.
 
-Limits: in this protocol, a member may subscribe with a regular expression, and the coordinator finds the topics that
-match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their names.
-For this purpose, the client requests the metadata of all topics at regular intervals. The client therefore begins to
-read a new topic only after the next of these requests.
+Limits: in the consumer protocol, a member may subscribe with a regular expression, and the coordinator finds the topics
+that match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their
+names. For this purpose, the client requests the metadata of all topics at regular intervals. The client therefore
+begins to read a new topic only after the next of these requests.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """

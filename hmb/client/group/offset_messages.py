@@ -4,8 +4,8 @@ OffsetCommit and OffsetFetch messages group the partitions by topic. A response 
 partition. From version 8 on, an OffsetFetch request contains a list of groups. This module hides these details from the
 other modules.
 
-From version 10 on, both requests contain topic ids instead of names. The client uses only versions below 10, because it
-also requests the offsets of deleted topics, and a deleted topic has no id.
+From version 10 on, OffsetCommit and OffsetFetch requests contain topic ids instead of names. The client uses only
+versions below 10, because it also requests the offsets of deleted topics, and a deleted topic has no id.
 """
 
 from __future__ import annotations

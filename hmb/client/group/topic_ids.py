@@ -1,7 +1,7 @@
 """Stores a member's assignment in the consumer protocol (KIP-848), and the names of the topic ids in it.
 
-In this protocol, an assignment contains topic ids and no topic names. But a consumer needs the topic names of the
-partitions that it reads. So the member looks up the name of each topic id in the assignment. While a name is still
+In the consumer protocol, an assignment contains topic ids and no topic names. But a consumer needs the topic names of
+the partitions that it reads. So the member looks up the name of each topic id in the assignment. While a name is still
 unknown, the member takes over only the partitions of the other topics.
 
 If a topic was deleted and created again, two topic ids belong to the same topic name. The id in the latest assignment

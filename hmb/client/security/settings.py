@@ -1,6 +1,7 @@
 """The security of a client: which protocol it uses, which certificates it trusts, and its name and password.
 
-The settings have Kafka's names. Librdkafka has other names for some of them, and HMB accepts these names, too:
+The settings of TLS and SASL have Kafka's names. Librdkafka has other names for some of these settings, and HMB accepts
+these names, too:
     security.protocol=SASL_SSL                    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
     ssl.truststore.location=authority.pem         or ssl.ca.location
     sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN, SCRAM-SHA-512 or OAUTHBEARER
@@ -11,7 +12,8 @@ The settings have Kafka's names. Librdkafka has other names for some of them, an
 If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password is the token's
 HMAC. The module `oauth.py` lists the settings of OAUTHBEARER.
 
-A program passes these settings as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL", ...})`.
+A program passes the settings of TLS and SASL as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL",
+...})`.
 """
 
 from __future__ import annotations

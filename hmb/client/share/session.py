@@ -1,7 +1,7 @@
 """The share session of a consumer with one broker: its fetches, and its acknowledgements.
 
-The first request of a session has the epoch 0 and names all partitions. Each later request has the next epoch, and
-names only partitions that are new or have acknowledgements. After an error of the session or of the connection, the
+The first request of a share session has the epoch 0 and names all partitions. Each later request has the next epoch,
+and names only partitions that are new or have acknowledgements. After an error of the session or of the connection, the
 session begins again with epoch 0. The broker has then released all records of the old session, so the new session does
 not contain these records. The group delivers these records again.
 """

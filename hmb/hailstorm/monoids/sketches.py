@@ -10,8 +10,8 @@ returns the same estimate, digit for digit. Other libraries have faster sketches
 sketch of `datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run.
 The error of such a result may be small enough for a query, but the merge is not associative and commutative.
 
-The hash of a value comes from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process
-to process.
+A sketch computes the hash of a value with BLAKE2b from the encoded value, because Python's `hash` of a string differs
+from process to process.
 
 Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
 (2017), has the estimator that needs no tables. Cormode and Muthukrishnan, "An improved data stream summary: the

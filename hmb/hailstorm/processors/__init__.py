@@ -20,10 +20,10 @@ S to A. A tuple from partition p at offset o is at or below C if o < C[p], and a
     all tuples above C         B = merge(B, lift(t)),  outputs computed from merge(A, B); the waiting tuples come first
     saved                      S = merge(A, B)
 
-In a bolt without a state, no tuple waits. In the Hailstorm paper, a bolt computes the outputs of all tuples from
-merge(A, B). In this implementation, a bolt computes the outputs of tuples at or below C from A alone. The next bolt
-merges these outputs into its own state A, which it saves as its snapshot at C. If the first bolt computed an output
-from merge(A, B), this snapshot would contain tuples above C.
+In a bolt without a state, no tuple waits during a snapshot. In the Hailstorm paper, a bolt computes the outputs of all
+tuples from merge(A, B). In this implementation, a bolt computes the outputs of tuples at or below C from A alone. The
+next bolt merges these outputs into its own state A, which it saves as its snapshot at C. If the first bolt computed an
+output from merge(A, B), this snapshot would contain tuples above C.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the

@@ -5,8 +5,8 @@ small shared tree of *nodes*. A node is a path with a value of bytes:
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 
-All nodes are *ephemeral*: a node belongs to the session that created it, and disappears when this session ends. A
-session ends when its owner closes it, and in two other cases:
+All nodes of the registry are *ephemeral*: a node belongs to the session that created it, and disappears when this
+session ends. A session ends when its owner closes it, and in two other cases:
 - A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
   for the session timeout, because the client could connect again.
 - A process hangs and sends no heartbeats. Both registries end the session after the session timeout.

@@ -14,8 +14,8 @@ When a connection breaks, the server ends the session of this connection immedia
 fails, the connection stays open but is silent. The server closes a connection that is silent for the session timeout.
 In both cases, the server reports to all watching sessions that the nodes of the ended session have disappeared.
 
-The server is meant for the processes of one user. By default it listens only on the loopback interface, so only
-processes of the same machine can connect. The server does not check the identity of its clients.
+The registry server is meant for the processes of one user. By default, the server listens only on the loopback
+interface, so only processes of the same machine can connect. The server does not check the identity of its clients.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ run:
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 
-When the topology has ended, the program ends with exit code 0. If a processor crashes, the program writes the reason to
-the pipe with the file descriptor `reason`, and ends with exit code 1. The parent process then starts the program again.
-The standard output belongs to the user's code, for example to a sink that prints. When the parent process ends, the
-standard input of the program is closed, and the program ends, too. No worker process therefore survives its parent.
+When the topology has ended, the program of a worker ends with exit code 0. If a processor crashes, the program writes
+the reason to the pipe with the file descriptor `reason`, and ends with exit code 1. The parent process then starts the
+program again. The standard output belongs to the user's code, for example to a sink that prints. When the parent
+process ends, the standard input of the program is closed, and the program ends, too. No worker process therefore
+survives its parent.
 """
 
 from __future__ import annotations

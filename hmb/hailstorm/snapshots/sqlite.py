@@ -4,7 +4,7 @@ The database has two tables:
     topology    fingerprint (JSON), epoch, completed (the codec's bytes of a clock); one row
     snapshot    number, processor, clock, epoch, state
 
-A transaction of the database checks the epoch and inserts the snapshot in one step. With `PRAGMA synchronous=FULL`,
+The store checks the epoch and inserts the snapshot in one transaction of the database. With `PRAGMA synchronous=FULL`,
 SQLite syncs each transaction to the disk. A connection of SQLite can be used only by one thread, so the store opens a
 new connection for each operation. Opening a connection takes 0.1 ms.
 """

@@ -4,16 +4,16 @@ Besides the user's tables, the database contains the table `hailstorm_clock`, wi
     sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
     trending/out-0             3                 [["words", 0, 1200]]
 
-The key contains the name of the topology and the name of the sink instance, so several topologies can share a database.
-The column `epoch` counts the starts of the sink instance. It is not the epoch of the topology, which begins at 1 again
-in a new snapshot store.
+The key of the table `hailstorm_clock` contains the name of the topology and the name of the sink instance, so several
+topologies can share a database. The column `epoch` counts the starts of the sink instance. It is not the epoch of the
+topology, which begins at 1 again in a new snapshot store.
 
-When a sink starts, `open` adds 1 to the epoch in its row. If the row still has this epoch, `write` later updates the
-clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the earlier sink
-instance rolls its transaction back and ends.
+When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. If the row still has this epoch, `write`
+later updates the clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the
+earlier sink instance rolls its transaction back and ends.
 
-In early development versions, the key was only the name of the sink instance, for example `out-0`. If `open` finds a
-row with an old key, and the sink receives all topics in the row's clock, `open` gives the row the new key.
+In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. If `open`
+finds a row with an old key, and the sink receives all topics in the row's clock, `open` gives the row the new key.
 """
 
 from __future__ import annotations

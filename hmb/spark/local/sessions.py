@@ -7,7 +7,8 @@ The function `session` finds Java (module `environment`) and registers the data 
 workers run the first `python3` on the PATH. With `session`, the workers run the same Python interpreter as the
 calling program.
 
-The session has these settings, which suit a laptop. The argument `config` can change each of them:
+A session of `hmb.spark.session()` has these settings, which suit a laptop. The argument `config` can change each of
+them:
     memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
     partitions  after a shuffle: one for each core; Spark's default is 200, which suits a cluster
     network     127.0.0.1 only, so Spark does not have to resolve the machine's name

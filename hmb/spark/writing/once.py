@@ -10,9 +10,9 @@ means that batch 7 is written. (The task commits this offset for partition 0 of 
 runs of a task use the same name for the group and for the transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
-Spark stores the query id in the checkpoint. A query that is started again therefore uses the same names as before. A
-batch query has no query id, and uses a random id for each job instead. A second attempt of a batch query is a new job,
-so it writes all rows again (sink.py).
+Spark stores the query id in the checkpoint. A query that is started again therefore uses the same transactional ids and
+groups as before. A batch query has no query id, and uses a random id for each job instead. A second attempt of a batch
+query is a new job, so it writes all rows again (sink.py).
 
 Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
@@ -24,8 +24,8 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-After step 1, no earlier run of the task can commit any more, so no other run can change the note that step 2 fetches.
-The transaction in step 3 commits both the rows and the note, or aborts both.
+After `init_transactions`, no earlier run of the task can commit any more. So no other run can change the note after
+this run has fetched it. The transaction that writes the rows and the new note commits both or aborts both.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. In a query that has not changed, each task gets

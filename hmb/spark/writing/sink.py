@@ -4,8 +4,8 @@ These are a batch query and a streaming query that write:
     df.write.format("hmb").mode("append").option("kafka.bootstrap.servers", ...).option("topic", "weather").save()
     df.writeStream.format("hmb").option(...).option("checkpointLocation", ...).start()
 
-The columns and the options are the same as in Spark's Kafka connector (modules `rows` and `options`). The rows remain
-in Arrow columns until the producer encodes them as records.
+The sink has the same columns and options as Spark's Kafka connector (modules `rows` and `options`). The rows remain in
+Arrow columns until the producer encodes them as records.
 
 By default, the sink writes at least once, as Spark's Kafka connector does. A task succeeds when the broker has
 acknowledged all rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows

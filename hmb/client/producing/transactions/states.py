@@ -4,8 +4,8 @@ One transaction passes through these states:
     UNINITIALIZED -> READY -> IN_TRANSACTION -> COMMITTING -> READY
                                              -> ABORTING   -> READY
 
-If a record is not delivered, the state becomes ABORTABLE_ERROR. The application can then only abort the transaction. A
-fatal error changes any state to FATAL_ERROR. The application can then only close the producer.
+If a record is not delivered, the state of the producer becomes ABORTABLE_ERROR. The application can then only abort the
+transaction. A fatal error changes any state to FATAL_ERROR. The application can then only close the producer.
 """
 
 from __future__ import annotations

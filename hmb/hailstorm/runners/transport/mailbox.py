@@ -5,9 +5,9 @@ payloads. Notices (a new master state, the end of a save) are rare, and the proc
 Even with many payloads in its mailbox, a processor must be able to pause, to split its state or to begin a new epoch at
 once.
 
-The number of notices is limited, too. A new master state replaces an older one that the processor has not taken,
-because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has at most one save in
-progress in each epoch, and each save sends one notice.
+The number of notices in a mailbox is also limited. A new master state replaces an older one that the processor has not
+taken, because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has at most one save
+in progress in each epoch, and each save sends one notice.
 """
 
 from __future__ import annotations
