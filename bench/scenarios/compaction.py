@@ -15,8 +15,8 @@ uses during the measurement. Before it, each broker compacts another topic with 
 a warm-up.
 
 The cleaners of both brokers have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the
-default. They look for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one record
-for each key.
+default. The cleaners look for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one
+record for each key.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Brokers with three listeners: without security, with TLS, and with a login over SCRAM.
 
-The listeners of HMB and of Kafka have the same settings, because HMB has Kafka's names and values of settings.
+The listeners of HMB and of Kafka have the same settings, because HMB uses the same names and values of settings as
+Kafka.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The clock: the progress in each partition, as one value that every processor can compare.
+"""The clock: one value with the progress in all partitions. Processors compare their progress with a clock.
 
 A topology reads several partitions, and messages of different partitions overtake each other on their way through the
-topology. "The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. It holds
-one offset for each partition that the topology reads. "The state at clock C" is the state after exactly the records
-below these offsets. Each tuple carries the partition and the offset of the record that it comes from. Processors can
-therefore save their states at the same clock without locks and without messages to each other.
+topology. "The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. A clock
+holds one offset for each partition that the topology reads. "The state at clock C" is the state after exactly the
+records below these offsets. Each tuple carries the partition and the offset of the record that it comes from.
+Processors can therefore save their states at the same clock without locks and without messages to each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is at or below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
@@ -87,8 +87,8 @@ class Clock(Mapping[TopicPartition, int]):
     def has_reached(self, goal: Clock) -> bool:
         """Return whether this clock is at or above `goal` in each partition of this clock.
 
-        `goal` may have more partitions than this clock. A processor may receive tuples of only some partitions. It
-        calls this method to compare its low water mark with the clock of the whole topology.
+        `goal` may have more partitions than this clock. A processor may receive tuples of only some partitions. The
+        processor calls this method to compare its low water mark with the clock of the whole topology.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

@@ -2,8 +2,8 @@
 
 The prototype of the Hailstorm paper serialized messages with Haskell's `Show`. The usual way in Python is pickle, but
 pickle runs code that the bytes contain, and only Python can read its bytes. Hailstorm therefore has a small typed codec
-of its own. The codec supports None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict. It
-decodes a value to exactly the types that were encoded. A user can add another type with `register`.
+of its own. The codec supports None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict. The
+decoder returns values of exactly the types that were encoded. A user can add another type with `register`.
 
 An encoded value is one tag byte and its content. Counts and lengths are unsigned varints (7 bits in each byte, the
 lowest bits first):

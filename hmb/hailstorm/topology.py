@@ -29,9 +29,10 @@ windows of a day cannot load windows of a week. A topology with another shape is
 topology: it needs a new snapshot store, and starts at the beginning of its topics.
 
 A store detects a change of the topology by a `fingerprint`. The fingerprint contains the nodes, and the kind of each
-bolt's states, for example `MapOf(Sum())`. It cannot contain functions. If a function has changed, change the `version`
-of the topology. The fingerprint contains no numbers that only affect later records, for example `allowed_lateness`. A
-user may change such a number, and keep the store. The new number then applies to the records after the newest snapshot.
+bolt's states, for example `MapOf(Sum())`. The fingerprint cannot contain functions. If a function has changed, change
+the `version` of the topology. The fingerprint contains no numbers that only affect later records, for example
+`allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
+after the newest snapshot.
 
 New partitions of a topic do not change the shape of the topology. The topology has not read the new partitions, so
 their offsets in the clock begin at the first offsets of these partitions.

@@ -11,8 +11,8 @@ releases before it have no ApiVersions. A client of such a broker needs a settin
 The file `kafka_versions.json` contains the API versions of each release. The tool `tools/kafka_versions.py` reads these
 versions from the source code of the release.
 
-Limits: the broker does not imitate defects of old releases. It answers each request as HMB always answers this version
-of the API. If HMB does not have one of Kafka's APIs, the broker does not offer this API either.
+Limits: the broker does not imitate defects of old releases. The broker answers each request as HMB always answers this
+version of the API. If HMB does not have one of Kafka's APIs, the broker does not offer this API either.
 """
 
 from __future__ import annotations

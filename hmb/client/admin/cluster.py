@@ -59,7 +59,7 @@ class LogDirDescription(NamedTuple):
     """A data directory of a broker.
 
     `total_bytes` is the size of the disk that contains the directory. `usable_bytes` is the free space on this disk.
-    Both are -1 if the broker is older than Kafka 3.3.
+    Both sizes are -1 if the broker is older than Kafka 3.3.
     """
 
     path: str

@@ -1,7 +1,7 @@
 """Fetches batches from the leader of a partition, byte for byte as the leader stores them.
 
 A consumer decodes batches to records. A backup has to keep the encoded batches, and the web page of a broker shows
-their bytes. Both therefore call `fetch_batches`.
+their bytes. A backup and the web page therefore call `fetch_batches`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def fetch_batches(
     """Return the batches from `offset` on. The leader responds at once, even if it has no batch.
 
     The leader returns at least one batch, even if this batch is larger than `max_bytes`. The first batch may begin
-    below `offset`. With READ_COMMITTED, the batches end at the last stable offset. They still include transaction
-    markers, and batches of aborted transactions. Raises KafkaError and ConnectionFailed.
+    below `offset`. With READ_COMMITTED, the batches end at the last stable offset. The result still includes
+    transaction markers, and batches of aborted transactions. Raises KafkaError and ConnectionFailed.
     """
     topic = FetchRequest.FetchTopic
     wanted = topic.FetchPartition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=max_bytes)

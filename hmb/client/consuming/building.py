@@ -1,8 +1,8 @@
 """Builds the objects of a consumer from its settings.
 
-A consumer has more than thirty settings (`ConsumerSettings`). It consists of several objects, and each object needs
-only some of these settings. The functions of this module check the consumer's settings, and pass each setting to the
-object that needs it.
+A consumer has more than thirty settings (`ConsumerSettings`). A consumer consists of several objects, and each object
+needs only some of these settings. The functions of this module check the consumer's settings, and pass each setting to
+the object that needs it.
 """
 
 from __future__ import annotations

@@ -113,10 +113,10 @@ class SessionPart(NamedTuple):
 
 
 class LeaderSession:
-    """The session with one leader. It does no input or output.
+    """The session with one leader. This class does no input or output.
 
-    - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
-      error. If it does not call `completed`, the next request is a full fetch.
+    - The fetcher calls `next` before each request. The fetcher calls `completed` after it has handled a response
+      without an error. If the fetcher does not call `completed`, the next request is a full fetch.
     - If `_epoch` is above 0, the leader has stored exactly the partitions in `_known`.
     """
 

@@ -1,8 +1,8 @@
 """`check` tests whether a bolt obeys the monoid laws, and whether a topology's result depends on the order of events.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
-It makes states from sample tuples, and applies the laws to them. If a law does not hold, `check` returns a text with
-the law and the states.
+The function makes states from sample tuples, and applies the laws to them. If a law does not hold, `check` returns a
+text with the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
@@ -11,8 +11,8 @@ The function `check` has two forms:
 
 The check of a topology finds five more kinds of mistakes:
 - The topology does not run, or it does not run in every order of events.
-- A spout or a bolt gets no tuple. Its topic may be empty, or `convert` may return None for every record. The check then
-  reports a problem, because nothing was checked.
+- A spout or a bolt gets no tuple. The topic of the spout may be empty, or `convert` may return None for every record.
+  The check then reports a problem, because nothing was checked.
 - A spout leaves out more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
 - The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
   can then reach different instances, and each instance computes only a part of the result.
@@ -27,8 +27,8 @@ bolt dropped the window, or the content at the end if the window is still open. 
 
 **Functions that remember.** A function must not remember earlier tuples, for example in a global dict. No snapshot
 contains this memory, and a replay changes it a second time. The check calls each function twice with the same argument.
-It reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not change
-the next result of the function, the check cannot find it.
+The check reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not
+change the next result of the function, the check cannot find it.
 
 In the simulation, no partition is ever idle, so the spouts leave out all late records. A tuple can then be late at a
 bolt for only one reason: the bolt's function `time` returns an earlier time than the spout's `event_time`. The check

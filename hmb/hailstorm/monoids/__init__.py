@@ -14,7 +14,7 @@ While the topology takes a snapshot at clock C, a bolt receives tuples at or bel
 bolt merges the tuples at or below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A
 as its snapshot at C. During the save, the waiting tuples and all later tuples enter a state B. The bolt then continues
 with merge(A, B), as if it had never split its state. After a crash, the bolt loads A and receives the tuples above C
-again. Their order may differ from the first time, but the bolt arrives at the same state.
+again. The order of these tuples may differ from the first time, but the bolt arrives at the same state.
 
 Two kinds of states look like commutative monoids, but are not. The first kind is floats under addition, which is not
 associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats exactly. The

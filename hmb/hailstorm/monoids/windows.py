@@ -1,9 +1,9 @@
 """Divides values into windows of event time. The state is a map from each window to the state of its values.
 
 The question "how many tweets contain #love in each hour" refers to the hour in which a tweet was *written* (its event
-time). It does not refer to the hour in which the topology processed the tweet. A replay processes tuples at another
-time, but must return the same result. A window is therefore an interval of event time, in ms since 1970. A window is a
-key of a map, like any other key. Three types of windows exist:
+time). The question does not refer to the hour in which the topology processed the tweet. A replay processes tuples at
+another time, but must return the same result. A window is therefore an interval of event time, in ms since 1970. A
+window is a key of a map, like any other key. Three types of windows exist:
     Tumbling(duration)         [0, 60) [60, 120) ...                 one window for each time
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        duration / step windows for each time
     Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key

@@ -14,8 +14,8 @@ enter A at this time. The low water mark has reached the clock of the snapshot, 
 
 A bolt with windows has two further values. The first is the number of late tuples. During a snapshot, this number is
 split into two: the late tuples at or below the clock, which are stored with A, and the late tuples above the clock. The
-second value is the event time up to which the bolt has dropped windows. This event time is stored with A. It is never
-split, because it changes only when a snapshot begins.
+second value is the event time up to which the bolt has dropped windows. This event time is stored with A. The event
+time is never split, because it changes only when a snapshot begins.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """

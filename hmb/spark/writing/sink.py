@@ -12,7 +12,7 @@ acknowledged all rows of the task (module `sending`). If Spark runs a task or a 
 again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
 
 With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a batch uses one transaction, which also
-stores a note of the batch (module `once`).
+stores a note that the batch is written (module `once`).
 
 With `exactlyOnce=true`, a streaming query and a batch query behave differently:
 - In a streaming query, a task that runs again after a crash finds the note of its first run, and writes no row again.

@@ -44,7 +44,7 @@ class BrokenChannelError(HailstormError):
 
 
 class Post:
-    """Delivers payloads between the processors of one process. It knows the mailbox of each processor by its name."""
+    """Delivers payloads between the processors of one process. The post knows the mailbox of each processor by name."""
 
     def __init__(self) -> None:
         self._mailboxes: dict[str, Mailbox] = {}
