@@ -87,7 +87,7 @@ class Measurement:
 def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[int, Contestant]]:
     """Yield (number of the round, contestant) for each run: in each round, each contestant runs once.
 
-    Round 0 begins with the first contestant, round 1 with the second one, and so on.
+    Round 0 begins with the first contestant, round 1 with the second contestant, and so on.
     """
     for number in range(rounds):
         first = number % len(contestants)

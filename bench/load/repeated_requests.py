@@ -120,7 +120,7 @@ class Load:
             self._selector.modify(connection.socket, events, connection)
 
     def _receive(self, connection: LoadedConnection) -> None:
-        """Read the bytes that have arrived. Count each complete response, and send a new request for it."""
+        """Read the bytes that have arrived. For each complete response, count it and send a new request."""
         received = connection.socket.recv(RECEIVE_BYTES)
         if not received:
             raise PeerFailed("the broker closed a connection")
@@ -143,8 +143,8 @@ def first_exchange(client: socket.socket, request: Request, version: int) -> byt
     """Send a request until its response contains no error. Return the encoded request.
 
     After the creation of a topic, its partitions have no leader for a short time. The response then contains one of the
-    errors in TRANSIENT, and the function sends the request again. Raises PeerFailed for any other error. Raises
-    PeerFailed also if a request still fails after NEW_TOPIC_TIMEOUT seconds.
+    errors in TRANSIENT, and the function sends the request again. Raises PeerFailed for any other error. Also raises
+    PeerFailed if a request still fails after NEW_TOPIC_TIMEOUT seconds.
     """
     protocol, stream = ClientConnection("load"), client.makefile("rb")
     deadline = time.monotonic() + NEW_TOPIC_TIMEOUT

@@ -1,7 +1,7 @@
 """A broker that runs in a process of its own, on a free port of 127.0.0.1.
 
-In a fair comparison, each broker is a real process, and clients connect to it through a real socket. Benchmarks and
-conformance tests therefore use a `Peer`: a broker process with its own directory and log file. For example:
+In a fair comparison, each broker is a real process, and clients connect to the broker through a real socket. Benchmarks
+and conformance tests therefore use a `Peer`: a broker process with its own directory and log file. For example:
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 

@@ -6,7 +6,7 @@ This command measures the empty broker, too:
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
 increase the rate. The empty broker shows the highest rate that a faster broker could reach. The empty broker is HMB's
 broker, except for Produce requests. It handles the first Produce request of a connection as usual, and stores the
-response. Later Produce requests of the connection are not decoded. The empty broker answers each of them with the
+response. Later Produce requests of the connection are not decoded. The empty broker answers each later request with the
 stored response, in which only the correlation id changes.
 
 The rate of the empty broker is a limit: even if HMB did less work for each request, it could not be faster than the

@@ -38,7 +38,7 @@ VIEW = SampleView(columns=(RATE, Column("payload_mb_per_second", "MB/s", spread=
 
 
 def fill(broker: MeasuredBroker, workload: Workload) -> None:
-    """Write the records of a workload into a new topic. Raises PeerFailed if some of them are not in the log."""
+    """Write the records of a workload into a new topic. Raises PeerFailed if the log does not contain all records."""
     topics.create(broker.bootstrap, TOPIC)
     HmbProducer().run(broker.bootstrap, TOPIC, workload)
     if (end := topics.end_offset(broker.bootstrap, TOPIC)) != workload.records:

@@ -6,10 +6,10 @@ These commands are examples:
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
 
 First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark copies a prepared segment into
-the directory of the partition (`logs/unclean.py`). The segment has no recovery point, so the next start must check all
-of it. The benchmark measures the time from the start of the process to the broker's first response. The benchmark also
-measures a start after a clean stop. The difference between both times is the time of the recovery. A run counts only if
-the end offset of the log is the end offset of the prepared segment.
+the directory of the partition (`logs/unclean.py`). The segment has no recovery point, so the next start must check the
+whole segment. The benchmark measures the time from the start of the process to the broker's first response. The
+benchmark also measures a start after a clean stop. The difference between both times is the time of the recovery. A run
+counts only if the end offset of the log is the end offset of the prepared segment.
 
 The segment was just written, so it is still in the page cache. The benchmark therefore measures the work of the CPU,
 but not the time to read from a disk. The goal is 2 s for 1 GB. The published runs of 2026-11-22 measured only the log,

@@ -32,7 +32,7 @@ CLIENTS = 8  # the number of clients that log in at the same time
 def login_cpu_ms(broker: SecuredBroker, user: str, logins: int) -> float:
     """Log in `logins` times. Return the processor time (ms) that the broker needs for one login.
 
-    Raises PeerFailed if the broker accepts the unknown user, or refuses the known one.
+    Raises PeerFailed if the broker accepts the unknown user, or refuses the known user.
     """
     attempt: Callable[[int], bool] = partial(_is_accepted, broker.login, user)
     before = broker.plain.cpu_seconds()

@@ -59,7 +59,7 @@ class DeserializationError(HmbError):
     """The application's deserializer has raised an exception for the key or the value of a record.
 
     `record` contains the key and the value as bytes. The consumer's position stays at this record, so the next `poll`
-    reads the record again and fails again. To skip the record, seek to the offset after it.
+    reads the record again and fails again. To skip the record, seek to the offset after the record.
     """
 
     def __init__(self, record: Any, field: str, why: Exception) -> None:

@@ -44,7 +44,7 @@ class Spout:
     isolation_level  "read_committed" or "read_uncommitted"
     dead_letters     the topic that receives the records for which `convert` raises; if None, the topology stops
     event_time       returns the event time of a tuple in ms; None if the topology has no windows
-    allowed_lateness time in ms; the spout drops records whose event time is before the newest one minus this time
+    allowed_lateness time in ms; the spout drops records that are more than this time older than the newest record
     idle_after       if a partition has had no record for this time (seconds), the event-time watermark ignores it
     """
 

@@ -78,6 +78,6 @@ class FilteringReader(BatchReader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:
-        """Store the filters. Return all of them, so that Spark evaluates them again on the rows."""
+        """Store the filters. Return all filters, so that Spark evaluates all of them again on the rows."""
         self._filters = filters
         return filters

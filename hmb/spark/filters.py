@@ -88,7 +88,7 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return those parts of the ranges in which records can match all filters.
+    """Return the parts of the ranges in which records can match all filters.
 
     `max_lateness` is the option maxLateness in seconds, or None if it is not set. Raises KafkaError, ConnectionFailed.
     """

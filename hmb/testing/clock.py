@@ -122,7 +122,7 @@ class ManualClock:
     ) -> None:
         """Move the clock forward by the sum of the arguments. Do all work that is due in this time, and then return.
 
-        With `expire_members`, group members expire, too. By default, their deadlines follow the real time. Raises
+        With `expire_members`, group members also expire. By default, their deadlines follow the real time. Raises
         ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number without a
         unit.
         """

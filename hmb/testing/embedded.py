@@ -208,7 +208,7 @@ class Broker:
     ) -> list[RecordedRequest]:
         """Wait until clients have sent `count` requests of an API, and return the requests.
 
-        The arguments are those of `RequestRecord.wait_for`.
+        The method takes the same arguments as `RequestRecord.wait_for`.
         """
         return self.requests.wait_for(api, count, timeout=timeout, **selection)
 
@@ -358,7 +358,7 @@ class Broker:
         return log.append(RecordBatch.parse(encode_batch(records))).base_offset
 
     def records(self, topic: str) -> list[ConsumerRecord]:
-        """Return all records of a topic: first those of partition 0, next those of partition 1, and so on.
+        """Return all records of a topic: first the records of partition 0, next the records of partition 1, and so on.
 
         The result contains records of open and aborted transactions, but no control records. Raises KafkaError if the
         topic does not exist.

@@ -140,8 +140,8 @@ class RequestRecord:
         """Wait until at least `count` matching requests are recorded, and return all of them.
 
         `selection` contains further arguments of the method `of`, for example a topic. All recorded requests count,
-        also those before this call. To count only new requests, call `clear` first. `timeout` is in seconds of real
-        time. Raises NameNotFound for an unknown name, and RequestsMissing after the timeout.
+        even the requests before this call. To count only new requests, call `clear` first. `timeout` is in seconds of
+        real time. Raises NameNotFound for an unknown name, and RequestsMissing after the timeout.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)

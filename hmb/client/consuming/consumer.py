@@ -254,7 +254,7 @@ class Consumer:
             self._in_group().commit_async(offsets, callback)
 
     def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the committed offset of each partition, or None if the group has committed no offset for it.
+        """Return each partition's committed offset, or None if the group has committed no offset for the partition.
 
         Without `partitions`, return the offsets of all partitions that this consumer reads.
         """

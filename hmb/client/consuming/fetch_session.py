@@ -4,9 +4,9 @@ The problem: a consumer of 1,000 partitions sends Fetch requests again and again
 since the previous request. If each request names all partitions, the client encodes them each time, and the broker
 decodes them each time.
 
-The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only the
-partitions whose fetch offset or size limit has changed, and those that are new. A second list names the partitions that
-the leader must remove from the session. The response contains only partitions with news: records, an error, a new high
+The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only new
+partitions, and partitions whose fetch offset or size limit has changed. A second list names the partitions that the
+leader must remove from the session. The response contains only partitions with news: records, an error, a new high
 watermark or a new log start offset. The requests of a session are numbered, and the number of a request is its *epoch*:
     Fetch(session 0, epoch 0, all 1,000 partitions)          ----->
                                         <-----  session 7, all 1,000 partitions
@@ -74,7 +74,7 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return whether the position differs from that of `known`, or the topic is another one with the same name."""
+        """Return whether the position differs from `known.position`, or the topic id differs from `known.topic_id`."""
         return self.position is not known.position or self.topic_id != known.topic_id
 
 

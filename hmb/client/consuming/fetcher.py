@@ -310,8 +310,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetch_offset:
                     batches.append(batch)
         except KafkaError as error:
-            # Raise the error only if the damaged batch is the first batch. If intact batches come before it, the
-            # fetcher returns the intact batches first, and its next request begins at the damaged batch.
+            # Raise the error only if the damaged batch is the first batch. If intact batches come before the damaged
+            # batch, the fetcher returns the intact batches first, and its next request begins at the damaged batch.
             if not batches:
                 where = f"{position.partition} from offset {position.fetch_offset}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

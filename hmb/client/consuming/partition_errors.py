@@ -98,7 +98,7 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetch_offset}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # The consumer has read no record of the new topic yet, so it begins at the first record.
+            # The consumer has read no record of the new topic yet. Begin at the topic's first record.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 

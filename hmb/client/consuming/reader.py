@@ -37,9 +37,9 @@ Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 class ConsumerMetrics:
     """Counts since the consumer was created.
 
-    `fetches` is the number of Fetch responses, including empty ones. `fetched_bytes` is the size of all fetched batches
-    before decompression. `records` is the number of records that the application has received. `failures` is the number
-    of failed fetches. A failed fetch counts even if its retry succeeds.
+    `fetches` is the number of Fetch responses, including empty responses. `fetched_bytes` is the size of all fetched
+    batches before decompression. `records` is the number of records that the application has received. `failures` is
+    the number of failed fetches. A failed fetch counts even if its retry succeeds.
     """
 
     fetches: int

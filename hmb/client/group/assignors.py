@@ -10,7 +10,7 @@ HMB's client has four assignors:
   has five partitions, and there are two members. The first member gets the partitions 0 to 2, and the second member
   gets 3 and 4. If two topics have the same number of partitions, a member gets the same partition numbers of both
   topics. If a key has the same partition number in both topics, one member therefore reads all records with this key. A
-  disadvantage: with many small topics, the first members get more partitions than the last ones.
+  disadvantage: with many small topics, the first members get more partitions than the last members.
 - *roundrobin*: the first partition goes to the first member, the second partition to the second member, and so on.
   After the last member, the next partition goes to the first member again. All members get nearly the same number of
   partitions. But when one member leaves, nearly all partitions move to other members.

@@ -146,7 +146,7 @@ class CommittedOffsets:
             self._in_flight.append(CommitInFlight(offsets, identity, callback))
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
-        """Return the committed offset of each partition, or None if the group has committed no offset for it.
+        """Return each partition's committed offset, or None if the group has committed no offset for the partition.
 
         The method retries like `commit`.
         """

@@ -190,7 +190,8 @@ class ConsumerGroupMember:
     def request_failed(self, now: float) -> None:
         """Start a pause before the next heartbeat. The next heartbeat contains all fields.
 
-        The coordinator may not have received the failed heartbeat, so it may not know the values of these fields.
+        The coordinator may not have received the failed heartbeat, so the coordinator may not know the values of these
+        fields.
         """
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)

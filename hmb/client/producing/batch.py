@@ -63,7 +63,7 @@ class PartitionQueue:
     - While `window` is above 0, the first `in_flight` batches of `batches` are in flight, and `in_flight` is at most
       `window`.
     - While `window` is 0, `in_flight` only decreases. A failed batch is not in flight, but stays in `batches`. The
-      batches in flight are therefore not always the first ones.
+      batches in flight are therefore not always the first batches.
     - `open` is None or the last batch of `batches`, and is not in flight.
     """
 

@@ -329,7 +329,7 @@ class Producer:
 
 
 def _sender_settings(settings: ProducerSettings) -> SenderSettings:
-    """Return the settings that the sender threads need. Raises ValueError if one of them is not valid."""
+    """Return the settings that the sender threads need. Raises ValueError if a setting is not valid."""
     transactional_id, max_in_flight = settings["transactional_id"], settings["max_in_flight"]
     acks = _checked_acks(settings)
     if max_in_flight < 1:

@@ -87,7 +87,7 @@ class LeaderRouter(threading.Thread):
                 self._cluster.topic(topic)
 
     def interrupt(self) -> None:
-        """Shut down the connections of all sender threads, so that none of them waits for a response.
+        """Shut down the connections of all sender threads, so that no sender thread waits for a response.
 
         Any thread may call this method.
         """

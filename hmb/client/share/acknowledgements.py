@@ -1,4 +1,4 @@
-"""The records that a share consumer has received from one partition, and the application's acknowledgements of them."""
+"""The records that a share consumer has received from one partition, with the application's acknowledgements."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ batches, so the clock C of the snapshot never divides a batch. Either all tuples
 is. The last offset of the batch can therefore represent the whole batch.
 
 **What may follow.** A replay can divide the records into other batches than the first run. The bolt that combines then
-sends other running values. The rule for the bolts after it is the same as without a combiner: only the last value of
-each key may matter (see the module `bolt`). After a replay, an `IdempotentSink` would not overwrite the outputs of the
-old batches, because the new batches end at other offsets. The topology therefore refuses an `IdempotentSink` after a
-bolt that combines.
+sends other running values. The rule for the bolts after such a bolt is the same as without a combiner: only the last
+value of each key may matter (see the module `bolt`). After a replay, an `IdempotentSink` would not overwrite the
+outputs of the old batches, because the new batches end at other offsets. The topology therefore refuses an
+`IdempotentSink` after a bolt that combines.
 
 **Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
 chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the

@@ -58,7 +58,7 @@ class Runner(ABC):
 
     @property
     def master(self) -> MasterState | None:
-        """The newest master state, or None before the first one."""
+        """The newest master state, or None before the first master state."""
         return self.negotiator.last
 
     @property

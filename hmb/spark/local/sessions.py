@@ -54,7 +54,7 @@ CONNECT_PORT = 15002  # the port of a Spark Connect server, if its address conta
 
 
 def session(app_name: str = "hmb", master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the running SparkSession, or start one.
+    """Return the running SparkSession. If no session is running, start a session.
 
     `master` is `local[N]` (Spark runs on this machine with N threads), the address of a cluster (spark://HOST:PORT), or
     the address of a Spark Connect server (sc://HOST:PORT). Without `master`, the function uses the address of a Spark

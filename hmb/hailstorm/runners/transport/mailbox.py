@@ -71,7 +71,7 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice, without waiting. A master state replaces an older one."""
+        """Add a notice, without waiting. A new master state replaces an older master state."""
         with self._lock:
             if isinstance(notice, MasterState):
                 self.newest_epoch = max(self.newest_epoch, notice.epoch)
