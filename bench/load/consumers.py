@@ -77,7 +77,7 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Parse the output of a performance consumer. Return the figures in its last line of figures, by name.
+    """Parse the output of a performance consumer. Return the figures in the last line with figures: name -> figure.
 
     Return None if the output contains no line of figures.
     """

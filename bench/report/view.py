@@ -80,7 +80,7 @@ def broker(sample: Sample) -> str:
 
 @dataclass(frozen=True)
 class SampleView:
-    """The declaration of how tables and charts are made from the samples of a benchmark."""
+    """Declares which tables and charts are made from the samples of a benchmark."""
 
     columns: tuple[Column, ...]
     title: Callable[[Sample], str]  # returns the title of the table; samples with the same title share a table

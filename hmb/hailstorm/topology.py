@@ -296,7 +296,7 @@ class Processors:
         return [each.name for each in self.by_name.values() if each.node is node]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the values that must be the same when a snapshot is saved and when it is loaded.
+        """Return the values that must not change between the save of a snapshot and its load.
 
         The values are the topology's name and version, its nodes, their inputs and parallelism, the topics of its
         spouts, and the kinds of its bolts' states.

@@ -75,7 +75,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class RefusedReader(DataSourceStreamReader):
-    """The reader of a streaming query whose options are wrong: the methods that Spark calls first raise the error.
+    """The reader of a streaming query whose options are wrong. Spark's first call of a method raises the error.
 
     If the data source itself raised the error, Spark would report an UnboundLocalError of PySpark instead.
     """

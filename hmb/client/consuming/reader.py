@@ -159,7 +159,11 @@ class AssignmentReader:
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})
 
     def find_offsets(self) -> None:
-        """Find the offset of each new position: the group's committed offset, or for example the offset of "latest"."""
+        """Find the offset of each new position.
+
+        The offset is the group's committed offset, or the offset that the position's start (for example "latest")
+        means.
+        """
         now = time.monotonic()
         waiting = [
             it for it in self.positions.values() if it.start is not None and it.error is None and it.retry_at <= now

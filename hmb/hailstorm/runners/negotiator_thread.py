@@ -3,7 +3,7 @@
 Several negotiators may run. Each negotiator tries to create the node `master`. The negotiator that succeeds is elected,
 and the others wait until the node disappears. The elected negotiator reads the registry whenever a value changes. Some
 events change no value: the grace period ends, or a phase has waited too long for answers. The negotiator therefore also
-checks every 50 ms.
+checks for events every 50 ms.
 """
 
 from __future__ import annotations

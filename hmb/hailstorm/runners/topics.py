@@ -55,7 +55,7 @@ class SourceTopics:
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
-        """Return the values that must be the same when a snapshot is saved and when it is loaded.
+        """Return the values that must not change between the save of a snapshot and its load.
 
         The values are the shape of the topology and the ids of its topics.
         """
