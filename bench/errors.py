@@ -18,7 +18,7 @@ class BenchmarkError(click.ClickException):
 class PeerUnavailable(BenchmarkError):
     """The error for a broker or a client program that cannot run, because a part is not installed.
 
-    For example, Java is missing. pytest skips tests that need this program.
+    For example, Java is missing. pytest skips a test that needs a missing program.
     """
 
 

@@ -179,7 +179,7 @@ class CommaList(click.ParamType[list[Any]]):
 
 
 def _address(value: str) -> str:
-    """Check that the value of an option has the form HOST:PORT, and return it. Raises click.BadParameter."""
+    """Check that the value of an option has the form HOST:PORT, and return the value. Raises click.BadParameter."""
     try:
         parse_servers(value)
     except ValueError as error:

@@ -167,7 +167,7 @@ def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float)
 
 
 def _drive(broker: peers.Peer, committers: Sequence[Committer], end: float, latencies: list[float]) -> None:
-    """Send commits with all committers until the time `end`. Return when all responses have arrived."""
+    """Send commits with all committers until the time `end`. Then wait until all responses have arrived."""
     with selectors.DefaultSelector() as selector:
         for each in committers:
             selector.register(each.socket, selectors.EVENT_READ, each)

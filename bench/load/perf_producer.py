@@ -5,9 +5,9 @@ This command is an example:
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
 The program replaces the console application of the thesis (chapter 10.2.2). The program creates one random message, and
-sends this message again and again. Each call of `Producer.send_many` contains 256 KiB of messages. From these, the
-producer builds batches of `batch.size` bytes. Like Kafka's tool, the program prints one line every five seconds, and a
-last line with percentiles. A latency is the time from a call of `send_many` until the last record of this call is
+sends this message again and again. Each call of `Producer.send_many` contains 256 KiB of messages. From these messages,
+the producer builds batches of `batch.size` bytes. Like Kafka's tool, the program prints one line every five seconds,
+and a last line with percentiles. A latency is the time from a call of `send_many` until the last record of this call is
 acknowledged.
 """
 

@@ -167,7 +167,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def brokers_known(port: int) -> int | None:
-    """Send a Metadata request to `port`. Return the number of brokers in the response, or None without a response.
+    """Send a Metadata request to `port`. Return the number of brokers in the response, or None if no response arrives.
 
     The request has version 0, because Kafka 0.8.2 supports no other version of Metadata.
     """

@@ -1,6 +1,6 @@
 """A broker that discards records. It shows the highest rate that a producer can reach with a broker in Python.
 
-This command measures the empty broker, too:
+This command also measures the empty broker:
     hmb bench produce --empty
 
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
@@ -28,8 +28,8 @@ from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
 # The position of the correlation id is the same in a request and in a response. A request begins here with int16
-# api_key, int16 api_version and int32 correlation_id, because its size is already removed. A response begins with int32
-# size and int32 correlation_id.
+# api_key, int16 api_version and int32 correlation_id, because the size of the request is already removed. A response
+# begins with int32 size and int32 correlation_id.
 CORRELATION_ID = slice(4, 8)
 
 

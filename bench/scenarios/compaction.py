@@ -11,8 +11,8 @@ A broker does not report how long a compaction takes, so the benchmark measures 
 topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag
 to 0. The measurement ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment.
 Both brokers write this file after the compacted segments are in use. The CPU time is the time that the broker's process
-uses during the measurement. Before it, each broker compacts another topic with a third of the size, because Java needs
-a warm-up.
+uses during the measurement. Before the measurement, each broker compacts another topic with a third of the size,
+because Java needs a warm-up.
 
 The cleaners of both brokers have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the
 default. The cleaners look for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one

@@ -4,7 +4,7 @@ These commands are examples:
     hmb bench latency                                # HMB and Kafka 4.3.0, Kafka's EndToEndLatency
     hmb bench latency --client hmb --num-records 5000
 
-A consumer has sent a fetch and waits for a record. Meanwhile the producer of the same client sends one record with
+A consumer has sent a fetch and waits for a record. Meanwhile, a producer in the same process sends one record with
 acks=1. When the record arrives at the consumer, the producer sends the next record. Kafka's tool EndToEndLatency
 reports percentiles in whole milliseconds, and only the mean with decimals. HMB's client reports all figures with
 decimals.

@@ -333,8 +333,9 @@ class Connection:
     def _request_versions(self) -> None:
         """Send an ApiVersions request, and store the versions in the response.
 
-        The request contains the name and the version of this library (KIP-511). A broker before Kafka 2.4 answers this
-        version of the request with UNSUPPORTED_VERSION. Version 0 works with each broker since Kafka 0.10.
+        The first request has a version that contains the name and the version of this library (KIP-511). A broker
+        before Kafka 2.4 answers this request with UNSUPPORTED_VERSION. The method then sends version 0 of the request,
+        which each broker since Kafka 0.10 supports.
         """
         self._write(self._protocol.request(SOFTWARE, FIRST_VERSION_OF_NAMES))
         response: ApiVersionsResponse = self._read()

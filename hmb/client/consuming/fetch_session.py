@@ -1,8 +1,8 @@
 """A fetch session with one leader (KIP-227): it decides which partitions the next Fetch request contains.
 
 The problem: a consumer of 1,000 partitions sends Fetch requests again and again, and most partitions have not changed
-since the previous request. If each request names all partitions, the client encodes them each time, and the broker
-decodes them each time.
+since the previous request. If each request names all partitions, the client encodes all these names each time, and the
+broker decodes them each time.
 
 The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only new
 partitions, and partitions whose fetch offset or size limit has changed. A second list names the partitions that the
@@ -14,8 +14,8 @@ watermark or a new log start offset. The requests of a session are numbered, and
                                         <-----  session 7, records of t-5
     Fetch(session 7, epoch 2, t-5 from 20)                   ----->
 
-The first request of a session is a *full fetch*, and each later one is an *incremental fetch*. The client begins with a
-full fetch again in these cases:
+The first request of a session is a *full fetch*, and each later request is an *incremental fetch*. The client begins
+with a full fetch again in these cases:
 - A response is missing, or an exception (for example after Ctrl-C) interrupted the client while it read a response. The
   client then does not know what the leader has stored.
 - The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND), or has missed or repeated a request

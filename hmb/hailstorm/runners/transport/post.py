@@ -78,7 +78,7 @@ class Post:
 
 
 class RemotePost(Post):
-    """A post that also reaches processors in other processes. It receives their payloads at its `address`."""
+    """A post that also reaches processors in other processes. Their payloads arrive at the post's `address`."""
 
     def __init__(self, session: RegistrySession, host: str = "127.0.0.1") -> None:
         """Listen at the address `host`. The registry of `session` contains the addresses of the receivers."""
