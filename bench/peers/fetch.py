@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("fetch_kafka.sh")
 def command(ctx: click.Context) -> None:
     """Fetch the jars of Apache Kafka 4.3.0 and 0.8.2.2 with Maven.
 
-    A checkout of HMB keeps them in .peers, an installed HMB in hmb/kafka of the user's cache.
+    A checkout of HMB stores the jars in .peers. An installed HMB stores them in hmb/kafka of the user's cache.
     """
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:

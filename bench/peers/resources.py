@@ -38,7 +38,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
 
 
 def tree_python_peak_bytes(pid: int) -> int:
-    """Return the peak memory (bytes) of the largest Python process among the descendants of `pid`, or 0 without one."""
+    """Return the peak memory (bytes) of the largest Python process among `pid`'s descendants, or 0 if none exists."""
     return max((_peak(each) for each in descendants(pid) if _name(each).startswith("python")), default=0)
 
 

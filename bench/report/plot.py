@@ -17,10 +17,10 @@ from .origin import by_origin, file_suffixes, view_of
     "--to", "folder", type=click.Path(path_type=Path), default=Path(), help="Folder for the pictures.  [default: .]"
 )
 def command(files: tuple[Path, ...], folder: Path) -> None:
-    """Draw charts of runs that were kept, each as SVG and as PNG.
+    """Draw charts of stored runs, each as SVG and as PNG.
 
     FILES are files of samples. Without FILES the command takes the newest run of each benchmark in hmb-bench/, or else
-    the newest published one. Only runs of the same machine and scale share a chart, and each chart names its machine.
+    the newest published run. Only runs of the same machine and scale share a chart, and each chart names its machine.
     The charts of the thesis's benchmarks also show the thesis's own figures. matplotlib draws them: pip install
     'hmb[docs]'.
     """

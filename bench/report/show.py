@@ -13,10 +13,10 @@ from .tables import text
 @click.command("show")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def command(files: tuple[Path, ...]) -> None:
-    """Print the tables of runs that were kept, also of a benchmark that was interrupted.
+    """Print the tables of stored runs, even of a benchmark that was interrupted.
 
     FILES are files of samples. Without FILES the command takes the newest run of each benchmark in hmb-bench/, or else
-    the newest published one. Only runs of the same machine and scale share a table.
+    the newest published run. Only runs of the same machine and scale share a table.
     """
     for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")

@@ -159,7 +159,7 @@ def command(
     interval: float,
     seconds: float,
 ) -> None:
-    """Measure many consumer groups: heartbeats, a rebalance, and what quiet groups cost the broker.
+    """Measure a broker with many consumer groups: heartbeats, a rebalance, and the CPU time of quiet groups.
 
     HMB and Kafka 4.3.0 run alternately, each with an empty data directory.
     """

@@ -134,10 +134,10 @@ def measure_log(gigabytes: int) -> dict[str, float]:
 @scenario("growth", VIEW)
 @click.option(
     "--of", "names", type=CommaList(click.Choice(list(TITLES))), default=list(TITLES), metavar="NAME,...",
-    help=f"The names of what grows: {', '.join(TITLES)}.  [default: all]",
+    help=f"What grows: {', '.join(TITLES)}.  [default: all]",
 )  # fmt: skip
 def command(measurement: Measurement, names: list[str]) -> None:
-    """Measure what grows with connections, partitions, responses and the log, in HMB's broker."""
+    """Measure how costs in HMB's broker grow with connections, partitions, larger responses and a larger log."""
     peer = measurement.stack.enter_context(
         peers.Hmb(config={"fetch.max.bytes": str(200 * MB), "message.max.bytes": str(2 * MB)})
     )

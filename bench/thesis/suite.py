@@ -127,8 +127,8 @@ def command(measurement: Measurement, cells: list[int], generations: list[str], 
     """Repeat the thesis's two benchmarks: ten cells, four scenarios, two generations of Kafka.
 
     The scenarios have the thesis's numbers: 1 is Kafka's producer to Kafka's broker, 2 Kafka's producer to HMB's
-    broker, 3 HMB's producer to Kafka's broker, 4 HMB's producer to HMB's broker. All of it takes about 40 minutes.
-    Without Java only scenario 4 runs.
+    broker, 3 HMB's producer to Kafka's broker, 4 HMB's producer to HMB's broker. The whole benchmark takes about 40
+    minutes. Without Java only scenario 4 runs.
     """
     pairs = start_pairs(generations, measurement.stack)
     measure(measurement, pairs, [CELLS[number - 1].scaled(scale) for number in cells])

@@ -1,7 +1,7 @@
 """A member of a group that uses the consumer protocol (KIP-848).
 
 The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
-assigns the partitions, and no member waits for another one. A heartbeat response contains the partitions that the
+assigns the partitions, and no member waits for another member. A heartbeat response contains the partitions that the
 member must own. The member *reconciles*: it gives up the partitions that are not in the response, and takes over the
 new partitions. For example, a member owns the partitions a1 and a2 of the topic a:
     heartbeat response   epoch 7, assignment {a0, a1}
