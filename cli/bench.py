@@ -37,8 +37,8 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "threads": ("scenarios.threads", "The thesis's layout of threads, and HMB's."),
     "spark": ("scenarios.spark", "Spark's data sources: HMB's, and the Kafka connector."),
     "hailstorm": ("streams.hailstorm", "Word count: Hailstorm, and other stream processors."),
-    "show": ("report.show", "Print the tables of runs that were kept."),
-    "plot": ("report.plot", "Draw charts of runs that were kept."),
+    "show": ("report.show", "Print the tables of stored runs."),
+    "plot": ("report.plot", "Draw charts of stored runs."),
     "fetch-kafka": ("peers.fetch", "Fetch Kafka's jars with Maven."),
 }
 
