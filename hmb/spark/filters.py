@@ -34,7 +34,8 @@ returned, and uses them for later queries of this DataFrame. In this program, th
 With the option `pushFilters=true`, each query must call `load()` itself, because Spark would use the ranges of an
 earlier query again. Each part of a union or a join must also call `load()` itself.
 
-A filter on the key does not help, because the reader does not know which partitioner the producers used.
+A filter on the key does not make the ranges smaller, because the reader does not know which partitioner the producers
+used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lists the names of settings that only Kafka's Java clients have.
 
-A query may contain such a setting, because it once used Spark's Kafka connector. HMB's client does not need these
-settings and ignores them. With this list, the data source knows that such a name is not a spelling mistake.
+A query that once used Spark's Kafka connector may contain a setting that only Java clients have. HMB's client does not
+need these settings and ignores them. With this list, the data source knows that the name of such a setting is not a
+spelling mistake.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.
 """
