@@ -4,10 +4,10 @@ Problem: each run of a task writes its rows, and Spark can run a task more than 
 failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run
 (speculation). After a crash, Spark can also run a whole batch of a streaming query again.
 
-Idea: the task writes a *note* in the same transaction as the rows of batch 7. The note says "batch 7 is written". A
-second run of the task reads the note first. The note is stored as the committed offset of a consumer group: offset 8
-means that batch 7 is written. (The task commits this offset for partition 0 of the first topic to which it writes.) All
-runs of a task use the same name for the group and for the transactions:
+Idea: when a task writes the rows of a batch, for example of batch 7, it also writes a *note* in the same transaction.
+The note says "batch 7 is written". A second run of the task reads the note first. The note is stored as the committed
+offset of a consumer group: offset 8 means that batch 7 is written. (The task commits this offset for partition 0 of the
+first topic to which it writes.) All runs of a task use the same name for the group and for the transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 Spark stores the query id in the checkpoint. A query that is started again therefore uses the same transactional ids and
