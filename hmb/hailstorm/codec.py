@@ -45,7 +45,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from hmb.hailstorm.errors import CodecError
 
-MAX_DEPTH = 100  # the most levels of containers inside containers
+MAX_DEPTH = 100  # the largest number of levels of containers inside containers
 SMALL_INT = 1 << 63
 INT_WIDTHS = "bhiq"  # the letters of the module struct for signed integers of 1, 2, 4 and 8 bytes
 WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # letter of struct -> size of a value in bytes

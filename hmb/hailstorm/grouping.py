@@ -29,7 +29,7 @@ Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
 # length, followed by the key itself. This list contains the CRC-32 of each prefix, computed in advance. `instance_of`
 # therefore hashes a short key without encoding it, in 0.4 us instead of 2 us.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
-REMEMBERED_KEYS = 100_000  # the most keys that a router remembers; then the router forgets all of them
+REMEMBERED_KEYS = 100_000  # the largest number of keys that a router remembers; then the router forgets all of them
 
 
 def first(item: Any) -> Any:

@@ -9,7 +9,8 @@ problem ("non-idempotent operations may have unexpected results", chapter 3.5). 
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can
                           produce again. After a crash it may repeat its last call, with the same tuples and clock.
     TransactionalSink     commits outputs and clock in one transaction of the target when a snapshot is complete.
-                          Exactly once: the clock shows a restarted sink which outputs the target already has.
+                          Each output is written exactly once: a restarted sink learns from the clock which outputs the
+                          target already has.
 
 `Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their outputs
 back until the next snapshot is complete. The snapshot of a sink contains the outputs that it holds back, because after
@@ -21,8 +22,9 @@ connection, and for a topic.
 **Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception can end.
 Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have such a temporary
 cause. The runner then starts the sink again, and the sink repeats the outputs above the last snapshot. Every other
-exception ends the topology, and so does an SQL statement with a mistake. If `write` uses a library with other
-exceptions for outages, let `write` catch them and raise OSError.
+exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart cannot repair the
+statement. If `write` uses a library with other exceptions for outages, let `write` catch these exceptions and raise
+OSError.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """

@@ -24,7 +24,8 @@ task. The thread that calls `advance` runs the periodic tasks. When all work tha
 
 A periodic task does not run at each of its intervals during a long advance, because one year contains three million
 intervals of 10 seconds. Instead, the task waits for one twentieth of the remaining time, but at least for its interval.
-An advance of one year runs this task about 250 times. The pauses are long at the beginning, and 10 seconds at the end.
+An advance of one year runs this task about 250 times. These waits are long at the beginning of the advance, and 10
+seconds at its end.
 
 Clients send heartbeats in real time, for example every 3 seconds. If `advance` moved the deadlines of group members,
 running clients would lose their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation)

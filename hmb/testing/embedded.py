@@ -215,7 +215,7 @@ class Broker:
     # -- start and stop
 
     def start(self) -> Self:
-        """Start the broker. If it ran before, it uses the same port and the same directory as before.
+        """Start the broker. A broker that ran before uses its old port and its old directory again.
 
         Raises RuntimeError if the broker is running already, BindError if the port is not free, and DataDirectoryError.
         """

@@ -68,7 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _add_to_summary(config: pytest.Config, *lines: str) -> None:
-    """Show lines at the end of the run. A worker of pytest-xdist sends them to the process that shows the results."""
+    """Show lines at the end of the run. A worker of pytest-xdist sends the lines to the main process."""
     summary = config.stash.setdefault(SUMMARY, [])
     summary.extend(lines)
     if hasattr(config, "workeroutput"):

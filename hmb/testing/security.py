@@ -27,7 +27,7 @@ PROTOCOLS = {
 
 
 class Secured:
-    """The users and the certificates of one embedded broker. Without users and TLS, it changes nothing."""
+    """The users and the certificates of one embedded broker. Without users and TLS, this object changes nothing."""
 
     def __init__(self, passwords: Mapping[str, str], host: str, port: int, *, tls: bool) -> None:
         """Make the certificates. `passwords` maps users to their passwords. Raises ConfigError."""

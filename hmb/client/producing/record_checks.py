@@ -12,7 +12,7 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records import Header
 from hmb.records.record import NO_TIMESTAMP
 
-RECORD_OVERHEAD = 20  # the most bytes that a record takes in addition to its key and value
+RECORD_OVERHEAD = 20  # the largest number of bytes that a record takes in addition to its key and value
 
 
 def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:

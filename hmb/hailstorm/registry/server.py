@@ -33,7 +33,7 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-MOST_OUTGOING = 10_000  # the most answers and changes that wait in the queue of one client
+MOST_OUTGOING = 10_000  # the largest number of answers and changes that wait in the queue of one client
 SESSION_TIMEOUT = 5.0  # seconds without a heartbeat until a session ends; long enough for a busy process
 
 

@@ -123,8 +123,8 @@ class Runner(ABC):
     def has_ended(self) -> bool:
         """Return whether the topology has ended: the negotiator has ended, and no processor runs any more.
 
-        If a processor starts while the negotiator ends, it never receives the last master state, and does not end. The
-        method therefore also returns True when END_TIMEOUT seconds have passed since the negotiator ended.
+        If a processor starts while the negotiator ends, this processor never receives the last master state, and does
+        not end. The method therefore also returns True when END_TIMEOUT seconds have passed since the negotiator ended.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False

@@ -7,13 +7,13 @@ The thread of a processor repeats a loop of four steps:
     4. publish the report, if it has changed
 
 If the user's code raises an exception, the processor publishes this exception as the `failure` in its report. The
-processor does the same with every other error that a restart does not repair. The negotiator then ends the topology.
-Any other exception ends the thread and its session. The processor's node then disappears from the registry, the
-negotiator begins a new epoch, and the runner starts the processor again.
+processor does the same with every other error that a restart cannot repair. The negotiator then ends the topology. Any
+other exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator
+begins a new epoch, and the runner starts the processor again.
 
 At the end of the topology, no restart follows. A sink that holds outputs back writes its last outputs only when the
-topology has ended. If this write fails, the exception ends the thread, and the runner reports it as the error of the
-run.
+topology has ended. If this write fails, the exception ends the thread, and the runner reports this exception as the
+error of the run.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ class RunSettings:
     bootstrap_servers   brokers of the cluster that holds the topics
     until               "end": the topology ends when the spouts have read all records that exist at the start
     negotiator          the settings of the negotiator: grace period and patience
-    poll_records        the most records that a spout takes at once
+    poll_records        the largest number of records that a spout takes at once
     poll_timeout        the time that a spout waits for records before it looks at its mailbox
     restart_pause       the time that a runner waits before it starts a crashed processor again
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
-    max_restarts        the most restarts of crashed processors without progress; None: no limit
+    max_restarts        the largest number of restarts of crashed processors without progress; None: no limit
     allow_expired       whether a spout without a snapshot may begin after records that have already expired
     security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
 

@@ -5,8 +5,8 @@ Besides the user's tables, the database contains the table `hailstorm_clock`, wi
     trending/out-0             3                 [["words", 0, 1200]]
 
 The key of the table `hailstorm_clock` contains the name of the topology and the name of the sink instance, so several
-topologies can share a database. The column `epoch` counts the starts of the sink instance. It is not the epoch of the
-topology, which begins at 1 again in a new snapshot store.
+topologies can share a database. The column `epoch` counts the starts of the sink instance. This epoch is not the epoch
+of the topology, which begins at 1 again in a new snapshot store.
 
 When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. If the row still has this epoch, `write`
 later updates the clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the

@@ -132,7 +132,7 @@ class Faults:
         requests (None: no limit). Raises FaultError if the fault is not possible. These arguments set the effect:
 
         - `error`: answer with this error code for the selected topics, and leave these topics unchanged
-        - `takes_effect`: answer with `error`, but handle the request as without a fault
+        - `takes_effect`: handle the request as without a fault, and then answer with `error`
         - `delay`: wait for this time (seconds, or a text such as `500ms`) before the request is handled
         - `drop`: handle the request, but send no response
         - `cut`: close the connection, either "before" or "after" the request takes effect

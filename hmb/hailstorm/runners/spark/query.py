@@ -18,8 +18,8 @@ receives the same identities as without Spark. An example of such a row:
 Spark takes the records in micro-batches. For each instance, a bolt reads its state from the state store, processes all
 tuples of the batch, and writes the state back. If a crash happens before Spark has committed a batch, Spark repeats the
 batch with the old state. The states are therefore exact. A sink may receive a batch again, so each output reaches a
-sink at least once. An `IdempotentSink` still has exact results. `HeldBackSink` and `TransactionalSink` are refused,
-because the checkpoint of Spark cannot store the outputs that they hold back.
+sink at least once. An `IdempotentSink` still has exact results. `on_spark` refuses a `HeldBackSink` and a
+`TransactionalSink`, because the checkpoint of Spark cannot store the outputs that these sinks hold back.
 
 **Late tuples.** Without Spark, the spouts drop late records, and the bolts drop closed windows. On Spark, a bolt keeps
 every window and drops nothing. If no record is late, both results are equal. If some records are late, only Spark's

@@ -23,7 +23,7 @@ from hmb.hailstorm.master import MasterState
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.participant import Machine
 
-CAPACITY = 16  # the most `Payloads` in a mailbox; each of them contains tuples of one batch of a spout
+CAPACITY = 16  # the largest number of `Payloads` in a mailbox; each of them contains tuples of one batch of a spout
 CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again whether its epoch has ended
 
 
