@@ -8,7 +8,7 @@ The table shows each figure beside its goal. The first three figures come from a
 partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium shows the page of this broker:
 - *first drawing*: the time from the request for the page until a view is drawn. The view shows 1,000 partitions, or
   1,000 segments. The figure is the longer one of the two times.
-- *changes a second*: while a producer sends 1,000 records/s, the page shows new numbers this often.
+- *changes a second*: how many times a second the page shows new numbers while a producer sends 1,000 records/s.
 - *metrics*: the time of one request for `/metrics`.
 
 The last three figures of the table compare two new brokers with 100 partitions, while HMB's producer sends as fast as

@@ -100,7 +100,7 @@ def await_compaction(broker: peers.Peer, topic: str, end: int) -> None:
 
 
 def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
-    """Return the offset of a topic in the cleaner's checkpoint file, or None if the file does not contain it yet."""
+    """Return the offset up to which the broker has compacted a topic, or None before the first compaction."""
     try:
         return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
     except DamagedStateFile:

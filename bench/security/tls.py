@@ -52,7 +52,7 @@ class JavaClient(TlsClient):
 
 
 class RdkafkaClient(TlsClient):
-    """librdkafka, in its package for Python."""
+    """The client librdkafka, which a benchmark calls through the Python package `confluent-kafka`."""
 
     name = "confluent-kafka"
     extra_records = 1

@@ -33,8 +33,8 @@ start at offset 0, because a batch that Spark repeats after a crash would then c
 deleted and created again while the query is stopped, the reader does not notice the change. The checkpoint contains no
 topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all
-available records.
+Trigger.AvailableNow ignores minOffsetsPerTrigger. A query with this trigger that waited for a minimum could end before
+it has read all available records.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class TransactionVersion(NamedTuple):
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
-        """Raise KafkaError if `allowed`, the versions for this transaction version, does not contain `version`."""
+        """Raise KafkaError if `version` is not one of the versions that this transaction version allows (`allowed`)."""
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "
             what += f"{self.number} needs version {allowed[0]}; close the producer, and start a new one"
