@@ -12,8 +12,8 @@ request. The library has three layers above the protocol. The right column shows
     hmb.protocol                            bytes and messages
 
 A `Connection` asks its broker which versions of each request it supports. A `Cluster` knows the leader of each
-partition. If a broker refuses a request because it is no longer the leader, the client finds the new leader and repeats
-the request.
+partition. If a broker is no longer the leader of a partition, it refuses the request. The client then finds the new
+leader and repeats the request.
 
 For example, an application calls `producer.send("weather", b"rain")`. The application's thread chooses partition 1 of
 the topic, and adds the record to a batch. A second thread, the router, finds the leader of this partition in the

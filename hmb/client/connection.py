@@ -14,11 +14,10 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-An older broker closes the connection after an ApiVersions request, but a broker of Kafka 0.10 or newer also closes it
-when the broker shuts down. With the newer broker, the client must not use the versions of Kafka 0.9, because records in
-these versions have no timestamps and no headers. The client therefore uses the old versions only if three conditions
-hold. The broker has never answered ApiVersions. The broker answers an old request. After a second ApiVersions, the
-broker closes the connection again.
+A newer broker also closes the connection, but only when the broker shuts down. For a newer broker, the client must not
+use the versions of Kafka 0.9, because records in these versions have no timestamps and no headers. The client therefore
+uses the old versions only if three conditions hold: the broker has never answered ApiVersions, the broker answers an
+old request, and the broker closes the connection again after a second ApiVersions.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
@@ -294,7 +293,7 @@ class Connection:
         self._protocol = ClientConnection(self._client_id, FIRST_CORRELATION_ID)
 
     def _log_in(self) -> None:
-        """Log in with SASL. If the broker limits the session's lifetime, store an earlier time for the next login."""
+        """Log in with SASL. If the session has a limited lifetime, store a time before its end for the next login."""
         lifetime = log_in(self._security, self._ask, self.address)
         self._session_ends = math.inf if lifetime is None else time.monotonic() + SESSION_SHARE * lifetime
 

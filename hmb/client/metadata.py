@@ -201,7 +201,7 @@ class Cluster:
             return response
 
     def forget(self, name: str) -> None:
-        """Mark the metadata of a topic as outdated. The cluster requests the metadata again before its next use."""
+        """Mark the metadata of a topic as outdated. The cluster then requests it again before the next use."""
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:

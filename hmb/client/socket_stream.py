@@ -88,7 +88,7 @@ class SocketStream:
         return self._pending is None or self._has_decrypted()
 
     def _has_decrypted(self) -> bool:
-        """Return whether the bytes that have arrived contain data. TLS also sends messages of its own."""
+        """Return whether the bytes that have arrived contain data, and not only messages of TLS itself."""
         try:
             self._ahead = self._socket.recv(READ_AHEAD)
         except BlockingIOError:

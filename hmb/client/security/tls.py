@@ -12,7 +12,7 @@ WOULD_BLOCK = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class TlsClientSocket(ssl.SSLSocket):
-    """An encrypted socket that can be used like a plain socket without blocking.
+    """An encrypted socket that a caller can use like a plain non-blocking socket.
 
     When a call would have to wait, `SSLSocket` raises an error of its own. The methods here raise BlockingIOError
     instead, as a plain socket does. The method `shutdown` only shuts the connection down. `SSLSocket.shutdown` would

@@ -14,7 +14,7 @@ Only one thread may use a share consumer. A second thread sends heartbeats to th
 
 Limits: an application with Kafka's Java client can also get the result of each acknowledgement in a callback. HMB's
 `commit` returns the errors of acknowledgements, and HMB's `poll` logs these errors. An application that must know the
-result of each acknowledgement therefore calls `commit`, and waits for one request.
+result of each acknowledgement therefore calls `commit`, and waits for the broker's response.
 """
 
 from __future__ import annotations
