@@ -258,8 +258,8 @@ class Cluster:
         """Hold the lock for a `with` block.
 
         The thread that holds the lock may wait for every broker, one after the other, up to `timeout` seconds for each.
-        Another thread that needs the lock waits for at most the same time, `timeout` times the number of
-        brokers, and then raises ConnectionFailed.
+        Another thread that needs the lock waits for at most the same time (`timeout` times the number of brokers), and
+        then raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):

@@ -24,7 +24,7 @@ rules.
 **What may follow a bolt.** Not every bolt may receive the outputs of another bolt. The function `transform` of a bolt
 computes its outputs from a running state, for example from the present count of a word. These outputs depend on the
 order in which tuples of different partitions arrive. In one run, a tuple of partition 0 raises the count of #love from
-100 to 101. In the next run, a tuple of partition 1 does.
+100 to 101. In the next run, a tuple of partition 1 raises this count to 101.
 
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
 receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two

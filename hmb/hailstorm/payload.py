@@ -2,8 +2,8 @@
 
 A tuple alone does not show whether it belongs to a snapshot. A *payload* therefore adds the origin of the tuple. The
 origin is the partition and the offset of the record from which the spout made the first tuple. When a bolt computes
-output tuples from an input tuple, it copies the origin of the input tuple to them. Every tuple of the topology can
-therefore be compared with a clock.
+output tuples from an input tuple, it copies the origin of the input tuple to the output tuples. Every tuple of the
+topology can therefore be compared with a clock.
 
 One record may become several tuples at a sink, because a bolt returns zero or more tuples, and because a topology may
 have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names

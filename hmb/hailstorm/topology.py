@@ -286,7 +286,7 @@ class Processors:
         return {partition: frozenset(names) for partition, names in found.items()}
 
     def named(self, name: str) -> Processor:
-        """Return the processor with this name. If no processor has it, raise TopologyError with the existing names."""
+        """Return the processor with this name. If there is no such processor, raise TopologyError with all names."""
         if name not in self.by_name:
             raise TopologyError(f"{self.topology.name} has no processor {name!r}; it has {', '.join(self.by_name)}")
         return self.by_name[name]

@@ -1,8 +1,8 @@
 """Contains the methods of `Admin` that list, change and delete the offsets of share groups (KIP-932).
 
 A share group has no committed offsets. For each partition, the broker stores the *share-partition start offset*. The
-delivery of all records below this offset is complete. At or above it, the broker stores the delivery state of single
-records: some are already complete, and some were released and wait for their next delivery.
+delivery of all records below this offset is complete. At or above this offset, the broker stores the delivery state of
+single records: some are already complete, and some were released and wait for their next delivery.
 """
 
 from __future__ import annotations

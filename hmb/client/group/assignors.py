@@ -139,8 +139,10 @@ def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[Top
 def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
     """Return the partitions that each member may keep.
 
-    A member may keep a partition if three conditions hold. The partition exists. The member still reads the partition's
-    topic. No other member has received the partition in the same generation or in a later generation (KIP-792).
+    A member may keep a partition under three conditions:
+    - The partition exists.
+    - The member still reads the partition's topic.
+    - No other member has received the partition in the same generation or in a later generation (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}

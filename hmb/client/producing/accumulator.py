@@ -4,7 +4,7 @@ If the producer sent each record in its own request, each record would cost a ne
 collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
 sender thread sends the first batches of the queues.
 
-A sender thread sends a batch in three cases. The batch is full, the batch has waited for `linger` seconds, or an
+A sender thread sends a batch in three cases: the batch is full, the batch has waited for `linger` seconds, or an
 application thread waits in `flush`, in `result` or for memory. In each case, the accumulator first *seals* the batch:
 after that, the batch gets no further record.
 

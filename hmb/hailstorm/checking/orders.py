@@ -136,7 +136,10 @@ def _keys(bolt: Bolt, item: Any) -> list[Any]:
 def _order_problems(
     topology: Topology, records: Mapping[str, Partitions], first: SimulationResult, seed: int, broken: set[str]
 ) -> Iterator[str]:
-    """Yield a problem for the first bolt, except those in `broken`, whose result depends on the order of events."""
+    """Yield a problem for the first bolt whose result depends on the order of events.
+
+    If this bolt is in `broken`, yield no problem, because the check has already found one for this bolt.
+    """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):
         try:

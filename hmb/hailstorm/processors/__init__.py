@@ -33,8 +33,8 @@ minimum reaches the clock C of a snapshot, the bolt has received all tuples for 
 Three rules for low water marks correct cases in which the rule of the Hailstorm paper fails:
 - A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
   never receive a mark either, and the snapshot would wait forever.
-- A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. After a
-  transaction marker or a compacted record a spout goes from offset 7 to offset 9. A bolt that waits for a mark of
+- A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. At a transaction
+  marker or a compacted record, a spout goes from offset 7 to offset 9, for example. A bolt that waits for a mark of
   exactly 8 would wait forever.
 - The minimum for a partition includes only the upstream processors that records of this partition can reach. The spout
   of tags-0, for example, sends no mark for tags-1.
