@@ -188,9 +188,9 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return the tasks in which a contestant beat the reference in every round, and the tasks in which it lost.
+    """Return two texts: the tasks in which a contestant was better than the reference, and those in which it was worse.
 
-    Each result is a text with the names of tasks (cells). A contestant that lost was worse in every round.
+    A text names only tasks (cells) in which all rounds had the same result.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

@@ -36,7 +36,7 @@ class TlsClient(ABC):
 
 
 class JavaClient(TlsClient):
-    """Kafka's ProducerPerformance and ConsumerPerformance."""
+    """Kafka's Java client, which the tools ProducerPerformance and ConsumerPerformance use."""
 
     name = Kafka43Producer.name
 

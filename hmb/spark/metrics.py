@@ -21,7 +21,8 @@ For example, the log of partition 0 has the offsets 0 to 99 and a size of 5,000 
 bytes:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
-The function of a `LagListener` can call `lag(progress, admin)` itself.
+A `LagListener` passes a lag without bytes to its function. This function can call `lag(progress, admin)` to get the
+bytes.
 
 Limits: `latestOffset` needs Spark 4.2 or newer. The estimated bytes are exact only if all batches of a partition have
 the same size and the same number of records. The brokers report the size on disk, so compressed records count with

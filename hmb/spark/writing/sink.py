@@ -120,8 +120,8 @@ def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> 
     """Check the options and the columns of a streaming query, and return its writer.
 
     The sink appends the rows of every batch in each of Spark's output modes, as Spark's Kafka connector does.
-    `overwrite` therefore has no effect. Spark calls this function again for each batch, so it waits for a broker that
-    restarts. Raises OptionError, RowError, or ConnectionFailed after kafka.max.block.ms.
+    `overwrite` therefore has no effect. Spark calls this function again for each batch, so the function waits for a
+    broker that restarts. Raises OptionError, RowError, or ConnectionFailed after kafka.max.block.ms.
     """
     check_schema(schema, options)
     if options.exactly_once:
