@@ -126,7 +126,7 @@ class ChromiumTab:
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number, **extra)
 
     def look(self, *, dark: bool = False, phone: bool = False) -> None:
-        """Choose the colours of the system and the size of the screen."""
+        """Show the page with the dark or light colours of a system, on the screen of a phone or of a computer."""
         width, height = (390, 844) if phone else (1280, 900)
         colours = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[colours])

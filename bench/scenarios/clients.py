@@ -188,7 +188,7 @@ def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[st
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """The settings of all producers."""
+    """The settings that the producers of all measured clients use."""
 
     acks: int
     linger_ms: int
