@@ -75,7 +75,7 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` returns the partition that has the chance with the chosen number.
+    """`choose` returns the partition to which the chance with the chosen number belongs.
 
     A partition with fewer waiting batches has more chances.
     """
