@@ -8,7 +8,8 @@ Behavior: each topic has its own error code and error message. If the number of 
     replication factor, a request can contain replica assignments. The assignments must be for the partitions 0, 1, 2,
     ..., and each partition must be assigned to this broker. If a topic has several errors, the response contains the
     first one in Kafka's order: name, settings, number of partitions, replicas.
-Version notes: the value -1 for defaults belongs to version 4 and later. HMB accepts -1 in all versions.
+Version notes: Kafka defines the value -1 (the broker's default) for the number of partitions and for the replication
+    factor only from version 4 on. HMB accepts -1 in all versions.
 Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
     difference to a client.
 """

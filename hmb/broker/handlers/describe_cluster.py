@@ -5,7 +5,8 @@ Permissions: none; the response contains only operations on the cluster that the
 Behavior: the response contains only this broker, which is also the controller. The broker's address is the advertised
     address of the listener that the client has connected to. A request for the addresses of controllers gets
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: none. The versions differ only in their fields. HMB has no fenced brokers (version 2).
+Version notes: none. The versions differ only in their fields. From version 2 on, a client can also ask for fenced
+    brokers, which HMB never has.
 Left out: racks. A client cannot choose a near broker, because HMB has only one broker.
 """
 
