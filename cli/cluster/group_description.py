@@ -219,7 +219,6 @@ def _offset(
 
 
 def _share_offset(partition: TopicPartition, share: ShareOffset) -> dict[str, Any]:
-    """Return the fields about one partition of a share group."""
     return {
         "topic": partition.topic,
         "partition": partition.partition,

@@ -154,7 +154,6 @@ def _send(address: str, topic: str, records: list[Any], rate: float | None) -> N
 
 @contextlib.contextmanager
 def _broker() -> Iterator[str]:
-    """Run a broker in a temporary directory, and yield its address."""
     from hmb import Broker
 
     with Broker() as broker:

@@ -72,7 +72,6 @@ def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address
 
 
 def _structs_with_address(value: Any) -> Iterator[Any]:
-    """Yield the structs in a message that have the fields `host` and `port`."""
     if isinstance(value, list):
         for each in value:
             yield from _structs_with_address(each)

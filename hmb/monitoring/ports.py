@@ -202,7 +202,6 @@ def _respond_health(broker: BrokerServer, request: HttpRequest) -> HttpResponse:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)

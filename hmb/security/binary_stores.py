@@ -106,6 +106,5 @@ def _key_from_jks(path: Path, password: str, key_password: str) -> str:
 
 
 def _block(name: str, content: bytes) -> str:
-    """Return bytes as a block of PEM text."""
     lines = textwrap.wrap(base64.b64encode(content).decode(), 64)
     return "\n".join([f"-----BEGIN {name}-----", *lines, f"-----END {name}-----", ""])

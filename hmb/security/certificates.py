@@ -95,7 +95,6 @@ def _sign(directory: Path, name: str, common_name: str, extensions: str, days: i
 
 
 def _secret_file(path: Path) -> None:
-    """Create an empty file that only its owner can read."""
     path.touch(mode=0o600)
 
 

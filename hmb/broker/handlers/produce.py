@@ -104,7 +104,6 @@ class _Appends:
         return log
 
     def _parse(self, partition: PartitionData) -> ProducedRecords:
-        """Return the records that the request contains for one partition. Raises KafkaError."""
         request = self._request
         if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")

@@ -106,7 +106,6 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 
 def _send_encrypted_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
-    """Read the records in small pieces, and send each piece encrypted."""
     file = region.file.open()
     position, end = region.position, region.position + region.size
     while position < end:

@@ -147,7 +147,6 @@ def _static(data: bytes, content_type: str, _: HttpRequest) -> HttpResponse:
 
 
 def _redirect(cookie: str) -> HttpResponse:
-    """Return a response that stores a cookie, and redirects the browser to the page."""
     return HttpResponse(
         b"", "text/plain", HTTPStatus.SEE_OTHER, HEADERS | {"Location": PAGE, "Set-Cookie": cookie}
     )
