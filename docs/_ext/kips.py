@@ -84,6 +84,7 @@ TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the 
     595: ": A Raft Protocol for the Metadata Quorum",
     599: ": Throttle Create Topic, Create Partition and Delete Topic Operations",
     612: ": Ability to Limit Connection Creation Rate on Brokers",
+    618: ": Exactly-Once Support for Source Connectors",
     631: ": The Quorum-based Kafka Controller",
     651: " - Support PEM format for SSL certificates and private key",
     664: ": Provide tooling to detect and abort hanging transactions",

@@ -10,7 +10,7 @@ from hmb.bench import peers
 from hmb.bench.peers.jars import kafka_streams_jars
 from tests.conformance.java_clients import QUICK_START, run
 
-PROGRAM = Path(__file__).parent.parent / "conformance" / "StreamsWordCount.java"
+PROGRAM = Path(__file__).parent.parent / "conformance" / "ecosystem" / "StreamsWordCount.java"
 STREAMS_GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 
 

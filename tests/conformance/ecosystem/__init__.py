@@ -1,0 +1,11 @@
+"""Programs that are built on Kafka's clients run with HMB as their broker.
+
+Each of these programs keeps its own state in topics of the broker, and finds this state again after a restart:
+
+- `test_kafka_streams`      Kafka Streams counts words, and keeps the counts in a changelog topic;
+- `test_kafka_connect`      two workers of Kafka Connect copy a file, and keep offsets and settings in topics;
+- `test_mirror_maker_2`     MirrorMaker 2 copies a topic from one HMB to another one, and writes checkpoints;
+- `test_apicurio_registry`  the Apicurio registry stores schemas in a topic, and reads the topic when it starts.
+
+`fetch_kafka.sh` and `fetch_clients.sh` download these programs. A test without its program is skipped.
+"""
