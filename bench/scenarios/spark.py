@@ -7,8 +7,12 @@ These commands are examples:
 
 Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
 spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark session with
-two cores. Spark runs three kinds of jobs:
+two cores. Spark runs four kinds of jobs:
 - read: Spark reads all records of a topic, with one and with two partitions. An aggregation uses every value.
+- filter: a topic contains the records of 30 days, four times as many records as the topics of the other jobs. Spark
+  aggregates the records of 7.2 hours, which are 1 % of them. HMB's data source gets the filter from Spark (option
+  `pushFilters`), and reads these records only. The connector reads the whole topic. The rate counts all records of the
+  topic, so HMB's rate divided by the connector's rate says how many times faster HMB's query is.
 - write: Spark writes the same number of rows of 100 B into a topic.
 - stream: a producer sends `--rate` records/s for `--seconds` seconds, and Spark processes them in small batches. The
   figures are the 50th and the 99th percentile of the time for one batch.
@@ -23,7 +27,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,9 +62,11 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.python.authenticate.socketTimeout": "60s",  # On a busy machine, Python workers start slowly.
 }
-KINDS = ("read", "write", "stream")
+MONTH_MS = 30 * 24 * 3_600_000  # milliseconds between the first and the last record of the topic for `filter`
+KINDS = ("read", "filter", "write", "stream")
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class SparkMeasurement:
         """Run a job once with a data source, and return its figures. Raises PeerFailed if rows are missing."""
         kinds: dict[str, Callable[[SparkJob, str], dict[str, float]]] = {
             "read": self._read,
+            "filter": self._filter,
             "write": self._write,
             "stream": self._stream,
         }
@@ -138,6 +145,32 @@ class SparkMeasurement:
         if (row[0], row[1]) != (self._load.records, self._load.records * self._load.size):
             raise peers.PeerFailed(f"{source} read {row[0]} rows, not {self._load.records}")
         return {"records": float(row[0])}
+
+    @property
+    def _month_records(self) -> int:
+        return 4 * self._load.records
+
+    def fill_month(self) -> str:
+        """Create a topic with one partition, and send the records of 30 days to it. Return the name of the topic."""
+        topic, load = f"{TOPIC}-month", self._load
+        topics.create(load.bootstrap, topic, {"retention.ms": "-1"})
+        with hmb.Producer(load.bootstrap) as producer:
+            for first in range(0, self._month_records, 10_000):
+                numbers = range(first, min(first + 10_000, self._month_records))
+                timestamps = [number * MONTH_MS // self._month_records for number in numbers]
+                producer.send_many(topic, [b"x" * load.size] * len(numbers), timestamps=timestamps)
+        return topic
+
+    def _filter(self, job: SparkJob, source: str) -> dict[str, float]:
+        pushed = {"pushFilters": "true", "maxLateness": "0s"} if source == HMB else {}
+        frame = self._spark.read.format(source).options(**self._options(f"{TOPIC}-month"), **pushed).load()
+        first, end = MONTH_MS // 2, MONTH_MS // 2 + MONTH_MS // 100
+        hours = frame.where(f"timestamp >= timestamp_millis({first}) AND timestamp < timestamp_millis({end})")
+        (row,) = hours.selectExpr("count(*)", "sum(length(value))").collect()
+        expected = self._month_records // 100
+        if abs(row[0] - expected) > 1:  # The last record of the range can be one number earlier or later.
+            raise peers.PeerFailed(f"{source} found {row[0]} rows, not {expected}")
+        return {"records": float(self._month_records)}
 
     def _write(self, job: SparkJob, source: str) -> dict[str, float]:
         topic = f"{TOPIC}-write-{time.time_ns()}"
@@ -230,7 +263,7 @@ def _connector(jars: Path) -> str:
 )  # fmt: skip
 @click.option(
     "--partitions", type=CommaList(POSITIVE), metavar="N,N,...",
-    help="Numbers of partitions.  [default: 1,2 and for a stream 1]",
+    help="Numbers of partitions for read, write and stream.  [default: 1,2 and for a stream 1]",
 )  # fmt: skip
 @click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a value in bytes.")
 @click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
@@ -257,9 +290,11 @@ def command(
     stack.callback(spark.stop)
     load = SparkLoad(broker, num_records, record_size, rate, seconds)
     sources, sparks = [HMB, CONNECTOR] if jars else [HMB], SparkMeasurement(spark, load)
-    jobs = [SparkJob(kind, count) for kind in only for count in partitions or ((1,) if kind == "stream" else (1, 2))]
+    jobs = [SparkJob(kind, count) for kind in only for count in _partitions(kind, partitions)]
     for count in sorted({job.partitions for job in jobs if job.kind == "read"}):
         stack.callback(topics.delete, broker, sparks.fill(count))
+    if "filter" in only:
+        stack.callback(topics.delete, broker, sparks.fill_month())
     progress = measurement.progress(len(jobs) * len(sources) * (measurement.round_count + 1))
     for job in jobs:
         for source in sources:
@@ -269,3 +304,10 @@ def command(
             progress.step(f"round {number + 1}: {job}, {source}")
             parameters: Parameters = {"kind": job.kind, "partitions": job.partitions, "message_bytes": record_size}
             measurement.add(number, name, f"spark {source}", parameters, sparks.run(job, source))
+
+
+def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
+    """Return the numbers of partitions for the jobs of one kind: the chosen ones, or the default of this kind."""
+    if kind == "filter":
+        return (1,)
+    return chosen or ((1,) if kind == "stream" else (1, 2))

@@ -1,15 +1,19 @@
 """A standalone Spark cluster on this machine: a master and one worker, each in its own process.
 
-The Python of the worker is a new environment without any package. Its home directory is another one, too. The worker
-therefore resembles a machine on which nobody has installed HMB.
+The Python of the worker is a new environment without any package. Its home directory is another one, too. If root runs
+the tests, the worker also runs as another user, `nobody`. The worker therefore resembles a machine on which HMB is not
+installed.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -23,25 +27,37 @@ from hmb.bench import peers
 from hmb.spark.local.environment import find_java, java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
+# Hadoop's setting for the permissions of new files: all users can write. The driver and the worker can belong to two
+# users, and both write into the output directory of a job.
+SHARED_FILES = {"spark.hadoop.fs.permissions.umask-mode": "000"}
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 
 
 class StandaloneCluster:
-    """A master and a worker with one core. Use the cluster as a context manager, which starts and ends it."""
+    """A master and a worker with one core. Use the cluster as a context manager, which starts and ends it.
+
+    `shared` is a directory into which the driver and the worker can write.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.worker_user = _worker_user()
         self._processes = ExitStack()
         self._port, self._page, self._worker_page = peers.free_ports(3)
         self.master = f"spark://{peers.HOST}:{self._port}"
 
     def __enter__(self) -> Self:
-        self._python = self._folder / "python"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self._python)], check=True, timeout=120)
-        self._start(MASTER, "--port", str(self._port), "--webui-port", str(self._page))
+        self._home = self._new_folder(self.worker_user)
+        self.shared = self._new_folder(self.worker_user)
+        self.shared.chmod(0o777)
+        self._python = self._home / "python"
+        self._run([sys.executable, "-m", "venv", "--without-pip", str(self._python)]).check_returncode()
+        self._start(MASTER, self._folder, None, "--port", str(self._port), "--webui-port", str(self._page))
         _wait_for(f"http://{peers.HOST}:{self._page}", "Spark Master")
-        work = ["--cores", "1", "--memory", "1g", "--work-dir", str(self._folder / "work")]
-        self._start(WORKER, *work, "--webui-port", str(self._worker_page), self.master)
+        work = ["--cores", "1", "--memory", "1g", "--work-dir", str(self._home / "work")]
+        self._start(
+            WORKER, self._home, self.worker_user, *work, "--webui-port", str(self._worker_page), self.master
+        )
         _wait_for(f"http://{peers.HOST}:{self._page}", "ALIVE</td>")
         return self
 
@@ -50,29 +66,53 @@ class StandaloneCluster:
 
     def imports(self, module: str) -> bool:
         """Return whether the worker's Python can import a module."""
-        command = [str(self._python / "bin" / "python3"), "-c", f"import {module}"]
-        done = subprocess.run(command, env=self._environment(), cwd=self._folder, capture_output=True, timeout=60)
-        return done.returncode == 0
+        return self._run([str(self._python / "bin" / "python3"), "-c", f"import {module}"]).returncode == 0
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[bytes]:
+        """Run a command as the worker's user, in the worker's home directory."""
+        return subprocess.run(
+            command, env=self._environment(), cwd=self._home, user=self.worker_user, capture_output=True, timeout=120
+        )
+
+    def _new_folder(self, owner: str | None) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="hmb-spark-"))
+        self._processes.callback(shutil.rmtree, folder, ignore_errors=True)
+        if owner is not None:
+            shutil.chown(folder, owner)
+        return folder
 
     def _environment(self) -> dict[str, str]:
         """The variables of a machine that has Java, Spark and a Python without HMB, and nothing else."""
         java = find_java()
         assert java is not None
         return {
-            "HOME": str(self._folder),
+            "HOME": str(self._home),
             "JAVA_HOME": str(java_home(java)),
             "PATH": f"{self._python / 'bin'}:/usr/bin:/bin",
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": peers.HOST,
         }
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, folder: Path, user: str | None, *arguments: str) -> None:
         log = self._processes.enter_context((self._folder / f"{name}.log").open("wb"))
         command = [str(SPARK_HOME / "bin" / "spark-class"), name, "--host", peers.HOST, *arguments]
         process = subprocess.Popen(
-            command, env=self._environment(), cwd=self._folder, stdout=log, stderr=log, start_new_session=True
+            command, env=self._environment(), cwd=folder, user=user, stdout=log, stderr=log, start_new_session=True
         )
         self._processes.callback(_end, process)
+
+
+def _worker_user() -> str | None:
+    """Return the user who runs the worker: `nobody`, if root runs the tests. Return None for the user of the tests.
+
+    `nobody` must be able to run this Python and Spark, so each directory above them must be open for all users.
+    """
+    needed = [SPARK_HOME / "bin", Path(sys.executable).resolve().parent, Path(tempfile.gettempdir())]
+    is_open = all(folder.stat().st_mode & 0o005 == 0o005 for each in needed for folder in (each, *each.parents))
+    try:
+        return pwd.getpwnam("nobody").pw_name if os.geteuid() == 0 and is_open else None
+    except KeyError:
+        return None
 
 
 def submit(folder: Path, master: str, job: Path, *arguments: str, settings: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from hmb.cli.main import main
 from hmb.spark.local import ship
 from hmb.spark.local.environment import SparkUnavailableError
 from hmb.spark.local.sessions import check
-from tests.spark.standalone import StandaloneCluster, submit
+from tests.spark.standalone import SHARED_FILES, StandaloneCluster, submit
 
 JOB = Path(__file__).parents[2] / "docs" / "spark" / "job.py"
 KEYS, EACH = ("a", "b", "c"), 200
@@ -70,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_worker_without_hmb_reads_a_topic(cluster: StandaloneCluster, tmp_path: Path) -> None:
-    """A standalone cluster whose worker has no HMB runs the documentation's job."""
+    """A standalone cluster whose worker has no HMB, and belongs to another user, runs the documentation's job."""
     assert not cluster.imports("hmb")
     assert not cluster.imports("pyarrow")
     shipment = ship.ship(tmp_path / "hmb-spark.zip")
@@ -79,6 +80,9 @@ def test_a_worker_without_hmb_reads_a_topic(cluster: StandaloneCluster, tmp_path
             for number in range(EACH):
                 for key in KEYS:
                     producer.send("events", b"%d" % number, key.encode())
-        arguments = (cluster.master, broker.bootstrap_servers, str(tmp_path / "job"))
-        printed = submit(tmp_path, cluster.master, JOB, *arguments, settings=shipment.settings)
+        arguments = (cluster.master, broker.bootstrap_servers, str(cluster.shared / "job"))
+        settings = {**shipment.settings, **SHARED_FILES}
+        printed = submit(tmp_path, cluster.master, JOB, *arguments, settings=settings)
+        owners = {file.owner() for file in (cluster.shared / "job" / "records").glob("*.parquet")}
+    assert owners == {cluster.worker_user or getpass.getuser()}
     assert printed == f"{dict.fromkeys(KEYS, EACH)} on {cluster.master}\n"
