@@ -51,7 +51,7 @@ class StandaloneCluster:
         self.shared = self._new_folder(self.worker_user)
         self.shared.chmod(0o777)
         self._python = self._home / "python"
-        self._run([sys.executable, "-m", "venv", "--without-pip", str(self._python)]).check_returncode()
+        self._run([str(_worker_python()), "-m", "venv", "--without-pip", str(self._python)]).check_returncode()
         self._start(MASTER, self._folder, None, "--port", str(self._port), "--webui-port", str(self._page))
         _wait_for(f"http://{peers.HOST}:{self._page}", "Spark Master")
         work = ["--cores", "1", "--memory", "1g", "--work-dir", str(self._home / "work")]
@@ -102,12 +102,21 @@ class StandaloneCluster:
         self._processes.callback(_end, process)
 
 
+def _worker_python() -> Path:
+    """Return the Python from which the worker's environment is made: the system's Python if it has this version.
+
+    `nobody` can often not run the Python of the tests, because it is below root's home directory.
+    """
+    system = Path(f"/usr/bin/python3.{sys.version_info.minor}")
+    return system if system.exists() else Path(sys.executable).resolve()
+
+
 def _worker_user() -> str | None:
     """Return the user who runs the worker: `nobody`, if root runs the tests. Return None for the user of the tests.
 
-    `nobody` must be able to run this Python and Spark, so each directory above them must be open for all users.
+    `nobody` must be able to run Python and Spark, so each directory above them must be open for all users.
     """
-    needed = [SPARK_HOME / "bin", Path(sys.executable).resolve().parent, Path(tempfile.gettempdir())]
+    needed = [SPARK_HOME / "bin", _worker_python().parent, Path(tempfile.gettempdir())]
     is_open = all(folder.stat().st_mode & 0o005 == 0o005 for each in needed for folder in (each, *each.parents))
     try:
         return pwd.getpwnam("nobody").pw_name if os.geteuid() == 0 and is_open else None
