@@ -210,21 +210,28 @@ class GroupCoordinator:
         assert settings is not None
         return kind(group_id, settings, self._topics, self._wall_clock)
 
-    def _find_of_member(self, group_id: str) -> GroupRunner:
-        """Return the group that a request of the classic protocol names: a classic group or a KIP-848 group.
+    def _find_existing(self, group_id: str) -> GroupRunner:
+        """Return the group with this id.
 
-        Raises INVALID_GROUP_ID, or UNKNOWN_MEMBER_ID if no such group has this id, and the errors of `GroupTable.find`.
+        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID if no group has this id, and the other errors of `GroupTable.find`.
         """
         check_group_id(group_id)
         try:
-            runner = self._table.find(group_id)
-            if not isinstance(runner.machine, ConsumerGroup):
-                runner.as_kind(ClassicGroup)
-            return runner
+            return self._table.find(group_id)
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, error.message) from error
             raise
+
+    def _find_of_member(self, group_id: str) -> GroupRunner:
+        """Return the group that a request of the classic protocol names: a classic group or a KIP-848 group.
+
+        Raises UNKNOWN_MEMBER_ID if the group has another protocol, and the errors of `_find_existing`.
+        """
+        runner = self._find_existing(group_id)
+        if not isinstance(runner.machine, ClassicGroup | ConsumerGroup):
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} is a {runner.machine.kind} group")
+        return runner
 
     # -- members
 
@@ -239,7 +246,7 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT, why)
         check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
-            runner = self._find_of_member(request.group_id)
+            runner = self._find_existing(request.group_id)
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)

@@ -21,6 +21,7 @@ from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
 from hmb.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from hmb.protocol.messages.share_fetch import ShareFetchRequest
@@ -329,6 +330,18 @@ def test_a_deleted_topic_leaves_the_group(ask: Asker) -> None:
     ask(DeleteTopicsRequest(topic_names=["t"]), 5)
     assert described_offset(ask) is None
     assert beat(ask, epoch).assignment.topic_partitions == []
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize("member", ["", "nobody"])
+def test_a_classic_member_cannot_join(ask: Asker, member: str, is_empty: bool) -> None:
+    join(ask)
+    if is_empty:
+        beat(ask, -1)
+    protocols = [JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")]
+    fields: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "protocols": protocols}
+    answer = ask(JoinGroupRequest(group_id=GROUP, member_id=member, protocol_type="consumer", **fields), 9)
+    assert (answer.error_code, answer.member_id) == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
 
 
 def test_epochs_and_names_of_members_are_checked(ask: Asker) -> None:

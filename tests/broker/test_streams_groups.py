@@ -15,6 +15,7 @@ from hmb.protocol.messages.delete_groups import DeleteGroupsRequest
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
@@ -163,6 +164,15 @@ def test_a_group_with_another_protocol_is_refused(ask: Asker) -> None:
     join(ask)
     other.group_id = GROUP
     assert ask(other, 1).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("member", ["", "nobody"])
+def test_a_classic_member_cannot_join_a_group_with_members(ask: Asker, member: str) -> None:
+    join(ask)
+    protocols = [JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")]
+    fields: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "protocols": protocols}
+    answer = ask(JoinGroupRequest(group_id=GROUP, member_id=member, protocol_type="consumer", **fields), 9)
+    assert (answer.error_code, answer.member_id) == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
 
 
 def configure(ask: Asker, name: str, value: str) -> int:

@@ -27,12 +27,13 @@ from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_memb
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.coordinator.modern.subscriptions import MayDescribe
+from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.streams.group import StreamsGroup
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
-from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
 LOGGER = logging.getLogger(__name__)
@@ -121,22 +122,25 @@ class GroupConverter:
     ) -> None:
         """Let a classic group or a KIP-848 group with members handle JoinGroup. Raises KafkaError.
 
-        A KIP-848 group or a streams group without members first becomes a classic group.
+        A KIP-848 group or a streams group without members first becomes a classic group. A share group, and a streams
+        group with members, respond with INCONSISTENT_GROUP_PROTOCOL.
         """
         runner.check_loaded()
-        if isinstance(runner.machine, ConsumerGroup) and not runner.machine.is_empty:
-            classic_requests.join(runner.machine, call, request, self._topics, now, may_describe)
-            return
-        if not isinstance(runner.machine, ClassicGroup) and request.member_id:
-            why = f"group {runner.machine.group_id!r} has no member {request.member_id!r}"
+        group = runner.machine
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            classic_requests.join(group, call, request, self._topics, now, may_describe)
+        elif isinstance(group, ShareGroup) or (isinstance(group, StreamsGroup) and not group.is_empty):
+            refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            group.responses.append((call, refused))  # An exception would add the request's member id to the response.
+        elif not isinstance(group, ClassicGroup) and request.member_id:
+            why = f"group {group.group_id!r} has no member {request.member_id!r}"
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
-        self._as_classic(runner).join(call, request, now)
+        else:
+            self._as_classic(runner).join(call, request, now)
 
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
+        """Return the group as a classic group. If it has another protocol, it must have no members."""
         if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
-            if not runner.machine.is_empty:
-                why = f"group {runner.machine.group_id!r} has members that use the {runner.machine.kind} protocol"
-                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
             classic = self.classic(runner.machine.group_id)
             classic.writes.append(Write(runner.machine.tombstones()))
             runner.replace(classic)

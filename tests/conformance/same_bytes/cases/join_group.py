@@ -5,6 +5,7 @@ from __future__ import annotations
 from hmb.protocol.messages.join_group import JoinGroupRequest
 
 from ..case import Case, Step, captured, case
+from . import share_groups, streams_groups
 from .groups import (
     RANGE,
     SUBSCRIPTION,
@@ -112,4 +113,21 @@ CASES: list[Case] = [
         versions="4+",
     ),
     case("joined, unknown member", *joined(), join("nobody"), **KEY, versions="4+"),
+    *(
+        case(f"{kind} group, {what}", *before, join(member), **KEY, ignored=share_groups.ASSIGNED)
+        for kind, module in (("share", share_groups), ("streams", streams_groups))
+        for what, before, member in (
+            ("with a member", [module.JOINED], ""),
+            ("with a member, with id", [module.JOINED], "nobody"),
+            ("empty, with id", [module.JOINED, module.beat(-1)], "nobody"),
+        )
+    ),
+    case(
+        "share group, empty",
+        share_groups.JOINED,
+        share_groups.beat(-1),
+        join(),
+        **KEY,
+        ignored=share_groups.ASSIGNED,
+    ),
 ]
