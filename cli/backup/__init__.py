@@ -2,7 +2,7 @@
 
 A backup needs only the requests that every client of Kafka may send. The broker can therefore be HMB or Apache Kafka,
 and it need not stop. A backup is a directory, or one .tar file with the same contents:
-    backup.json                          topics, settings, offsets of partitions, committed offsets of groups
+    backup.json                          topics, settings, offsets of partitions, offsets of groups
     orders-0/00000000000000000000.log    the batches of a partition, as in the broker's own segment
     SHA256SUMS                           the SHA-256 checksum of each other file
 
@@ -12,9 +12,13 @@ offset that the partition has when the backup begins. The backup therefore conta
 
 `hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
 on. A record keeps its offset only if its partition began at offset 0 and had no gaps below this record. Deleted
-records, compaction and transaction markers cause gaps. For a partition with gaps, `hmb restore` translates the
-committed offsets of groups. For example, a partition has the records 100 to 149, and a group has committed offset 120.
-The restored partition has the records 0 to 49, and the group gets the offset 20.
+records, compaction and transaction markers cause gaps. For a partition with gaps, `hmb restore` translates the offsets
+of groups. For example, a partition has the records 100 to 149, and a group has committed offset 120. The restored
+partition has the records 0 to 49, and the group gets the offset 20.
+
+For a share group, a backup contains the start offset of each partition. Above the start offset, a share group stores
+which single records are already processed. The backup does not contain these states, because no client can set them. So
+a restored share group receives such records again.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
     from hmb.client.admin.brokers import Brokers
 
-    from .contents import SavedOffset, SavedPartition
+    from .contents import SavedOffset, SavedPartition, SavedStartOffset
     from .writing import NewBackup
 
 SEGMENT_BYTES = 64 * 1024 * 1024  # A segment of a backup is complete when it has this size.
@@ -35,7 +35,7 @@ COLUMNS = ("topic", "partition", "log_start_offset", "log_end_offset", "segments
 def command(
     path: Path, topics: tuple[str, ...], is_pattern: bool, verify: bool, client: ClientConfig, as_json: bool
 ) -> None:
-    """Copy TOPICS with their settings, and the committed offsets of all groups in them, to PATH.
+    """Copy TOPICS with their settings, and the offsets of all groups in them, to PATH.
 
     Without TOPICS, copy all topics. PATH must not exist. If PATH ends in .tar, the backup is one file. Otherwise, it is
     a directory. The broker may be in use meanwhile: the backup contains each partition up to its end when the backup
@@ -76,9 +76,9 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contents = BackupContents(admin.describe_cluster().cluster_id, now)
     partitions = chosen_partitions(admin, [(name, None) for name in names])
-    # First read the committed offsets, and then the ends of the partitions. In this order, no committed offset is
+    # First read the offsets of groups, and then the ends of the partitions. In this order, no offset of a group is
     # greater than the end.
-    contents.groups = _committed(admin, set(partitions))
+    contents.groups, contents.share_groups = _committed(admin, set(partitions)), _start_offsets(admin, set(partitions))
     starts, ends = _offsets(admin, partitions, "earliest"), _offsets(admin, partitions, "latest")
     rows = []
     for name in names:
@@ -115,7 +115,7 @@ def _save(
 
 
 def _committed(admin: Admin, partitions: set[TopicPartition]) -> dict[str, list[SavedOffset]]:
-    """Return the committed offsets of all groups in these partitions, by group."""
+    """Return the committed offsets of all groups in these partitions, by group. Share groups commit no offsets."""
     from hmb.protocol.enums import GroupType
 
     from .contents import SavedOffset
@@ -123,12 +123,25 @@ def _committed(admin: Admin, partitions: set[TopicPartition]) -> dict[str, list[
     groups: dict[str, list[SavedOffset]] = {}
     for group in admin.list_groups():
         if group.type == GroupType.SHARE:
-            click.echo(f"hmb: share group {group.group_id!r} is not in the backup", err=True)
             continue
         for partition, committed in sorted(admin.list_group_offsets(group.group_id).items()):
             if partition in partitions:
                 saved = SavedOffset(*partition, committed.offset, committed.metadata)
                 groups.setdefault(group.group_id, []).append(saved)
+    return groups
+
+
+def _start_offsets(admin: Admin, partitions: set[TopicPartition]) -> dict[str, list[SavedStartOffset]]:
+    """Return the start offsets of all share groups in these partitions, by group."""
+    from hmb.protocol.enums import GroupType
+
+    from .contents import SavedStartOffset
+
+    groups: dict[str, list[SavedStartOffset]] = {}
+    for group in admin.list_groups(types=[GroupType.SHARE]):
+        for partition, found in sorted(admin.list_share_offsets(group.group_id).items()):
+            if partition in partitions and found.start_offset is not None:
+                groups.setdefault(group.group_id, []).append(SavedStartOffset(*partition, found.start_offset))
     return groups
 
 

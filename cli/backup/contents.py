@@ -1,12 +1,13 @@
 """The file `backup.json`: all that a backup contains besides the records.
 
-This is the file for one topic with one partition and one group. The first record has the offset 100, and the next
-record would have had the offset 150:
+This is the file for one topic with one partition, one consumer group and one share group. The first record has the
+offset 100, and the next record would have had the offset 150:
     {"format": 1, "cluster_id": "Zk3...", "created": "2026-11-26T01:30:00Z",
      "topics": {"orders": {"configs": {"retention.ms": "3600000"},
                            "partitions": [{"partition": 0, "log_start_offset": 100, "log_end_offset": 150,
                                            "segments": ["orders-0/00000000000000000100.log"]}]}},
-     "groups": {"billing": [{"topic": "orders", "partition": 0, "offset": 120, "metadata": ""}]}}
+     "groups": {"billing": [{"topic": "orders", "partition": 0, "offset": 120, "metadata": ""}]},
+     "share_groups": {"workers": [{"topic": "orders", "partition": 0, "offset": 130}]}}
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ class SavedOffset:
 
 
 @dataclass
+class SavedStartOffset:
+    """The share-partition start offset of a share group in one partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass
 class BackupContents:
     """The contents of the file backup.json. `created` is the time at which the backup began."""
 
@@ -57,6 +67,7 @@ class BackupContents:
     created: str
     topics: dict[str, SavedTopic] = field(default_factory=dict)
     groups: dict[str, list[SavedOffset]] = field(default_factory=dict)
+    share_groups: dict[str, list[SavedStartOffset]] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return (json.dumps({"format": FORMAT} | asdict(self), indent=1, ensure_ascii=False) + "\n").encode()
@@ -71,7 +82,11 @@ def decode_contents(data: bytes, where: str) -> BackupContents:
             raise CliError(f"{where}: {what}", ERROR)
         topics = {name: _topic(topic) for name, topic in found["topics"].items()}
         groups = {name: [SavedOffset(**offset) for offset in offsets] for name, offsets in found["groups"].items()}
-        return BackupContents(found["cluster_id"], found["created"], topics, groups)
+        share_groups = {
+            name: [SavedStartOffset(**offset) for offset in offsets]
+            for name, offsets in found.get("share_groups", {}).items()  # Older backups contain no share groups.
+        }
+        return BackupContents(found["cluster_id"], found["created"], topics, groups, share_groups)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CliError(f"{where}: {CONTENTS} is damaged: {error}", DAMAGE) from None
 

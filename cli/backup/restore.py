@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -15,8 +15,9 @@ from ..shared.parameters import NewPath
 from ..shared.subjects import optional_topics_argument
 
 if TYPE_CHECKING:
-    from .contents import BackupContents
+    from .contents import BackupContents, SavedOffset, SavedStartOffset
 
+OffsetT = TypeVar("OffsetT", "SavedOffset", "SavedStartOffset")
 COLUMNS = ("topic", "partition", "log_end_offset", "offsets")
 
 
@@ -25,13 +26,13 @@ COLUMNS = ("topic", "partition", "log_end_offset", "offsets")
 @optional_topics_argument
 @cluster_options
 def command(path: Path, topics: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
-    """Create the TOPICS of the backup PATH with their records, settings and committed offsets of groups.
+    """Create the TOPICS of the backup PATH with their records, their settings, and the offsets of groups.
 
     Without TOPICS, restore all topics of the backup. The broker must not have these topics yet. The command first
     checks all checksums of the backup, and changes nothing if a file is damaged.
 
     The last column of the output shows whether the records keep their offsets. If a partition did not begin at offset
-    0, or had gaps, its records get new offsets. The committed offsets of groups are then translated.
+    0, or had gaps, its records get new offsets. The offsets of groups are then translated.
     """
     from .reading import opened
     from .restoring import check_target, restore_topics
@@ -59,9 +60,15 @@ def _selected(contents: BackupContents, topics: tuple[str, ...], path: Path) -> 
         raise CliError(f"{path}: the backup has no topic {missing[0]!r}", NOT_FOUND)
     if topics:
         contents.topics = {name: contents.topics[name] for name in topics}
-        contents.groups = {
-            group: kept
-            for group, offsets in contents.groups.items()
-            if (kept := [offset for offset in offsets if offset.topic in topics])
-        }
+        contents.groups = _in_topics(contents.groups, topics)
+        contents.share_groups = _in_topics(contents.share_groups, topics)
     return contents
+
+
+def _in_topics(groups: dict[str, list[OffsetT]], topics: tuple[str, ...]) -> dict[str, list[OffsetT]]:
+    """Return the groups that have offsets in these topics, with only these offsets."""
+    return {
+        group: kept
+        for group, offsets in groups.items()
+        if (kept := [offset for offset in offsets if offset.topic in topics])
+    }

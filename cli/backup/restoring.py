@@ -5,7 +5,8 @@ A restore has five steps:
 2. Create the topics, but without the settings in POSTPONED.
 3. Send the batches of each partition to its leader.
 4. Set the postponed settings.
-5. Commit the offsets of the groups, translated if records have new offsets.
+5. Commit the offsets of consumer groups, and set the start offsets of share groups. If records have new offsets,
+   translate the offsets of groups.
 
 If a restore fails after step 1, the topics are incomplete. The error message then names these topics, so that the user
 can delete them and run the command again.
@@ -52,7 +53,8 @@ def check_target(admin: Admin, contents: BackupContents) -> None:
     existing = {topic.name for topic in admin.list_topics(internal=True)}
     if taken := sorted(existing & contents.topics.keys()):
         raise CliError(f"the target already has {', '.join(taken)}; delete these topics, or restore only other topics")
-    for group, described in admin.describe_groups(list(contents.groups)).items():
+    groups = [*contents.groups, *contents.share_groups]
+    for group, described in admin.describe_groups(groups).items():
         if isinstance(described, GroupDescription) and described.is_active:
             raise CliError(f"group {group!r} has members in the target; stop them before the restore")
 
@@ -60,7 +62,7 @@ def check_target(admin: Admin, contents: BackupContents) -> None:
 def restore_topics(admin: Admin, backup: Backup, contents: BackupContents) -> Iterator[RestoredPartition]:
     """Create the topics of a backup with their records and settings, and yield their partitions.
 
-    At the end, commit the offsets of the groups. Raises CliError.
+    At the end, restore the offsets of the groups. Raises CliError.
     """
     offsets: dict[TopicPartition, Translation] = {}
     try:
@@ -73,6 +75,7 @@ def restore_topics(admin: Admin, backup: Backup, contents: BackupContents) -> It
             if postponed := {key: value for key, value in topic.configs.items() if key in POSTPONED}:
                 admin.alter_configs(ConfigResource(ResourceType.TOPIC, name), set=postponed)
         _commit(admin, contents, offsets)
+        _set_start_offsets(admin, contents, offsets)
     except (KafkaError, ConnectionFailed) as error:
         what = error.message if isinstance(error, KafkaError) else str(error)
         names = " ".join(contents.topics)
@@ -113,6 +116,15 @@ def _commit(admin: Admin, contents: BackupContents, offsets: Mapping[TopicPartit
         }
         for result in admin.alter_group_offsets(group, new).values():
             raised(result)
+
+
+def _set_start_offsets(
+    admin: Admin, contents: BackupContents, offsets: Mapping[TopicPartition, Translation]
+) -> None:
+    for group, saved in contents.share_groups.items():
+        partitions = [(TopicPartition(it.topic, it.partition), it.offset) for it in saved]
+        new = {partition: offsets[partition].translate(offset) for partition, offset in partitions}
+        admin.alter_share_offsets(group, new)
 
 
 def _without(configs: Mapping[str, str], names: set[str]) -> dict[str, str]:

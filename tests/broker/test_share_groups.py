@@ -312,6 +312,16 @@ def test_offsets_are_altered_and_deleted_only_without_members(ask: Asker) -> Non
     assert ask(ListGroupsRequest(), 5).groups == []
 
 
+def test_altered_offsets_create_a_group(ask: Asker) -> None:
+    write(ask, 10)
+    assert alter(ask, 3).responses[0].partitions[0].error_code == ErrorCode.NONE
+    assert [(it.group_id, it.group_type, it.group_state) for it in ask(ListGroupsRequest(), 5).groups] == [
+        (GROUP, "share", "Empty")
+    ]
+    join(ask)
+    assert acquired(Member(ask).fetch()) == [(3, 9, 1)]
+
+
 def alter(ask: Asker, offset: int) -> Any:
     kind = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
     partition = kind.AlterShareGroupOffsetsRequestPartition(start_offset=offset)

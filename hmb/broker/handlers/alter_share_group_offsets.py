@@ -4,10 +4,10 @@ Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
 Behavior: if the group has members, the error is NON_EMPTY_GROUP. The group reads each partition from the new offset on.
     The broker deletes all delivery states at or above the new offset, so the group delivers acknowledged records again.
-    If the group has never read a partition, the broker adds the partition to the group.
+    If the group has never read a partition, the broker adds the partition to the group. If the group does not exist,
+    the broker creates a share group without members.
 Version notes: none. The API has one version.
-Left out: the creation of a group. Kafka creates a share group that does not exist. HMB reports GROUP_ID_NOT_FOUND, so a
-    member must join the group first.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

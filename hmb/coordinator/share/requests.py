@@ -61,20 +61,20 @@ class ShareGroupRequests:
         joins = request.member_epoch == JOIN_EPOCH
         group_id = request.group_id
         runner = self._groups.find_or_make(group_id) if joins else self._groups.find(group_id)
-        while missing := runner.step(lambda now: self._as_share(runner, joins).uninitialized(request)):
+        while missing := runner.step(lambda now: self._as_share(runner, creates=joins).uninitialized(request)):
             self._initialize(group_id, missing, 0, NO_START_OFFSET)
             runner.step(partial(self._set_initialized, runner, missing), durable=True)
         return runner.step(
             lambda now: runner.as_kind(ShareGroup).heartbeat(request, client_id, client_host, now), durable=True
         )
 
-    def _as_share(self, runner: GroupRunner, joins: bool) -> ShareGroup:
+    def _as_share(self, runner: GroupRunner, *, creates: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
 
-        A group that was just created has no protocol yet, and becomes a share group. Raises GROUP_ID_NOT_FOUND,
-        COORDINATOR_NOT_AVAILABLE.
+        A group that was just created has no protocol yet. If `creates` is true, it becomes a share group. Raises
+        GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
-        if joins:
+        if creates:
             runner.check_loaded()
             if runner.machine.protocol_type is None and not self._groups.has_offsets(runner.machine.group_id):
                 self._groups.replace_empty_classic(runner, ShareGroup)
@@ -116,13 +116,15 @@ class ShareGroupRequests:
             return sorted(runner.as_kind(ShareGroup).state.initialized)
 
     def alter_offsets(self, group_id: str, offsets: Sequence[NewOffset]) -> None:
-        """Change the start offsets of share-partitions.
+        """Change the start offsets of share-partitions. If the group does not exist, create it.
 
-        Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, and the errors of `ShareCoordinator.initialize`.
+        Raises GROUP_ID_NOT_FOUND if the group has another protocol, NON_EMPTY_GROUP, and the errors of
+        `ShareCoordinator.initialize`.
         """
-        runner = self._groups.find(group_id)
-        with runner.lock:
-            check_empty(runner.as_kind(ShareGroup))
+        runner = self._groups.find_or_make(group_id)
+        runner.step(lambda now: check_empty(self._as_share(runner, creates=True)))
+        if offsets:
+            self.coordinator.make_topic()
         for partition, start_offset in offsets:
             state_epoch = self.coordinator.summary(SharePartitionId(group_id, partition)).state_epoch + 1
             self._initialize(group_id, [partition], state_epoch, start_offset)

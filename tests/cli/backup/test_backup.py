@@ -48,6 +48,8 @@ def source() -> Iterator[str]:
             admin.delete_records({hmb.TopicPartition("gaps", 0): 1})
             offsets = {hmb.TopicPartition("gaps", 0): 9, hmb.TopicPartition("plain", 1): 4}
             admin.alter_group_offsets("readers", offsets)
+            start_offsets = {hmb.TopicPartition("gaps", 0): 8, hmb.TopicPartition("plain", 1): 2}
+            admin.alter_share_offsets("workers", start_offsets)
         yield broker.bootstrap_servers
 
 
@@ -74,6 +76,12 @@ def committed(servers: str) -> dict[str, int]:
         return {str(it): found.offset for it, found in admin.list_group_offsets("readers").items()}
 
 
+def started(servers: str) -> dict[str, int | None]:
+    """Return the start offsets of the share group, by partition."""
+    with hmb.Admin(servers) as admin:
+        return {str(it): found.start_offset for it, found in admin.list_share_offsets("workers").items()}
+
+
 @pytest.mark.parametrize("name", ["backup", "backup.tar"])
 def test_a_restored_broker_has_the_same_records_settings_and_group_offsets(
     run: Hmb, source: str, target: str, tmp_path: Path, name: str
@@ -97,6 +105,7 @@ def test_a_restored_broker_has_the_same_records_settings_and_group_offsets(
     assert [record["offset"] for record in before] == [1, 2, 8, 9, 10]
     assert after == [record | {"offset": offset} for offset, record in enumerate(before)]
     assert committed(target) == {"gaps-0": 3, "plain-1": 4}
+    assert started(target) == {"gaps-0": 2, "plain-1": 2}
     for topic in ("plain", "gaps", "stamped"):
         described = [json.loads(run("topics", "describe", topic, "--json", "-b", it).stdout) for it in (source, target)]
         assert described[0]["configs"] == described[1]["configs"]
@@ -121,6 +130,7 @@ def test_only_some_topics_are_saved_and_restored(run: Hmb, source: str, target: 
     run("restore", path, "plain", "-b", target)
     assert run("topics", "list", "-b", target).stdout.split() == ["plain"]
     assert committed(target) == {"plain-1": 4}
+    assert started(target) == {"plain-1": 2}
     assert "leave out the topics" in run("backup", path, "plain", "--verify", exit_code=2).stderr
     assert "no topic matches" in run("backup", path + "2", "--pattern", "none.*", "-b", source, exit_code=3).stderr
 

@@ -275,15 +275,6 @@ BROKER = [
 ]
 SHARE_GROUPS = [
     *because(
-        "Kafka creates a share group when a client alters its offsets; HMB requires that the group exists",
-        *(
-            (f"AlterShareGroupOffsets/{what}/*", "*", ANY, ANY)
-            for what in ("unknown group", "unknown topic", "no topics", "partition 9")
-        ),
-        ("AlterShareGroupOffsets/ACLs: */*", "error_code", "GROUP_ID_NOT_FOUND", "NONE"),
-        ("AlterShareGroupOffsets/ACLs: */*", "responses*", ANY, "*topic_name*"),
-    ),
-    *because(
         "HMB reports that the share group or the topic does not exist; Kafka reports that it has no offsets",
         ("DescribeShareGroupOffsets/unknown group*/*", "*", ANY, ANY),
         ("DescribeShareGroupOffsets/classic group/*", "*", ANY, ANY),
