@@ -41,6 +41,9 @@ fi
 if has go && [ ! -x "$folder/go/member" ]; then
   (cd "$here/groups/go" && go build -o "$folder/go/member" .)
 fi
+if has go && [ ! -x "$folder/go/kgo.test" ]; then  # franz-go's own tests
+  (cd "$here/groups/go" && go test -c -o "$folder/go/kgo.test" github.com/twmb/franz-go/pkg/kgo)
+fi
 if has go && [ ! -x "$folder/go/login" ]; then
   (cd "$here/logins" && go build -o "$folder/go/login" .)
 fi
