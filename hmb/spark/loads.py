@@ -120,7 +120,8 @@ def load(
     root = root_of(directory)
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     commits: list[LoadRun] = []
-    with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
+    security = source_options(given, streaming=False).security
+    with closing(Cluster(bootstrap_servers, "hmb-spark", security=security)) as cluster, ExitStack() as stack:
         cluster.topic(topic)  # Raises KafkaError if the topic does not exist, before `load` creates the directory.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)

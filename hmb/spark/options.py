@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.client.producing.settings import PRODUCER_SETTINGS, ProducerSettings
-from hmb.client.settings import Setting, declarations, keywords
+from hmb.client.settings import SECURITY, Setting, declarations, keywords
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.kafka_names import JAVA_SETTINGS
@@ -85,6 +85,7 @@ class SourceOptions:
     push_filters: bool = False
     max_lateness: float | None = None  # seconds; None: records can be late by any time
     consumer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Consumer
+    security: Mapping[str, str] | None = field(default=None, repr=False)  # the settings of TLS and SASL
 
     @property
     def retry_for(self) -> float:
@@ -103,6 +104,7 @@ class SinkOptions:
     fail_on_changed_rows: bool = True
     transactional_id_prefix: str = "hmb-spark"
     producer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Producer
+    security: Mapping[str, str] | None = field(default=None, repr=False)  # the settings of TLS and SASL
 
     @property
     def max_block(self) -> float:
@@ -149,6 +151,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         columns=_columns(options),
         push_filters=options.flag("pushFilters", default=False),
         max_lateness=options.duration("maxLateness", None),
+        security=settings.pop(SECURITY, None),
         consumer=settings,
     )
 
@@ -225,6 +228,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
         exactly_once=exactly_once,
         fail_on_changed_rows=options.flag("failOnChangedRows", default=True),
         transactional_id_prefix=options.get("transactionalIdPrefix") or "hmb-spark",
+        security=settings.pop(SECURITY, None),
         producer=settings,
     )
 

@@ -179,7 +179,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from hmb.client.admin import Admin
 
         try:
-            with Admin(self._options.bootstrap_servers) as admin:
+            with Admin(self._options.bootstrap_servers, security=self._options.security) as admin:
                 results = admin.alter_group_offsets(self._options.group, from_json(end))
             for partition, error in results.items():
                 if error is not None:

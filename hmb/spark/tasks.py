@@ -120,6 +120,7 @@ def _read_until_lost(
     returns the part of the range that it has not read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
+    settings["security"] = options.security
     names = [CLIENT_NAMES.get(name, name) for name in options.columns]
     consumer = retrying(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
     with consumer:
@@ -147,7 +148,10 @@ def cluster_of(options: SourceOptions) -> Cluster:
     """Open a connection to the brokers of a query. The caller must close the connection."""
     settings = options.consumer
     return Cluster(
-        options.bootstrap_servers, settings.get("client_id", "hmb-spark"), settings.get("request_timeout", 30.0)
+        options.bootstrap_servers,
+        settings.get("client_id", "hmb-spark"),
+        settings.get("request_timeout", 30.0),
+        security=options.security,
     )
 
 

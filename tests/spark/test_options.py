@@ -130,6 +130,15 @@ def test_kafka_settings_are_passed_to_the_client() -> None:
     assert source_options(given, streaming=False).consumer == {"isolation_level": "read_committed", "max_bytes": 1000}
 
 
+def test_settings_of_tls_and_sasl_belong_together() -> None:
+    given = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN"}
+    given |= {"kafka.sasl.username": "alice", "kafka.sasl.password": "alice-secret"}
+    security = {name.removeprefix("kafka."): value for name, value in given.items()}
+    for options in (source_options({**T, **given}, streaming=True), sink_options({**HERE, **given})):
+        assert options.security == security
+        assert "alice-secret" not in repr(options)
+
+
 def test_settings_of_java_clients_are_no_misspelled_settings() -> None:
     """A setting of Java's clients is not reported as a misspelled setting, even if its name is similar to HMB's."""
     # HMB's consumer has the settings of a secured connection, too.

@@ -119,7 +119,7 @@ class BatchNote:
 
 def check_transactions(options: SinkOptions) -> None:
     """Raise OptionError if the brokers do not support transactions (Kafka before 0.11)."""
-    with closing(Cluster(options.bootstrap_servers, "hmb-spark")) as cluster:
+    with closing(Cluster(options.bootstrap_servers, "hmb-spark", security=options.security)) as cluster:
         missing = [request.__name__ for request in NEEDED if not cluster.knows(request)]
     if missing:
         problem = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]})"
@@ -137,7 +137,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
     if first is None:
         return 0
     name = f"{options.transactional_id_prefix}-{job}-{task}"
-    settings = {"transaction_timeout": TRANSACTION_TIMEOUT, **options.producer}
+    settings = {"transaction_timeout": TRANSACTION_TIMEOUT, **options.producer, "security": options.security}
     with Producer(options.bootstrap_servers, transactional_id=name, **settings) as producer:
         producer.init_transactions()
         before, note, rows = _last_note(options, name), BatchNote(batch_id), chain([first], batches)
@@ -184,7 +184,7 @@ def _write(
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
     """Return the note (which batch is written) from the task's newest committed transaction, or None without a note."""
-    with Admin(options.bootstrap_servers) as admin:
+    with Admin(options.bootstrap_servers, security=options.security) as admin:
         noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None
 

@@ -109,7 +109,7 @@ def deliver(options: SinkOptions, task: int, batches: Iterator[pa.RecordBatch]) 
     first = next(batches, None)
     if first is None:
         return 0
-    with Producer(options.bootstrap_servers, **options.producer) as producer:
+    with Producer(options.bootstrap_servers, security=options.security, **options.producer) as producer:
         sender = RowSender(producer, options, task)
         sender.send(first)
         for batch in batches:

@@ -109,7 +109,7 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> B
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")
     check_schema(schema, options)
-    with closing(Cluster(options.bootstrap_servers, "hmb-spark")) as cluster:
+    with closing(Cluster(options.bootstrap_servers, "hmb-spark", security=options.security)) as cluster:
         cluster.metadata(())
     if options.exactly_once:
         check_transactions(options)

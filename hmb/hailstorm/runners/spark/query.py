@@ -36,7 +36,7 @@ Source: Hailstorm, chapter 6, "Next Steps", which suggests jobs on a cluster; SP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,13 +78,20 @@ class SparkRecord(NamedTuple):
 
 
 def on_spark(
-    topology: Topology, session: SparkSession, bootstrap_servers: str, checkpoint: str, *, until_end: bool = False
+    topology: Topology,
+    session: SparkSession,
+    bootstrap_servers: str,
+    checkpoint: str,
+    *,
+    until_end: bool = False,
+    security: Mapping[str, str] | None = None,
 ) -> list[StreamingQuery]:
     """Start one streaming query for each sink of a topology, and return the queries.
 
     `checkpoint` is a directory. Each query has its own directory inside it, and continues from this directory at its
     next start. With `until_end`, a query ends after it has read all records that the topics contain at its start.
-    Raises TopologyError for a sink that Spark cannot run.
+    `security` contains the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`. Raises TopologyError for a
+    sink that Spark cannot run.
     """
     nodes = topology.in_order()
     sinks = [node for node in nodes if isinstance(node.runs, Sink | IdempotentSink)]
@@ -92,18 +99,22 @@ def on_spark(
     if refused:
         raise TopologyError(f"{', '.join(refused)}: Spark runs Sink and IdempotentSink only")
     session.conf.set(PROVIDER_SETTING, PROVIDER)
-    return [
-        _start(topology, sink, session, bootstrap_servers, f"{checkpoint}/{sink.name}", until_end) for sink in sinks
-    ]
+    client = {"bootstrap.servers": bootstrap_servers, **(security or {})}
+    return [_start(topology, sink, session, client, f"{checkpoint}/{sink.name}", until_end) for sink in sinks]
 
 
 def _start(
-    topology: Topology, sink: Declaration, session: SparkSession, servers: str, checkpoint: str, until_end: bool
+    topology: Topology,
+    sink: Declaration,
+    session: SparkSession,
+    client: Mapping[str, str],
+    checkpoint: str,
+    until_end: bool,
 ) -> StreamingQuery:
     frames: dict[str, DataFrame] = {}
     for node in topology.in_order():
         if isinstance(node.runs, Spout):
-            frames[node.name] = _records(node, node.runs, session, servers)
+            frames[node.name] = _records(node, node.runs, session, client)
         elif isinstance(node.runs, Bolt):
             frames[node.name] = _bolt(node, node.runs, _union(frames, node))
     writer = _union(frames, sink).writeStream.foreachBatch(_writer(sink)).queryName(f"{topology.name}-{sink.name}")
@@ -118,24 +129,26 @@ def _union(frames: dict[str, DataFrame], node: Declaration) -> DataFrame:
 # -- spouts
 
 
-def _records(node: Declaration, spout: Spout, session: SparkSession, servers: str) -> DataFrame:
+def _records(node: Declaration, spout: Spout, session: SparkSession, client: Mapping[str, str]) -> DataFrame:
     """Return the rows of a spout: one row for each record of its topic that `convert` turns into a tuple."""
-    reader = session.readStream.format("hmb").options(
-        **{
-            "kafka.bootstrap.servers": servers,
-            "subscribe": spout.topic,
-            "startingOffsets": spout.offset,
-            "includeHeaders": "true",
-            "kafka.isolation.level": spout.isolation_level,
-        }
-    )
-    frame = reader.load()
+    frame = session.readStream.format("hmb").options(**_options(spout, client)).load()
     name, convert = node.name, spout.convert
 
     def rows(frames: Frames) -> Frames:
         return _frames(frames, lambda frame: _converted(frame, name, convert))
 
     return frame.mapInPandas(rows, ROW)
+
+
+def _options(spout: Spout, client: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of the data source that reads the topic of a spout. `client` contains Kafka's settings."""
+    return {
+        **{f"kafka.{name}": value for name, value in client.items()},
+        "subscribe": spout.topic,
+        "startingOffsets": spout.offset,
+        "includeHeaders": "true",
+        "kafka.isolation.level": spout.isolation_level,
+    }
 
 
 def _converted(frame: pd.DataFrame, name: str, convert: Callable[[Any], Any]) -> Iterator[Row]:
