@@ -27,9 +27,12 @@ def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer | None) ->
         return handlers
 
     def handler(api: ApiKey, guard: Guard) -> Handle:
+        def handle_permitted(request: Any, context: RequestContext) -> Answer:
+            return handlers[api](request, context)
+
         def handle(request: Any, context: RequestContext) -> Answer:
             access = Access(authorizer, context.client.principal, context.client.host)
-            return guard(request, context, access, lambda request, context: handlers[api](request, context))
+            return guard(request, context, access, handle_permitted)
 
         return handle
 

@@ -87,6 +87,7 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
+_IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `_identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `_existing`
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole response is only for SESSION_ERRORS.
@@ -98,6 +99,14 @@ WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole r
 def _identity(name: str) -> str | None:
     """Return what a field identifies, for example "topic". Return None if the field identifies nothing."""
     return IDENTITIES[name] or name if name in IDENTITIES else None
+
+
+def _identities_in(struct: type[Struct]) -> Mapping[str, str]:
+    """Return the fields of `struct` that identify something, such as `{"topic": "name", "topic id": "topic_id"}`."""
+    if (kept := _IDENTITIES_IN.get(struct)) is None:
+        kept = {identity: name for name in struct.fields if (identity := _identity(name))}
+        _IDENTITIES_IN[struct] = kept
+    return kept
 
 
 def _item_struct(field: Field) -> type[Struct] | None:
@@ -249,10 +258,10 @@ def topic_name(topic: Any, context: RequestContext) -> str:
     """
     if isinstance(topic, str):
         return topic
-    values = {identity: getattr(topic, name) for name in topic.fields if (identity := _identity(name))}
-    topic_id = values.get("topic id", NO_TOPIC_ID)
+    fields = _identities_in(type(topic))
+    topic_id = getattr(topic, fields["topic id"]) if "topic id" in fields else NO_TOPIC_ID
     if topic_id == NO_TOPIC_ID:
-        return values.get("topic") or ""
+        return getattr(topic, fields["topic"]) or "" if "topic" in fields else ""
     try:
         return context.broker.topics.find(None, topic_id).name
     except KafkaError:  # No topic has this id.
@@ -262,7 +271,7 @@ def topic_name(topic: Any, context: RequestContext) -> str:
 def _number(partition: Any) -> int:
     if isinstance(partition, int):
         return partition
-    return next(int(getattr(partition, name)) for name in partition.fields if _identity(name) == "partition")
+    return int(getattr(partition, _identities_in(type(partition))["partition"]))
 
 
 # -- step 2: refuse a part of the request
@@ -288,7 +297,7 @@ def refuse(request: Request, version: int, code: ErrorCode, message: str = MESSA
 
 
 def _is_in_topic(struct: type[Struct]) -> bool:
-    return any(_identity(name) in ("topic", "partition") for name in struct.fields)
+    return not _identities_in(struct).keys().isdisjoint(("topic", "partition"))
 
 
 def _refuse(
@@ -322,7 +331,7 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
         return {next(name for name, field in fields.items() if _identity(name) and field.kind == kind): source}
     if source is None:
         return {}
-    known = {identity: getattr(source, name) for name in source.fields if (identity := _identity(name))}
+    known = {identity: getattr(source, name) for identity, name in _identities_in(type(source)).items()}
     found = {name: known[identity] for name in fields if (identity := _identity(name)) in known}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -380,7 +389,7 @@ def _key(item: Struct) -> tuple[Any, ...]:
     An item can contain both a topic's name and its id. The result then contains only the name, because the same topic
     may lack the id in the other response.
     """
-    values = {identity: getattr(item, name) for name in item.fields if (identity := _identity(name))}
+    values = {identity: getattr(item, name) for identity, name in _identities_in(type(item)).items()}
     if values.get("topic"):
         values.pop("topic id", None)
     return tuple(values.items())
