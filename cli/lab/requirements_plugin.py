@@ -207,7 +207,7 @@ def value_of(argument: ast.expr, frame: FrameType) -> str:
     source = ast.unparse(argument)
     try:
         starred = isinstance(argument, ast.Starred)
-        value = eval(source.removeprefix("*"), frame.f_globals, frame.f_locals)  # the check's own code
+        value = eval(source.removeprefix("*"), frame.f_globals, frame.f_locals)  # noqa: S307  # the check's own code
         return ", ".join(map(SHORT.repr, value)) if starred else SHORT.repr(value)
     except Exception:  # noqa: BLE001  # The source is clear enough.
         return source
