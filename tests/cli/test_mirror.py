@@ -70,6 +70,18 @@ def test_each_side_has_its_own_settings(source: hmb.Broker, target: hmb.Broker, 
     assert target.topics() == ["orders"]
 
 
+def test_one_side_can_require_tls_and_a_login(source: hmb.Broker, run: Hmb, tmp_path: Path) -> None:
+    source.create_topic("orders")
+    source.produce("orders", "a", "b")
+    settings = tmp_path / "to"
+    with hmb.Broker(users={"alice": "secret"}, tls=True) as target:
+        settings.write_text("".join(f"{name}={value}\n" for name, value in target.security.items()))
+        result = run(*sides(source, target), "--once", "--to-config", str(settings))
+        assert result.stderr.startswith("2 records in 1 partition, ")
+        copy = hmb.Consumer(target.bootstrap_servers, "orders", until="end", security=target.security)
+        assert [it.value for it in copy] == [b"a", b"b"]
+
+
 def test_a_mirror_into_its_own_source_is_refused(source: hmb.Broker, run: Hmb) -> None:
     result = run(*sides(source, source), exit_code=1)
     assert result.stderr.startswith("hmb: source and target are the same cluster (cluster id ")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import hmb
+from hmb.client.admin import ConfigResource, ResourceType
 from hmb.client.connection import ConnectionFailed
 from hmb.mirror.errors import MirrorError
 from hmb.mirror.names import TopicChoice
@@ -178,6 +179,29 @@ def test_a_copy_with_more_partitions_is_refused(source: hmb.Broker, target: hmb.
     source.create_topic("orders", partitions=2)
     target.create_topic("orders", partitions=3)
     with pytest.raises(MirrorError, match="target: topic 'orders' has 3 partitions, but 2 at the source"):
+        mirror().run()
+
+
+def test_a_target_that_refuses_the_settings_of_a_new_topic_ends_the_mirror(
+    source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror
+) -> None:
+    source.create_topic("orders", config={"retention.ms": "5000"})
+    target.faults.add("CREATE_TOPICS", error="INVALID_CONFIG")
+    refused = r"target: topic 'orders' cannot be created: .*INVALID_CONFIG\); create it yourself, or leave it out"
+    with pytest.raises(MirrorError, match=refused):
+        mirror().run()
+
+
+def test_a_target_that_refuses_a_changed_setting_ends_the_mirror(
+    source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror
+) -> None:
+    source.create_topic("orders")
+    mirror().run()
+    with hmb.Admin(source.bootstrap_servers) as admin:
+        admin.alter_configs(ConfigResource(ResourceType.TOPIC, "orders"), set={"retention.ms": "5000"})
+    target.faults.add("INCREMENTAL_ALTER_CONFIGS", error="INVALID_CONFIG")
+    refused = r"target: topic 'orders' does not accept retention\.ms=5000: .*INVALID_CONFIG\); leave the topic out"
+    with pytest.raises(MirrorError, match=refused):
         mirror().run()
 
 
