@@ -112,7 +112,7 @@ Fetch, a tour of at most 9 files:
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns a `FetchContext` with the partitions to read
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
-4. `storage/log_reading.py` `read` selects the segment
+4. `storage/log_reading.py` `find_records` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/segment.py` `Segment.batches_at_or_after` reads headers until a batch ends at the offset or later
 7. `storage/segment.py` `Segment.batches_from` begins this scan at the position in an index entry

@@ -30,7 +30,6 @@ from typing import NamedTuple
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading
 from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords, check_size
 from hmb.storage.cleanup import replacement
@@ -40,7 +39,7 @@ from hmb.storage.failure_isolation import NO_STOP
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
-from hmb.storage.log_reading import LogSlice
+from hmb.storage.log_reading import LogOffsets, LogSlice, find_records
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, LogProducers
 from hmb.storage.recovery.loading import LoadedLog, LogCheckpoint, load
@@ -327,15 +326,15 @@ class Log:
         with self.lock:
             segments = self.log_segments.from_offset(offset)
             active_size = segments[-1].size
-            offsets = LogSlice(self.log_start_offset, self.log_end_offset, self._last_stable_offset())
+            offsets = LogOffsets(self.log_start_offset, self.log_end_offset, self._last_stable_offset())
         first, end = offsets.log_start_offset, offsets.high_watermark
         if not first <= offset <= end:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
-        found = log_reading.read(segments, active_size, offset, max_bytes, offsets, committed=committed)
+        found = find_records(segments, active_size, offset, max_bytes, offsets, committed=committed)
         if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
             check_begin(found.segment, found.records)
-        return found if at_least_one or found.size <= max_bytes else offsets
+        return found if at_least_one or found.size <= max_bytes else LogSlice(offsets)
 
     def offset_for_timestamp(self, timestamp: int | None) -> TimestampOffset | None:
         """Return the first record with a timestamp of at least `timestamp` (ms), or None. Raises KafkaError.

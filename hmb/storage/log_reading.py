@@ -25,12 +25,18 @@ from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
 
-class LogSlice(NamedTuple):
-    """The result of a read: the records, and the offsets that the log had at the time of the read."""
+class LogOffsets(NamedTuple):
+    """The offsets of a log at one moment."""
 
     log_start_offset: int
     high_watermark: int
     last_stable_offset: int
+
+
+class LogSlice(NamedTuple):
+    """The result of a read: the offsets of the log at the time of the read, and the region with the records, if any."""
+
+    offsets: LogOffsets
     records: FileRegion | None = None
     aborted: Sequence[AbortedTransaction] = ()  # empty unless the reader wants committed records only
     segment: Segment | None = None  # the segment that contains `records`
@@ -40,14 +46,14 @@ class LogSlice(NamedTuple):
         return self.records.size if self.records else 0
 
 
-def read(
-    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, offsets: LogSlice, *, committed: bool
+def find_records(
+    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, offsets: LogOffsets, *, committed: bool
 ) -> LogSlice:
-    """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
+    """Return the region of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
-    `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
-    (bytes) of the active segment. `offsets` is a `LogSlice` with the log's offsets, but without records. If the log has
-    no records at or after `offset`, the function returns `offsets`.
+    The function finds the region, but does not read its bytes. `segments` begin with the segment that contains
+    `offset`, and end with the active segment. `active_size` is the size (bytes) of the active segment. `offsets` are
+    the offsets of the log. If the log has no records at or after `offset`, the result has no records.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
@@ -63,8 +69,8 @@ def read(
         region = segment.read(offset, max_bytes, size, next_offset)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
-            return LogSlice(*offsets[:3], region, aborted, segment)
-    return offsets
+            return LogSlice(offsets, region, aborted, segment)
+    return LogSlice(offsets)
 
 
 def _aborted_in(

@@ -121,8 +121,7 @@ class _Fetch:
         max_bytes = max(0, min(partition.max_bytes, self._max_bytes - self._size))
         offset, committed = partition.fetch_offset, self._is_committed
         found = log.read(offset, max_bytes, at_least_one=self._size == 0, committed=committed)
-        data.high_watermark, data.last_stable_offset = found.high_watermark, found.last_stable_offset
-        data.log_start_offset = found.log_start_offset
+        data.log_start_offset, data.high_watermark, data.last_stable_offset = found.offsets
         if committed:
             data.aborted_transactions = [
                 AbortedTransaction(producer_id=a.producer_id, first_offset=a.first_offset) for a in found.aborted
