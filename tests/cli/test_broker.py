@@ -32,11 +32,12 @@ def test_the_broker_prints_its_address_and_stops_cleanly(
 
 CHECKS_FOR_EVER = """
 import itertools, sys
-from hmb.storage.recovery import checking, scanning
+from hmb.records.fast.batch_check import CheckedBatch
+from hmb.storage.recovery import scanning
 
 def checked_batches(view, base_offset, upper_limit, **options):
     print("checking", flush=True)
-    return itertools.repeat((0, checking.CheckedBatch(0, 0, 0, 0, -1, 0)))
+    return itertools.repeat((0, CheckedBatch(0, 0, 0, 0, -1, 0)))
 
 scanning.checked_batches = checked_batches
 from hmb.cli.main import main

@@ -42,4 +42,5 @@ Read in this order:
 - `compaction`        finds the keys and the bytes of records
 - `columns`           converts records to Arrow columns, with numpy
 - `value_runs`        the only encoder in this folder
+- `batch_check`       checks a batch after a crash; decodes only the header
 """

@@ -41,18 +41,14 @@ from hmb.records import (
 )
 from hmb.records.batch import LOG_OVERHEAD, MAGIC, OFFSET_AND_LENGTH
 from hmb.records.changed_batch import encode_empty_batch
+from hmb.records.fast.batch_check import CheckedBatch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
 from hmb.storage.files import together
 from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
-from hmb.storage.recovery.checking import (
-    CheckedBatch,
-    Damage,
-    end_of_whole_batches,
-    next_whole_batch,
-)
+from hmb.storage.recovery.checking import Damage, end_of_whole_batches, next_whole_batch
 from hmb.storage.recovery.scanning import checked_batches, recover
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset

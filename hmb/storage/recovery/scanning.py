@@ -30,11 +30,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hmb.protocol.errors import KafkaError, corrupt_message
+from hmb.records.fast.batch_check import CheckedBatch
 from hmb.storage.failure_isolation import NO_STOP, Stopped
 from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
-from hmb.storage.recovery.checking import CheckedBatch, Damage, ProducerBatches, checked_batch
+from hmb.storage.recovery.checking import Damage, ProducerBatches, checked_batch
 from hmb.storage.segment import Segment
 
 
