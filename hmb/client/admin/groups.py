@@ -205,18 +205,7 @@ def _describe_consumer_group(connection: Connection, group: str) -> GroupDescrip
     response: ConsumerGroupDescribeResponse = connection.send(ConsumerGroupDescribeRequest(group_ids=[group]))
     (found,) = response.groups
     check_group(group, found.error_code, found.error_message)
-    members = [
-        MemberDescription(
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
-            _partitions(member.assignment),
-            _partitions(member.target_assignment),
-            member.member_epoch,
-        )
-        for member in found.members
-    ]
+    members = [_member(it, _partitions(it.assignment), _partitions(it.target_assignment)) for it in found.members]
     node = Node(connection.host, connection.port)
     kind, state = GroupType.CONSUMER, found.group_state
     return GroupDescription(
@@ -254,16 +243,7 @@ def _describe_streams_group(brokers: Brokers, connection: Connection, group: str
         return tuple(sorted(TopicPartition(name, number) for name, number in each if number < counts.get(name, 0)))
 
     members = [
-        MemberDescription(
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
-            read(member.assignment.active_tasks),
-            read(member.target_assignment.active_tasks),
-            member.member_epoch,
-        )
-        for member in found.members
+        _member(it, read(it.assignment.active_tasks), read(it.target_assignment.active_tasks)) for it in found.members
     ]
     node = Node(connection.host, connection.port)
     kind, state = GroupType.STREAMS, found.group_state
@@ -303,6 +283,15 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     return GroupDescription(
         group, GroupType.CLASSIC, found.group_state, found.protocol_type, found.protocol_data, node, tuple(members), -1
     )
+
+
+def _member(
+    member: ConsumerGroup.Member | StreamsGroup.Member,
+    assigned: tuple[TopicPartition, ...],
+    target: tuple[TopicPartition, ...],
+) -> MemberDescription:
+    identity = member.member_id, member.instance_id, member.client_id, member.client_host
+    return MemberDescription(*identity, assigned, target, member.member_epoch)
 
 
 def _partitions(
