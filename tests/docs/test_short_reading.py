@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "tour" / "index.md").read_text(encoding="utf-8")
 MOST_FILES, MOST_LINES = 15, 3_000
 IN_README = re.compile(r"^(\d+)\. \[([\w/]+\.py)\]\(hmb/\2\) (.+)$", re.MULTILINE)
 IN_DOCSTRING = re.compile(r"^ ?(\d+)\. `([\w/]+\.py)` ([^`\n]+)$", re.MULTILINE)
-PART = re.compile(r"^```{essay} hmb\n:start-at: (.+)\n:end-before: (.+)\n```$", re.MULTILINE)
+PART = re.compile(r"^```{essay} hmb\n:start-at: (The short reading.*)\n:end-before: (.+)\n```$", re.MULTILINE)
 
 
 def part_on_the_page() -> str:
