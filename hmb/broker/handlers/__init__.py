@@ -11,8 +11,8 @@ of this table, it calls two functions. `counted` (counting.py) measures the requ
 (security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function throttles
 clients (security/quotas/throttling.py).
 
-Three modules do not handle an API. The modules shared_responses.py and share_state_results.py contain functions that
-several handlers use. The module streams_internal_topics.py creates the internal topics of streams groups.
+This folder contains only handlers. The functions that several handlers use are in broker/shared_responses.py and, for
+the states of share-partitions, in broker/share/state_results.py.
 
 The docstring of each handler's module has five parts. The part "Versions" names the supported versions of the API.
 "Permissions" names the operations that a client needs if the broker has an authorizer (security/acls/rules.py).

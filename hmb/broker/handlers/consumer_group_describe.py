@@ -12,7 +12,7 @@ Left out: nothing. HMB supports the whole API.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_responses import describe_all
+from hmb.broker.shared_responses import describe_all
 from hmb.coordinator.modern.description import DescribedConsumerGroup
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 

@@ -19,7 +19,7 @@ from hmb.broker.config import resources as config_resources
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import check_repetitions
+from hmb.broker.shared_responses import check_repetitions
 from hmb.protocol.enums import ConfigSource, ResourceType
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import add_authorized_operations, check_repetitions
+from hmb.broker.shared_responses import add_authorized_operations, check_repetitions
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import check_repetitions
+from hmb.broker.shared_responses import check_repetitions
 from hmb.coordinator.transactions.records import by_topic
 from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 

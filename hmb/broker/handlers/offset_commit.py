@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.handlers.shared_responses import committed, merged, metadata_length
+from hmb.broker.shared_responses import committed, merged, metadata_length
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.partition import QueuedRecords

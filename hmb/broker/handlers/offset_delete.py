@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.shared_responses import merged
+from hmb.broker.shared_responses import merged
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from hmb.protocol.topics import TopicPartition

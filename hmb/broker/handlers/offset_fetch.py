@@ -19,7 +19,7 @@ from collections.abc import Mapping, Set
 from uuid import UUID
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_responses import check_repetitions
+from hmb.broker.shared_responses import check_repetitions
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.share_state_results import share_partition_results
+from hmb.broker.share.state_results import share_partition_results
 from hmb.protocol.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 
 TopicResult = ReadShareGroupStateResponse.ReadStateResult

@@ -11,7 +11,7 @@ Left out: nothing. HMB supports the whole API.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_responses import describe_all
+from hmb.broker.shared_responses import describe_all
 from hmb.coordinator.share.description import DescribedShareGroup
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 

@@ -13,7 +13,7 @@ Left out: the offsets of tasks, because members do not send them (with Kafka 4.3
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_responses import describe_all
+from hmb.broker.shared_responses import describe_all
 from hmb.coordinator.streams.description import DescribedStreamsGroup
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 

@@ -4,8 +4,11 @@ Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on the group, DESCRIBE on each topic; CREATE for new internal topics.
 Behavior: the broker assigns the tasks of a Kafka Streams application to its members (coordinator/streams/). If the
     tasks of the member have changed, the response contains the new tasks. The response also contains a status for each
-    problem, for example MISSING_SOURCE_TOPICS. If internal topics are missing, the broker creates them, and the next
-    heartbeat finds them. The broker sends the response after the changes of the group are on disk.
+    problem, for example MISSING_SOURCE_TOPICS. A streams group has internal topics: its repartition topics and its
+    changelog topics. The coordinator computes which internal topics the group needs (coordinator/streams/topics.py). If
+    a topic is missing, the broker creates it, as if the member had sent a CreateTopics request. So the handler of
+    CreateTopics checks the new topic, and counts it for the member's quota. The next heartbeat finds the topic. The
+    broker sends the response after the changes of the group are on disk.
 Version notes: none.
 Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. A client that
     sends one of them gets INVALID_REQUEST, as in Kafka 4.3. Such an application must use the classic protocol. A
@@ -15,19 +18,52 @@ Left out: static members, warm-up tasks, offsets of tasks, and regular expressio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.streams_internal_topics import create_internal_topics
+from hmb.broker.handlers import create_topics
+from hmb.coordinator.streams.topics import InternalTopic
 from hmb.protocol.enums import StreamsStatus
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+
+NewTopic = CreateTopicsRequest.CreatableTopic
+MOST_ERRORS = 3  # the number of topics that an error text names
+HARMLESS = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # Another member's heartbeat may have created the topic.
 
 
 def handle(request: StreamsGroupHeartbeatRequest, context: RequestContext) -> StreamsGroupHeartbeatResponse:
     response = StreamsGroupHeartbeatResponse()
     with error_code_in(response):
         response, missing = context.broker.streams.heartbeat(request, context.client_id, context.client_host)
-        if missing and (problem := create_internal_topics(missing, context)):
+        if missing and (problem := _create_topics(missing, context)):
             for status in response.status or ():
                 if status.status_code == StreamsStatus.MISSING_INTERNAL_TOPICS:
                     status.status_detail += f"; {problem}."
     return response
+
+
+def _create_topics(missing: Sequence[InternalTopic], context: RequestContext) -> str:
+    """Create internal topics. Return the reason why topics cannot be created, or an empty text."""
+    forbidden = [topic.name for topic in missing if not context.may_create(topic.name)]
+    if forbidden:
+        return f"Unauthorized to CREATE on topics {', '.join(forbidden)}"
+    created = create_topics.handle(CreateTopicsRequest(topics=[_new(topic) for topic in missing]), context)
+    errors = [
+        f"{topic.name} ({topic.error_message or ErrorCode(topic.error_code).message})"
+        for topic in created.topics
+        if topic.error_code not in HARMLESS
+    ]
+    more = f" and {len(errors) - MOST_ERRORS} more" if len(errors) > MOST_ERRORS else ""
+    return f"Creation failed: {', '.join(errors[:MOST_ERRORS])}{more}" if errors else ""
+
+
+def _new(topic: InternalTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor or create_topics.DEFAULT,
+        configs=[NewTopic.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+    )

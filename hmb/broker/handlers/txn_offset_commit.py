@@ -20,7 +20,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.handlers.shared_responses import committed, metadata_length
+from hmb.broker.shared_responses import committed, metadata_length
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.group_table import check_group_id

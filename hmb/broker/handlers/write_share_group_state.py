@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.handlers.share_state_results import share_partition_results
+from hmb.broker.share.state_results import share_partition_results
 from hmb.coordinator.share.in_flight import StateBatch, Update
 from hmb.coordinator.share.stored_state import check_batches, delivery_state
 from hmb.protocol.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse

@@ -18,5 +18,6 @@ offset 1000. `fetching` reads the batches 1000 to 1299 and 1300 to 1599 from the
 acquires all 600 records, because the broker returns both batches completely. If the member asks for the mode
 RECORD_LIMIT, it acquires only 500 of these records.
 
-Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`.
+Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`. The module
+`state_results` does not belong to ShareFetch: the handlers of five other APIs use it.
 """
