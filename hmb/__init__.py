@@ -68,7 +68,7 @@ Produce, a tour of at most 9 files:
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
 7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`, step 8), and then appends it (step 9)
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
-9. `storage/log.py` `Log._append_batch` takes the lock, recognizes a batch sent twice, and assigns offsets
+9. `storage/log.py` `Log.append_prepared` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
@@ -95,13 +95,13 @@ These modules are between the steps of the Produce tour. Open them only if you w
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
-  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log._write` takes the
+  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log.write` takes the
   active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
   (`storage/log_segments.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
 - Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`). The time
   index gets an entry in the same way (`storage/time_index.py`).
-- After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
+- After step 12, `Log.write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In

@@ -47,7 +47,7 @@ You can skip these modules in a first reading:
 - `config`             the settings of a log
 - `batches/`           checks and changes of batches before the append; a tour of the docs explains `validation`
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
-- `index_rebuild`      the rebuild of damaged indexes while clients read the segment
+- `log_producers`      the markers that end transactions, and the state of the producers for other threads
 - `cleanup/`           deletion and replacement of segments
 - `compaction/`        the last record of each key
 - `state/`             small files of the data directory, its lock and its manifest

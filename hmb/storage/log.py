@@ -29,8 +29,9 @@ from typing import NamedTuple
 
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage.batches import preparation, time_search
+from hmb.records import NO_TIMESTAMP, RecordBatch
+from hmb.storage.batches import messages, time_search
+from hmb.storage.batches.preparation import prepare
 from hmb.storage.batches.validation import ProducedRecords, check_size
 from hmb.storage.cleanup import replacement
 from hmb.storage.config import LogConfig
@@ -39,9 +40,10 @@ from hmb.storage.failure_isolation import NO_STOP
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
+from hmb.storage.log_producers import LogProducers
 from hmb.storage.log_reading import LogOffsets, LogSlice, find_records
 from hmb.storage.log_segments import LogSegments
-from hmb.storage.producer_state import EXPIRATION_MS, LogProducers
+from hmb.storage.producer_state import EXPIRATION_MS
 from hmb.storage.recovery.loading import LoadedLog, LogCheckpoint, load
 from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
 from hmb.storage.segment import DamagedSegment, Segment
@@ -109,7 +111,7 @@ class Log:
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
         self.log_segments = LogSegments(loaded.segments, manifest, directory.name)
-        self._producers = loaded.producers
+        self.producer_state = loaded.producers
         self.producers = LogProducers(self.lock, loaded.producers)
         self.log_end_offset = loaded.end_offset  # changes only under the lock, like `log_start_offset`
         self.log_start_offset = min(max(start_offset, self.log_segments.first.base_offset), self.log_end_offset)
@@ -141,7 +143,7 @@ class Log:
             return self._last_stable_offset()
 
     def _last_stable_offset(self) -> int:
-        unstable = self._producers.first_unstable_offset
+        unstable = self.producer_state.first_unstable_offset
         return self.log_end_offset if unstable is None else max(unstable, self.log_start_offset)
 
     @property
@@ -172,12 +174,11 @@ class Log:
         if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self.clock()
-        prepared = preparation.prepare(records, config, now, self.log_end_offset)
-        append_time = now if config.uses_log_append_time else NO_TIMESTAMP
-        if isinstance(prepared, RecordBatch):
-            result = self._append_batch(prepared, append_time, now)
-        else:
-            result = self._append_messages(prepared, config, append_time, now)
+        if isinstance(records, RecordBatch):
+            append_time = now if config.uses_log_append_time else NO_TIMESTAMP
+            result = self.append_prepared(prepare(records, config, now), append_time, now)
+        else:  # The client is older than Kafka 0.11.
+            result = messages.append(self, records, config, now)
         self._flush_if_many(result)
         return result
 
@@ -187,7 +188,7 @@ class Log:
         The log checks only the size of the batch, and keeps its timestamps. Raises the errors of `append`.
         """
         check_size(batch, self.config)
-        result = self._append_batch(batch, NO_TIMESTAMP, self.clock())
+        result = self.append_prepared(batch, NO_TIMESTAMP, self.clock())
         self._flush_if_many(result)
         return result
 
@@ -195,35 +196,37 @@ class Log:
         if result.last_offset + 1 - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
-    def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
+    def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
         """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.
 
-        If the log must roll but is not synced, `_write` returns False. The method then syncs the log and tries again.
+        If the log must roll but is not synced, `write` returns None. The method then syncs the log and tries again.
         """
         while True:
             with self.lock:
-                if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):
+                if batch.producer_id != NO_PRODUCER_ID and (first := self.producer_state.check(batch)):
                     return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
                 base_offset = self.log_end_offset
                 last_offset = base_offset + batch.last_offset_delta
                 parts = batch.with_base_offset(base_offset, self.leader_epoch)
-                if self._write(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset)):
+                max_timestamp = TimestampOffset(batch.max_timestamp, last_offset)
+                if result := self.write(parts, last_offset, last_offset, max_timestamp, append_time):
                     if batch.producer_id != NO_PRODUCER_ID:
-                        self._producers.add_batch(batch, base_offset, now)
-                    return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+                        self.producer_state.add_batch(batch, base_offset, now)
+                    return result
             self.flush()
 
-    def _write(
+    def write(
         self,
         parts: Parts,
         last_offset_of_first_batch: int,
         last_offset: int,
         max_timestamp: TimestampOffset,
+        append_time: int,
         aborted: AbortedTransaction | None = None,
-    ) -> bool:
+    ) -> AppendResult | None:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
 
-        If the log has to roll but is not synced, write nothing and return False. The caller then releases the lock,
+        If the log has to roll but is not synced, write nothing and return None. The caller then releases the lock,
         syncs the log and calls this method again. So a segment that the log closes is on disk, and a power cut leaves
         no gap in the log.
         """
@@ -234,7 +237,7 @@ class Log:
             active = self.log_segments.active
             if active.is_full(sum(map(len, parts)), last_offset, max_timestamp.timestamp):
                 if self.recovery_point < self.log_end_offset:
-                    return False
+                    return None
                 active = self.roll()
             active.append(parts, last_offset_of_first_batch, max_timestamp, aborted)
             if aborted is not None:
@@ -245,10 +248,10 @@ class Log:
             if isinstance(error, FileNotFoundError):  # Another process has removed the segment.
                 self.commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
-        self.log_end_offset = last_offset + 1
+        base_offset, self.log_end_offset = self.log_end_offset, last_offset + 1
         self.watchers.wake_all()
         self.commit.sync_ahead(active.size, self.flush)
-        return True
+        return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
         """Close the active segment, and start a new one. The caller holds the lock and has synced the log.
@@ -260,52 +263,13 @@ class Log:
         except SyncFailed as error:
             self.commit.fail(error)
             raise
-        self._producers.expire(self.clock() - EXPIRATION_MS)
-        self._producers.save(self.directory, self.log_end_offset)
+        self.producer_state.expire(self.clock() - EXPIRATION_MS)
+        self.producer_state.save(self.directory, self.log_end_offset)
         segment = self.log_segments.roll(self.log_end_offset, self.config, sync=sync)
         self._names_made += 1
         text = f"{self.directory.name}: a new segment begins at offset {self.log_end_offset}"
         self.events.add(EventKind.ROLL, text, LOGGER)
         return segment
-
-    # -- append messages v0 and v1, and markers of transactions
-
-    def _append_messages(
-        self, messages: AssignedMessages, config: LogConfig, append_time: int, now: int
-    ) -> AppendResult:
-        """Append messages v0 or v1, into which `prepare` has already written offsets.
-
-        Another append may have used these offsets in the meantime. If the messages cannot get new offsets, append them
-        as a record batch.
-        """
-        while True:
-            with self.lock:
-                if not messages.move_to(self.log_end_offset):
-                    break
-                first, last = messages.first_offset, messages.last_offset
-                max_timestamp = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
-                if self._write([messages.data], messages.last_offset_of_first_batch, last, max_timestamp):
-                    return AppendResult(first, last, append_time, self.log_start_offset)
-            self.flush()
-        return self._append_batch(preparation.as_batch(messages, config, now), append_time, now)
-
-    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
-        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
-
-        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
-        """
-        now = self.clock()
-        while True:
-            with self.lock:
-                offset = self.log_end_offset
-                self._producers.check_marker(producer_id, producer_epoch, marker)
-                places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
-                data = encode_marker(marker, now, producer_id, producer_epoch, **places)
-                aborted = self._producers.aborted_by(marker, producer_id, offset)
-                if self._write([data], offset, offset, TimestampOffset(now, offset), aborted):
-                    self._producers.add_marker(producer_id, producer_epoch, marker, now, now)
-                    return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
-            self.flush()
 
     # -- read
 
@@ -393,7 +357,7 @@ class Log:
             self.flush()
             with self.lock:
                 self.log_segments.active.check_file()
-                self._producers.save(self.directory, self.log_end_offset)
+                self.producer_state.save(self.directory, self.log_end_offset)
                 for segment in self.log_segments:
                     segment.close()
             self.log_segments.delete_removed()

@@ -53,7 +53,6 @@ from __future__ import annotations
 
 import logging
 import struct
-import threading
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -361,33 +360,3 @@ def delete_old_snapshots(directory: Path) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:  # For example, a directory has this name. The log still accepts appends.
             LOGGER.warning("%s", error)
-
-
-class LogProducers:
-    """The idempotent producers of a log, for threads that do not hold the log's lock. Thread-safe."""
-
-    def __init__(self, lock: threading.Lock, state: ProducerState) -> None:
-        """Store the log's lock, and the state that this lock guards."""
-        self._lock = lock
-        self._state = state
-
-    @property
-    def highest_id(self) -> int:
-        """The greatest producer id that the log remembers; -1 if the log remembers no producer."""
-        with self._lock:
-            return self._state.highest_id
-
-    def last_batches(self) -> dict[int, LastBatch]:
-        """Return the last batch of each idempotent producer, by producer id."""
-        with self._lock:
-            return self._state.last_batches()
-
-    def active(self, only: int | None = None) -> list[ActiveProducer]:
-        """Return the idempotent producers that the log remembers, or only the producer with the id `only`."""
-        with self._lock:
-            return self._state.active(only)
-
-    def expire(self, now: int) -> None:
-        """Forget each producer whose last append was EXPIRATION_MS or more ago, unless it has an open transaction."""
-        with self._lock:
-            self._state.expire(now - EXPIRATION_MS)

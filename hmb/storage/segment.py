@@ -38,8 +38,8 @@ from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges
 from hmb.storage.files.together import release
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
-from hmb.storage.index_rebuild import rebuild_indexes
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex, OffsetPosition
+from hmb.storage.recovery.index_rebuild import rebuild_indexes
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 

@@ -25,6 +25,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.dump.entries import DumpOptions
 from hmb.storage.dump.log_files import dump, log_files
 from hmb.storage.log import Log
+from hmb.storage.log_producers import append_marker
 from tests.conformance.clients import ALL_CODECS, write_confluent
 from tests.conformance.dataset import write_lines
 from tests.conformance.java_clients import run
@@ -114,7 +115,7 @@ def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
         RecordBatch.parse(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
     )
     for producer_id in (1, 2):
-        log.append_marker(EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
+        append_marker(log, EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
     log.append(
         RecordBatch.parse(encode_batch(RECORDS, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True))
     )

@@ -24,6 +24,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import java_hash
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch, encode_message_set
 from hmb.storage.log import Log
+from hmb.storage.log_producers import append_marker
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
@@ -247,7 +248,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(topic: Topic) -> No
         append(log, *records, producer_id=producer, producer_epoch=0, base_sequence=0, transactional=True)
 
     def end(producer: int, how: ControlType) -> None:
-        log.append_marker(EndTransactionMarker(how, 0), producer, 0)
+        append_marker(log, EndTransactionMarker(how, 0), producer, 0)
 
     append(log, *(offset_record(1, partition=p) for p in range(4)))
     transactional(10, offset_record(2, partition=0), offset_record(2, partition=1))

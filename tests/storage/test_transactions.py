@@ -14,6 +14,7 @@ from hmb.records import EndTransactionMarker
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
+from hmb.storage.log_producers import append_marker
 from hmb.storage.transaction_index import AbortedTransaction
 from tests.storage.conftest import LogMaker, batch, read_all
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
@@ -117,13 +118,13 @@ def test_markers_of_old_producers_and_old_coordinators_are_refused(open_log: Log
     log = open_log()
     writer = Writer(log, 1)
     writer.write()
-    log.append_marker(EndTransactionMarker(COMMIT.control_type, 4), 1, 3)
+    append_marker(log, EndTransactionMarker(COMMIT.control_type, 4), 1, 3)
     for epoch, coordinator_epoch, code in (
         (2, 4, ErrorCode.INVALID_PRODUCER_EPOCH),
         (3, 3, ErrorCode.TRANSACTION_COORDINATOR_FENCED),
     ):
         with pytest.raises(KafkaError) as error:
-            log.append_marker(EndTransactionMarker(COMMIT.control_type, coordinator_epoch), 1, epoch)
+            append_marker(log, EndTransactionMarker(COMMIT.control_type, coordinator_epoch), 1, epoch)
         assert error.value.code is code
     with pytest.raises(KafkaError) as error:
         writer.write()

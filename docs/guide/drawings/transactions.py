@@ -15,6 +15,7 @@ from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.records import ControlType, control_type
 from hmb.records.reading import Batch, iter_batches
 from hmb.storage.log import Log
+from hmb.storage.log_producers import append_marker
 
 COORDINATOR, JOURNAL = "coordinator", "__transaction_state"
 SETTINGS = {"transaction.state.log.num.partitions": "1"}
@@ -26,6 +27,11 @@ def of_log(variables: Locals) -> str:
     """Return the lane of a log, or "" for the coordinator's own log, which the drawing does not show."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
+
+
+def of_marked_log(variables: Locals) -> str:
+    """Return the lane of the log in which the coordinator ends a transaction."""
+    return of_log({"self": variables["log"]})
 
 
 def state(variables: Locals) -> str:
@@ -44,7 +50,7 @@ WATCHED = [
     Watched(records.records_of, JOURNAL, state, tone="violet"),
     Watched(Log.append, of_log, "append a batch", caller="producer", tone="blue"),
     Watched(end_txn.handle, COORDINATOR, "EndTxn: commit", caller="producer", reply="OK"),
-    Watched(Log.append_marker, of_log, marker, tone="violet"),
+    Watched(append_marker, of_marked_log, marker, tone="violet"),
     Watched(Log.flush, of_log, "sync", caller="producer"),
 ]
 

@@ -10,8 +10,9 @@ header, and computes the CRC of the 999,979 bytes after the CRC field. It decode
 
 Read in this order:
 - `validation`    what a producer may append
-- `preparation`   compression, timestamps and offsets before the log's lock is taken
+- `preparation`   compression and timestamps of a batch, before the log's lock is taken
 - `headers`       a scan of the headers, without the records
 - `decoding`      the check of the CRC before the broker reads records
 - `time_search`   the first record after a time
+- `messages`      the append of messages v0 and v1, from old clients
 """

@@ -19,7 +19,7 @@ from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.records.filtering import check_readable
 from hmb.records.partial_records import partial_records
 from hmb.storage.batches.decoding import SEARCHING
-from hmb.storage.index_rebuild import rebuild_indexes
+from hmb.storage.recovery.index_rebuild import rebuild_indexes
 from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.time_index import TimestampOffset
 

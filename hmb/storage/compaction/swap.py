@@ -28,7 +28,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files import together
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.together import DELETED
-from hmb.storage.index_rebuild import REBUILT
+from hmb.storage.recovery.index_rebuild import REBUILT
 from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import Segment
 

@@ -32,6 +32,7 @@ Read in this order:
 - `repair`       replacements for damaged batches, when the broker starts and while readers use the log
 - `tails`        bytes after the last whole batch
 - `read_checks`  how a running broker notices that readers cannot read past damage
+- `index_rebuild`  the rebuild of damaged indexes while clients read the segment
 
 Source: Kafka 0.7 design, "Log"; Kafka's `LogLoader`, `LogSegment.recover`.
 """

@@ -27,7 +27,8 @@ from hmb.records.changed_batch import with_records
 from hmb.records.filtering import MOST_BATCH_RECORDS
 from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
-from hmb.storage.batches import preparation, validation
+from hmb.storage.batches import messages as old_messages
+from hmb.storage.batches import validation
 from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords, ProducedRecords
 from hmb.storage.config import CODECS, LogConfig
 from hmb.storage.log import Log
@@ -298,14 +299,14 @@ def test_old_messages_get_later_offsets_after_a_faster_append(
 
     Before a bug was fixed, a message set of 100,000 wrappers held the lock for 1.8 s.
     """
-    log, assign = log_at_now(), preparation.assign_offsets
+    log, assign = log_at_now(), old_messages.assign_offsets
 
     def assign_slowly(*args: object, **options: object) -> AssignedMessages:
         assigned = assign(*args, **options)  # type: ignore[arg-type]
         log.append(batch(3, first_timestamp=NOW))  # Another producer appends, because the log's lock is free.
         return assigned
 
-    monkeypatch.setattr(preparation, "assign_offsets", assign_slowly)
+    monkeypatch.setattr(old_messages, "assign_offsets", assign_slowly)
     sent = encode_message_set(at(NOW, NOW), magic) + encode_message_set(at(NOW, NOW + 9, NOW), magic, codec)
     result = log.append(produced(sent))
     assert (result.base_offset, result.last_offset) == (3, 7)

@@ -34,5 +34,5 @@ def test_the_header_of_a_produced_batch_is_parsed_once(monkeypatch: pytest.Monke
     parse = RecordBatch.parse
     monkeypatch.setattr(RecordBatch, "parse", lambda *arguments: parsed.append(1) or parse(*arguments))
     batch = parse_produced(memoryview(encode_batch(SMALL)), 9, is_transactional=False)
-    assert prepare(batch, LogConfig(), 1000, 0) is batch
+    assert prepare(batch, LogConfig(), 1000) is batch
     assert len(parsed) == 1

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hmb.records import iter_batches
 from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
+from hmb.storage.log_producers import append_marker
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 from tests.storage.compaction.test_compaction import CONFIG, Change, Crash, change_batch, compact
@@ -57,7 +58,7 @@ class Run:
             self.first_dirty = compact(self.log, first_dirty=self.first_dirty, now=self.now)
             self.now += RETENTION // 2
         else:
-            self.log.append_marker(COMMIT if kind == "commit" else ABORT, producer, 0)
+            append_marker(self.log, COMMIT if kind == "commit" else ABORT, producer, 0)
             written = self.open.pop(producer, {})
             if kind == "commit":
                 self.committed |= written
