@@ -36,7 +36,6 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +47,6 @@ from hmb.storage.events import EventKind, EventLog
 from hmb.storage.failure_isolation import NO_STOP, isolated
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
-from hmb.storage.files.virtual import NAMES_LOCK
 from hmb.storage.log import Log
 from hmb.storage.recovery.loading import newest_leader_epoch
 from hmb.storage.state import checkpoints, trash
@@ -62,13 +60,6 @@ from hmb.units import now_ms
 from hmb.uuids import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
-
-
-class Deletion(NamedTuple):
-    """The result of `LogManager.delete`."""
-
-    left: list[Path]  # the renamed directories of deleted logs, which must still be removed
-    kept: dict[str, OSError]  # for each topic that could not be deleted: the error
 
 
 class NewLog(NamedTuple):
@@ -218,7 +209,7 @@ class LogManager:
             self._topic_ids |= {each.name.topic: each.topic_id for each in new}
             return list(made.values())
 
-    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
+    def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
         """Delete these logs, each with its topic id, by renaming their directories.
 
         A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it has
@@ -231,41 +222,13 @@ class LogManager:
                 self.manifest.forget_partitions(map(str, names))
             except OSError as error:  # The disk may be full. The deletion continues, because it frees space.
                 LOGGER.warning("%s: %s", self.manifest.path, error)
-            result = self._rename_all(names)
+            result = trash.rename_all(self.directory, names, self._logs, self.reserve)
             for name in names:
                 if name.topic not in result.kept and (log := self._logs.pop(name, None)) is not None:
                     log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
             if self._syncs:
                 sync_directory(self.directory)
             return result
-
-    def _rename_all(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
-        """Rename the directories of these logs. If the first log of a topic cannot be renamed, the topic is kept."""
-        result, deleted = Deletion([], {}), set[str]()
-        for name, topic_id in names.items():
-            if name.topic in result.kept:
-                continue
-            try:
-                result.left.extend(self._put_into_trash(name, topic_id))
-                deleted.add(name.topic)
-            except OSError as error:
-                if name.topic not in deleted:
-                    result.kept[name.topic] = error
-                else:
-                    LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
-        return result
-
-    def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
-        """Rename a log's directory. Return a list with the new path, or an empty list if the directory is missing."""
-        log, path = self._logs.get(name), self._path(name)
-        if not path.exists():
-            return []
-        new_path = trash.path_of(self.directory, name, topic_id)
-        with NAMES_LOCK:
-            self.reserve.write(partial(path.rename, new_path))
-            if log is not None:
-                log.moved(new_path)
-        return [new_path]
 
     def expire(self) -> None:
         """Delete expired segments, segments below the log start offset, and expired producers, in all logs."""

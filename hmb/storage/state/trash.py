@@ -19,15 +19,23 @@ Kafka also renames the directory of a deleted log, but uses a random id instead 
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.files.disk_reserve import DiskReserve
+from hmb.storage.files.virtual import NAMES_LOCK
 
+if TYPE_CHECKING:
+    from hmb.storage.log import Log
+
+LOGGER = logging.getLogger(__name__)
 SUFFIX = "-delete"
 LONGEST = 200  # greatest number of characters of the topic in the new name, as a file name has at most 255
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
@@ -39,6 +47,48 @@ class DeletedLog(NamedTuple):
     path: Path
     name: str
     topic_id: uuid.UUID
+
+
+class Deletion(NamedTuple):
+    """The result of `rename_all`."""
+
+    left: list[Path]  # the renamed directories of deleted logs, which must still be removed
+    kept: dict[str, OSError]  # for each topic that could not be deleted: the error
+
+
+def rename_all(
+    directory: Path,
+    names: Mapping[TopicPartition, uuid.UUID],
+    logs: Mapping[TopicPartition, Log],
+    reserve: DiskReserve,
+) -> Deletion:
+    """Rename the directories of the logs in `names`, each with its topic id. `logs` contains all open logs.
+
+    If the first log of a topic cannot be renamed, the topic is kept.
+    """
+    result, deleted = Deletion([], {}), set[str]()
+    for name, topic_id in names.items():
+        if name.topic in result.kept:
+            continue
+        path = directory / str(name)
+        try:
+            if path.exists():
+                result.left.append(_rename(path, path_of(directory, name, topic_id), logs.get(name), reserve))
+            deleted.add(name.topic)
+        except OSError as error:
+            if name.topic not in deleted:
+                result.kept[name.topic] = error
+            else:
+                LOGGER.error("%s is deleted, but its files stay until the next start: %s", name, error)
+    return result
+
+
+def _rename(path: Path, new_path: Path, log: Log | None, reserve: DiskReserve) -> Path:
+    with NAMES_LOCK:
+        reserve.write(partial(path.rename, new_path))
+        if log is not None:
+            log.moved(new_path)
+    return new_path
 
 
 def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
