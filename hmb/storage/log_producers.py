@@ -21,7 +21,7 @@ from hmb.records import NO_TIMESTAMP, EndTransactionMarker, encode_marker
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch, ProducerState
 from hmb.storage.time_index import TimestampOffset
 
-if TYPE_CHECKING:  # log.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular: log.py imports this module.
     from hmb.storage.log import AppendResult, Log
 
 

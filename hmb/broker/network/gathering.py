@@ -44,8 +44,8 @@ class ResponseQueue:
     - Only the method `send` sends responses of the connection.
     """
 
-    def __init__(self, client: socket.socket) -> None:
-        self._client = client
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
         self._responses: list[EncodedResponse | Deferred[EncodedResponse]] = []
 
     def add(self, response: EncodedResponse | Deferred[EncodedResponse]) -> None:
@@ -74,4 +74,4 @@ class ResponseQueue:
                 parts += final(response)
         finally:
             if parts:
-                send(self._client, parts)
+                send(self._socket, parts)

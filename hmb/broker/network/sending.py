@@ -32,7 +32,7 @@ IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent i
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
 
-def send(client: socket.socket, parts: Sequence[Part]) -> None:
+def send(sock: socket.socket, parts: Sequence[Part]) -> None:
     """Send a response to a client.
 
     Raises OSError if the connection is broken, and TimeoutError (a kind of OSError) if the client reads too slowly.
@@ -45,18 +45,18 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
                 limit.check()
             # With MSG_MORE, the kernel waits for the bytes that follow, here the records. Without MSG_MORE, the kernel
             # would send a small packet that contains only the header.
-            _send_bytes(client, b"".join(pending), limit, MSG_MORE)
+            _send_bytes(sock, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):
-                send_region = _send_encrypted_region if isinstance(client, TlsSocket) else _send_region
-                send_region(client, part, limit)
+                send_region = _send_encrypted_region if isinstance(sock, TlsSocket) else _send_region
+                send_region(sock, part, limit)
             else:
-                _send_converted(client, part, limit)
+                _send_converted(sock, part, limit)
         else:
             assert isinstance(part, (bytes, bytearray, memoryview))
             pending.append(part)
     if pending:
-        _send_bytes(client, b"".join(pending) if len(pending) > 1 else pending[0], limit)
+        _send_bytes(sock, b"".join(pending) if len(pending) > 1 else pending[0], limit)
 
 
 class _Limit:
@@ -75,10 +75,10 @@ class _Limit:
             raise TimeoutError(f"the client took {self.taken} bytes of a response in {waited:.0f} s")
 
 
-def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, limit: _Limit, flags: int = 0) -> None:
+def _send_bytes(sock: socket.socket, data: bytes | bytearray | memoryview, limit: _Limit, flags: int = 0) -> None:
     while True:
         try:
-            sent = client.send(data, flags)
+            sent = sock.send(data, flags)
         except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent
@@ -88,12 +88,12 @@ def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, lim
         data = memoryview(data)[sent:]
 
 
-def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
+def _send_region(sock: socket.socket, region: FileRegion, limit: _Limit) -> None:
     file = region.file.open()
     position, end = region.position, region.position + region.size
     while True:
         try:
-            sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST_SENT))
+            sent = os.sendfile(sock.fileno(), file.fileno(), position, min(end - position, MOST_SENT))
             if not sent:
                 raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
         except BlockingIOError:  # The system call has waited for STALL seconds.
@@ -105,19 +105,19 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
         limit.check()
 
 
-def _send_encrypted_region(client: socket.socket, region: FileRegion, limit: _Limit) -> None:
+def _send_encrypted_region(sock: socket.socket, region: FileRegion, limit: _Limit) -> None:
     file = region.file.open()
     position, end = region.position, region.position + region.size
     while position < end:
         piece = os.pread(file.fileno(), min(end - position, MOST_ENCRYPTED), position)
         if not piece:
             raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
-        _send_bytes(client, piece, limit)
+        _send_bytes(sock, piece, limit)
         position += len(piece)
         limit.check()
 
 
-def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
+def _send_converted(sock: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
     """Convert and send records in pieces.
 
     The time for the conversion does not count towards the client's time limit.
@@ -126,6 +126,6 @@ def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Li
         begun = monotonic()
         for piece in pieces:
             limit.begun += monotonic() - begun
-            _send_bytes(client, piece, limit)
+            _send_bytes(sock, piece, limit)
             limit.check()
             begun = monotonic()

@@ -130,7 +130,7 @@ class Server:
     def _accept(self, bound: socket.socket, listener: Listener, broker: BrokerContext) -> None:
         while not self._stopping.is_set():
             try:
-                client, address = bound.accept()
+                sock, address = bound.accept()
             except OSError as error:
                 if not self._stopping.is_set():  # For example, no descriptor is free. Wait a moment.
                     LOGGER.error("cannot accept on %s: %s", listener, error)
@@ -141,32 +141,32 @@ class Server:
                 if self._stopping.wait(wait / 1000):
                     break
             try:
-                self._admit(client, peer, listener, broker)
+                self._admit(sock, peer, listener, broker)
             except (OSError, RuntimeError, MemoryError) as error:  # The client has left, or no thread could start.
                 LOGGER.error("cannot serve %s: %s", peer, error)
-                client.close()
+                sock.close()
                 time.sleep(ACCEPT_PAUSE)
 
-    def _admit(self, client: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
+    def _admit(self, sock: socket.socket, peer: str, listener: Listener, broker: BrokerContext) -> None:
         security = self._security.get(listener.name, PLAIN)
         host = peer.rpartition(":")[0]
         if wait := broker.quotas.record_connection(host):
-            self._throttle(client, peer, wait)
+            self._throttle(sock, peer, wait)
             return
         if security.tls is not None:
-            client = encrypted(client, security.tls.context())
+            sock = encrypted(sock, security.tls.context())
         address_limit = self._limits.address_limit(host, broker.config)  # This may wait, so take no lock yet.
         with self._lock:
             if (reason := self._reason_to_refuse(host, listener, broker.config, address_limit)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
-                client.close()
+                sock.close()
                 return
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
-            connected = ConnectedClient(host, int(peer.rpartition(":")[2]), partial(has_left, client))
+            connected = ConnectedClient(host, int(peer.rpartition(":")[2]), partial(has_left, sock))
             connection = make(
-                client,
+                sock,
                 peer,
                 connected,
                 dispatcher(
@@ -188,11 +188,11 @@ class Server:
             self._connections[connection] = listener.name
             self._limits.add(host, listener.name)
 
-    def _throttle(self, client: socket.socket, peer: str, wait: int) -> None:
+    def _throttle(self, sock: socket.socket, peer: str, wait: int) -> None:
         """Close a refused connection only after a while, so that its client does not try again at once."""
         LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
         with self._lock:
-            self._throttled.append((time.monotonic() + wait / 1000, client))
+            self._throttled.append((time.monotonic() + wait / 1000, sock))
             if len(self._throttled) > MOST_THROTTLED:
                 self._throttled.popleft()[1].close()
 

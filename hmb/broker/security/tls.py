@@ -107,8 +107,8 @@ class TlsSocket(ssl.SSLSocket):
 class TlsFile(io.RawIOBase):
     """The decrypted bytes of a client, as a file that counts them (see `_CountingFile` in network/requests.py)."""
 
-    def __init__(self, client: TlsSocket, idle: float) -> None:
-        self._client = client
+    def __init__(self, sock: TlsSocket, idle: float) -> None:
+        self._socket = sock
         self._idle = idle  # seconds
         self.count = 0
 
@@ -120,22 +120,22 @@ class TlsFile(io.RawIOBase):
         waited = 0.0
         while waited < self._idle:
             try:
-                size = self._client.recv_into(buffer)
+                size = self._socket.recv_into(buffer)
             except TimeoutError:
-                waited += self._client.gettimeout() or 0
+                waited += self._socket.gettimeout() or 0
                 continue
             self.count += size
             return size
         return None
 
 
-def certified_principal(client: TlsSocket, rules: Sequence[MappingRule]) -> str:
+def certified_principal(sock: TlsSocket, rules: Sequence[MappingRule]) -> str:
     """Return the principal in the client's certificate, or ANONYMOUS if the client has sent no certificate.
 
     Raises CloseConnection if no rule matches the name in the certificate, and if the name contains a control character,
     such as a line break.
     """
-    certificate = client.getpeercert()
+    certificate = sock.getpeercert()
     if not certificate:
         return ANONYMOUS
     name = distinguished_name(certificate)
@@ -146,33 +146,33 @@ def certified_principal(client: TlsSocket, rules: Sequence[MappingRule]) -> str:
     return f"{USER}:{mapped}"
 
 
-def encrypted(client: socket.socket, context: ssl.SSLContext) -> TlsSocket:
+def encrypted(sock: socket.socket, context: ssl.SSLContext) -> TlsSocket:
     """Return an encrypted socket for a client's plain socket. The caller must next call `shake_hands`."""
-    tls = context.wrap_socket(client, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
+    tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
     return cast(TlsSocket, tls)
 
 
-def shake_hands(client: TlsSocket, timeout: float) -> None:
+def shake_hands(sock: TlsSocket, timeout: float) -> None:
     """Make the handshake. Raises CloseConnection if the client does not use TLS, or if the handshake fails."""
-    stall = client.gettimeout()
-    client.settimeout(timeout)
+    stall = sock.gettimeout()
+    sock.settimeout(timeout)
     try:
-        start = socket.socket.recv(client, 1, socket.MSG_PEEK)
+        start = socket.socket.recv(sock, 1, socket.MSG_PEEK)
         if start and start[0] != HANDSHAKE:
-            socket.socket.send(client, UNEXPECTED_MESSAGE)
+            socket.socket.send(sock, UNEXPECTED_MESSAGE)
             # Read the bytes that the client has sent. If unread bytes were left, the system would reset the connection,
             # and the client could lose the alert.
-            socket.socket.recv(client, MOST_ENCRYPTED)
+            socket.socket.recv(sock, MOST_ENCRYPTED)
             raise CloseConnection(
                 "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
             )
-        client.do_handshake()
+        sock.do_handshake()
     except TimeoutError:
         raise CloseConnection(f"it did not finish the TLS handshake within {timeout:g} s") from None
     except ssl.SSLError as error:
         reason = HANDSHAKE_FAILURES.get(error.reason or "", (error.reason or "it ended").lower().replace("_", " "))
         raise CloseConnection(f"the TLS handshake failed: {reason}") from None
-    client.settimeout(stall)
+    sock.settimeout(stall)
 
 
 HANDSHAKE_FAILURES = {

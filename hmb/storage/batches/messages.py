@@ -28,7 +28,7 @@ from hmb.storage.batches.validation import check_count, check_messages, check_si
 from hmb.storage.config import LogConfig
 from hmb.storage.time_index import TimestampOffset
 
-if TYPE_CHECKING:  # log.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular: log.py imports this module.
     from hmb.storage.log import AppendResult, Log
 
 
