@@ -171,12 +171,11 @@ class Feed:
                         self._forget()
                         return
         except RuntimeError:  # The broker has stopped, so it has no state any more.
-            with self._changed:
-                self._forget()
+            pass
         except Exception:  # A mistake in HMB. The streams end, so the pages connect again, and a new thread starts.
             LOGGER.exception("the state of the broker could not be collected for its page")
-            with self._changed:
-                self._forget()
+        with self._changed:
+            self._forget()
 
     def _forget(self) -> None:
         """Forget all parts, so that the next page starts a new thread. The caller holds the lock."""
