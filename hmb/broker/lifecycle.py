@@ -237,6 +237,7 @@ class BrokerServer:
         if self.authorizer is not None:
             store.listen(self.authorizer.load)
         store.listen(self._load_quotas)
+        self._quotas.resolve_hosts()
         return store
 
     def _open(self, server: Server) -> None:

@@ -3,8 +3,9 @@
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the cluster.
 Behavior: each entity of the request has its own error code. The broker sends the response after the quotas are on disk.
-    A new quota applies to the next request of a client. If a request names an entity twice, or sets the same quota of
-    an entity twice, the entity gets INVALID_REQUEST (42).
+    A new quota applies to the next request of a client. If an IP address is a host name, the broker finds the addresses
+    of this host before it sends the response, and again at each start. If a request names an entity twice,
+    or sets the same quota of an entity twice, the entity gets INVALID_REQUEST (42).
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """
@@ -17,6 +18,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import put_error
 from hmb.broker.security.quotas.alterations import Changes, alter
 from hmb.broker.security.store import QuotaEntity, sorted_parts
+from hmb.protocol.enums import QuotaEntityType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 
@@ -41,6 +43,8 @@ def handle(request: AlterClientQuotasRequest, context: RequestContext) -> AlterC
     except OSError as error:
         failure = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         errors |= {entity: failure for entity in entities if entity not in errors}
+    if any(QuotaEntityType.IP in dict(entity) for entity in valid):
+        context.broker.quotas.resolve_hosts()
     response = AlterClientQuotasResponse()
     for entity in dict.fromkeys(entities):
         parts = [Entry.EntityData(entity_type=type, entity_name=name) for type, name in sorted_parts(entity)]

@@ -72,16 +72,17 @@ def test_the_most_specific_quota_applies() -> None:
     others = {entity(user="bob"): {"producer_byte_rate": 99.0}, entity(user="alice"): {"request_percentage": 1.0}}
     for start in range(len(order) + 1):
         rest = {each: {"producer_byte_rate": float(rank)} for rank, (each, _) in enumerate(order[start:], start)}
-        found = Limits(others | rest).of(QuotaKey.PRODUCER_BYTE_RATE, ALICE_WEB)
+        found = Limits(others | rest, {}).of(QuotaKey.PRODUCER_BYTE_RATE, ALICE_WEB)
         assert found == (Limit(float(start), *order[start][1]) if start < len(order) else None)
 
 
 def test_the_quota_of_an_address() -> None:
     key = QuotaKey.CONNECTION_CREATION_RATE
     hosts = {"192.0.2.1": 5.0, None: 7.0, "localhost": 9.0}
-    limits = Limits({entity(ip=host): {key: quota} for host, quota in hosts.items()})
-    quotas = [limits.of_address(key, address) for address in ("192.0.2.1", "192.0.2.2", "127.0.0.1")]
-    assert [each and each.quota for each in quotas] == [5.0, 7.0, 9.0]
+    quotas = quotas_with({entity(ip=host): {key: quota} for host, quota in hosts.items()})
+    quotas.resolve_hosts()
+    found = [quotas.limits.of_address(key, address) for address in ("192.0.2.1", "192.0.2.2", "127.0.0.1")]
+    assert [each and each.quota for each in found] == [5.0, 7.0, 9.0]
 
 
 def quotas_with(changes: dict[QuotaEntity, dict[str, float]], clock: Callable[[], int] = lambda: 0) -> ClientQuotas:

@@ -18,6 +18,8 @@ from hmb.broker import BrokerServer
 from hmb.broker.context import ConnectedClient
 from hmb.broker.handlers import HANDLERS, alter_client_quotas
 from hmb.broker.network import connection_limits
+from hmb.broker.security.quotas import alterations, measuring
+from hmb.broker.security.quotas.limits import Limit
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.quotas.throttling import throttled
 from hmb.broker.security.store import SecurityState
@@ -286,6 +288,36 @@ def test_only_the_new_client_waits_while_the_broker_resolves_a_host_name(monkeyp
             finally:
                 may_end.set()
         assert not refused(wire)
+
+
+def test_other_changes_do_not_wait_while_the_broker_resolves_the_host_of_a_quota(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slow name server delays the response to AlterClientQuotas, but not the change of another quota.
+
+    Before a bug was fixed, the broker resolved the host name while it held the lock of the security store.
+    """
+    is_resolving, may_end = threading.Event(), threading.Event()
+
+    def resolve_slowly(host: str) -> set[str]:
+        is_resolving.set()
+        assert may_end.wait(120)
+        return {"192.0.2.7"}
+
+    key = QuotaKey.CONNECTION_CREATION_RATE
+    slow, alice = ClientQuotaEntity(ip="slow.example"), ClientQuotaEntity("alice")
+    monkeypatch.setattr(alterations, "addresses_of", lambda host: {"192.0.2.7"})
+    with hmb.Broker() as broker, hmb.Admin(broker.bootstrap_servers) as admin, ThreadPoolExecutor() as threads:
+        with hmb.Admin(broker.bootstrap_servers) as other:
+            monkeypatch.setattr(measuring, "addresses_of", resolve_slowly)
+            altered = threads.submit(admin.alter_quotas, {slow: {key: 5.0}})
+            try:
+                assert is_resolving.wait(60)
+                assert other.alter_quotas({alice: {QuotaKey.PRODUCER_BYTE_RATE: 9.0}}) == {alice: None}
+            finally:
+                may_end.set()
+            assert altered.result(60) == {slow: None}
+        assert broker._context.quotas.limits.of_address(key, "192.0.2.7") == Limit(5.0)
 
 
 def test_a_listener_has_a_limit_of_its_own() -> None:

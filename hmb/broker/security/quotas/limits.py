@@ -13,11 +13,11 @@ clients of alice.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from hmb.broker.security.store import Quotas
 from hmb.protocol.enums import QuotaEntityType
-from hmb.security.ip_addresses import addresses_of
 
 MOST_FOUND = 10_000  # limit for the stored results of look-ups
 USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEntityType.IP
@@ -49,16 +49,25 @@ class Limit(NamedTuple):
 class Limits:
     """The quotas of the broker at one point in time, prepared for look-ups."""
 
-    def __init__(self, quotas: Quotas) -> None:
-        self._quotas = quotas
+    def __init__(self, quotas: Quotas, addresses: Mapping[str, set[str]]) -> None:
+        """Prepare the quotas. `addresses` contains the IP addresses of hosts with a quota.
+
+        A host that is missing in `addresses` has no quota yet.
+        """
+        self.quotas = quotas
         self.keys = {key for values in quotas.values() for key in values}
         self._found: dict[tuple[str, QuotaClient], Limit | None] = {}  # the results of earlier look-ups
         self._by_address = {
             address: values
             for entity, values in quotas.items()
             if (host := dict(entity).get(IP)) is not None
-            for address in addresses_of(host)
+            for address in addresses.get(host, ())
         }
+
+    @property
+    def hosts(self) -> set[str]:
+        """The hosts with a quota, as names or IP addresses."""
+        return {host for entity in self.quotas if (host := dict(entity).get(IP)) is not None}
 
     def of(self, key: str, client: QuotaClient) -> Limit | None:
         """Return the most specific quota with the name `key` that applies to a client, or None."""
@@ -77,12 +86,12 @@ class Limits:
         for user_part in ((USER, client.user), (USER, None), None):
             for client_part in client_ids:
                 entity = frozenset(part for part in (user_part, client_part) if part is not None)
-                quota = self._quotas.get(entity, {}).get(key)
+                quota = self.quotas.get(entity, {}).get(key)
                 if quota is not None:
                     return Limit(quota, user_part and client.user, client_part and client.client_id)
         return None
 
     def of_address(self, key: str, address: str) -> Limit | None:
         """Return the quota of an IP address, or the default of all IP addresses, or None."""
-        values = self._by_address.get(address) or self._quotas.get(frozenset({(IP, None)}), {})
+        values = self._by_address.get(address) or self.quotas.get(frozenset({(IP, None)}), {})
         return Limit(values[key]) if key in values else None

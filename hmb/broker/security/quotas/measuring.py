@@ -14,6 +14,7 @@ from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
 from hmb.broker.security.quotas.window import DEFAULT_SIZE, RateWindow, TokenBucket, WindowSize
 from hmb.broker.security.store import SecurityState
 from hmb.protocol.enums import QuotaKey
+from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import SYSTEM_CLOCK
 
 MOST_METERS = 10_000  # Above this number, the broker forgets the longest unused meter. Clients choose their client ids.
@@ -42,14 +43,29 @@ class ClientQuotas:
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
-        self._lock = threading.Lock()  # guards the meters; a thread that holds it takes no other lock
+        # This lock guards the meters, `limits` and `_addresses`. A thread that holds it takes no other lock.
+        self._lock = threading.Lock()
         self._windows: dict[MeterKey, RateWindow] = {}
         self._buckets: dict[MeterKey, TokenBucket] = {}
-        self.limits = Limits({})
+        self._addresses: dict[str, set[str]] = {}  # the IP addresses of each host with a quota
+        self.limits = Limits({}, {})
 
     def load(self, state: SecurityState) -> None:
-        """Apply the quotas of `state` from now on. The meters keep their values."""
-        self.limits = Limits(state.quotas)
+        """Apply the quotas of `state` from now on. The meters keep their values.
+
+        The caller holds the lock of the security store, so this method does not wait for a name server. A quota of a
+        new host applies after the next call of `resolve_hosts`.
+        """
+        with self._lock:
+            self.limits = Limits(state.quotas, self._addresses)
+
+    def resolve_hosts(self) -> None:
+        """Find the IP addresses of all hosts with a quota. This method may wait, so the caller holds no lock."""
+        found = {host: addresses_of(host) for host in self.limits.hosts}
+        with self._lock:
+            quotas, hosts = self.limits.quotas, self.limits.hosts
+            self._addresses = {host: its for host, its in {**self._addresses, **found}.items() if host in hosts}
+            self.limits = Limits(quotas, self._addresses)
 
     def record(self, key: QuotaKey, client: QuotaClient, value: float) -> int:
         """Count what a client has used. Return the time in ms that it has to wait, or 0."""
