@@ -10,11 +10,10 @@ broker has acknowledged:
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from hmb.units import now_ms
 
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
-from ..shared.interruption import uninterrupted
+from ..shared.interruption import sigterm_as_ctrl_c, uninterrupted
 from ..shared.waiting_notice import WaitingNotice, notice_about
 from .produce_input import RecordInput, with_progress
 from .produce_options import BY_KEY, ProduceOptions, produce_options
@@ -63,20 +62,16 @@ def command(**given: Any) -> None:
     producer = _open(servers, keywords)
     transaction = ProduceTransaction(producer, options.abort) if "transactional_id" in keywords else None
     started = time.monotonic()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
     try:
-        limit = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
-        notice = WaitingNotice(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)
-        with notice, transaction or nullcontext():
-            _send_all(producer, topic, options, source, tally)
-            _raise_error(tally, topic)
-        if not tally.delivered:
-            _check_servers(servers)
+        with sigterm_as_ctrl_c(), _closing(producer, tally):
+            limit = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
+            notice = WaitingNotice(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)
+            with notice, transaction or nullcontext():
+                _send_all(producer, topic, options, source, tally)
+                _raise_error(tally, topic)
+            if not tally.delivered:
+                _check_servers(servers)
     finally:
-        tally.wait_for_the_rest(GRACE, LONGEST_GRACE)
-        with suppress(TimeoutError):
-            producer.close(GRACE)
-        signal.signal(signal.SIGTERM, before)
         if not options.quiet or tally.missing:
             count, seconds = tally.delivered, time.monotonic() - started
             outcome = "" if transaction is None else transaction.outcome
@@ -139,6 +134,17 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
         return Producer(servers, **(defaults | keywords))
     except ValueError as error:  # The value of an option or a setting is out of range.
         raise CliError(str(error), USAGE) from error
+
+
+@contextmanager
+def _closing(producer: Producer, tally: Tally) -> Iterator[None]:
+    """At the end of a `with` block, wait a short time for the records in flight, and close the producer."""
+    try:
+        yield
+    finally:
+        tally.wait_for_the_rest(GRACE, LONGEST_GRACE)
+        with suppress(TimeoutError):
+            producer.close(GRACE)
 
 
 def _check_servers(servers: str) -> None:
