@@ -1,9 +1,9 @@
 import hmb
-from hmb.testing import Cluster
+from hmb.testing import SimulatedCluster
 
 
 def test_the_producer_follows_the_leader():
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("orders")
         with hmb.Producer(cluster.bootstrap_servers) as producer:
             producer.send("orders", b"coffee").result()

@@ -42,14 +42,19 @@ Read in this order:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
-    from hmb.testing.cluster import SimulatedCluster as Cluster
+    from hmb.testing.cluster import SimulatedCluster
 
-__all__ = ["Cluster", "ManualClock"]
+    Cluster = SimulatedCluster
+
+__all__ = ["ManualClock", "SimulatedCluster"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the class `name` at its first use, so that `import hmb.testing` stays fast at each start of pytest."""
-    if name == "Cluster":
+    """Import the class `name` at its first use, so that `import hmb.testing` stays fast at each start of pytest.
+
+    `Cluster` is the short name of `SimulatedCluster`.
+    """
+    if name in ("SimulatedCluster", "Cluster"):
         from hmb.testing.cluster import SimulatedCluster
 
         return SimulatedCluster

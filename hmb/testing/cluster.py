@@ -4,10 +4,10 @@ In a Kafka cluster, a client sends the requests for a partition to the leader of
 leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
 one broker never runs this part of a client.
 
-`hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
-with one set of logs, without replication. The broker has one listener for each node. So the listener that receives a
-request shows which node the client has chosen. Wrappers around the broker's handlers then change the response, so that
-it is the response of this node:
+A `SimulatedCluster` looks like a cluster to clients. In reality all nodes are one broker with one set of logs, without
+replication. The broker has one listener for each node. So the listener that receives a request shows which node the
+client has chosen. Wrappers around the broker's handlers then change the response, so that it is the response of this
+node:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
@@ -63,8 +63,8 @@ OF_COORDINATORS = (
 class SimulatedCluster:
     """A simulated cluster of several nodes in this process. It has no replication.
 
-    `with hmb.testing.Cluster(3) as cluster:` runs the nodes 0, 1 and 2. All nodes share one broker, which is the
-    attribute `broker`. A test creates topics and reads records and offsets with the methods of `broker`.
+    `with hmb.testing.SimulatedCluster(3) as cluster:` runs the nodes 0, 1 and 2. All nodes share one broker, which is
+    the attribute `broker`. A test creates topics and reads records and offsets with the methods of `broker`.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.testing import Cluster, ManualClock
+from hmb.testing import ManualClock, SimulatedCluster
 
 WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda broker: hmb.Broker(as_version=2.8), hmb.ConfigError, r'as_version=2.8: must be a text, such as "2.8"'),  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def test_help_lists_what_a_test_uses(name: str) -> None:
 
 def test_a_cluster_has_faults_and_a_clock() -> None:
     clock = ManualClock()
-    with Cluster(2, clock=clock) as cluster, hmb.Producer(cluster.bootstrap_servers) as producer:
+    with SimulatedCluster(2, clock=clock) as cluster, hmb.Producer(cluster.bootstrap_servers) as producer:
         fault = cluster.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=1)
         cluster.broker.create_topic("t", config={"retention.ms": "1h"})
         producer.send("t", b"a").result()

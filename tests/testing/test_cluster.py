@@ -15,18 +15,22 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
-from hmb.testing import Cluster
+from hmb.testing import SimulatedCluster
 
 COUNT = 60  # the number of records that a test sends
 VALUES = [b"%d" % number for number in range(COUNT)]
 
 
-def connect(cluster: Cluster, node: int) -> Connection:
+def test_the_short_name_of_the_class_works() -> None:
+    assert hmb.testing.Cluster is SimulatedCluster
+
+
+def connect(cluster: SimulatedCluster, node: int) -> Connection:
     host, _, port = cluster.bootstrap_servers.split(",")[node].rpartition(":")
     return Connection(host, int(port))
 
 
-def listed(cluster: Cluster, node: int) -> tuple[list[int], dict[int, int]]:
+def listed(cluster: SimulatedCluster, node: int) -> tuple[list[int], dict[int, int]]:
     """Send a Metadata request to a node. Return the nodes, and the leader of each partition of "events"."""
     with connect(cluster, node) as connection:
         answer = connection.send(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="events")]))
@@ -35,7 +39,7 @@ def listed(cluster: Cluster, node: int) -> tuple[list[int], dict[int, int]]:
 
 
 def test_each_node_lists_three_nodes_and_the_leaders() -> None:
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("events", 3)
         for node in range(3):
             assert listed(cluster, node) == ([0, 1, 2], {0: 0, 1: 1, 2: 2})
@@ -52,7 +56,7 @@ def test_each_node_lists_three_nodes_and_the_leaders() -> None:
 def test_a_node_refuses_the_partitions_that_it_does_not_lead() -> None:
     topics = ListOffsetsRequest.ListOffsetsTopic
     wanted = [topics.ListOffsetsPartition(partition_index=number, timestamp=-1) for number in range(2)]
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("events", 2)
         with connect(cluster, 1) as connection:
             answer = connection.send(ListOffsetsRequest(topics=[topics(name="events", partitions=wanted)]))
@@ -61,7 +65,7 @@ def test_a_node_refuses_the_partitions_that_it_does_not_lead() -> None:
 
 
 def test_one_node_coordinates_a_group() -> None:
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         for coordinator in (0, 1):
             with connect(cluster, 2) as connection:
                 found = connection.send(FindCoordinatorRequest(coordinator_keys=["g"]))
@@ -121,7 +125,7 @@ def with_kafka_python(servers: str, on_sent: Callable[[int], None]) -> list[byte
 def test_clients_lose_nothing_when_leaders_move_and_a_node_stops(
     client: Callable[[str, Callable[[int], None]], list[bytes | None]],
 ) -> None:
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("events")
         changes: dict[int, Callable[[], None]] = {
             20: lambda: cluster.move_leader("events", 0, 2),
@@ -137,7 +141,7 @@ def test_clients_lose_nothing_when_leaders_move_and_a_node_stops(
 
 
 def test_a_wrong_node_is_one_clear_line() -> None:
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("events")
         with pytest.raises(ValueError, match="no node 3; its nodes are 0 to 2"):
             cluster.stop(3)
@@ -145,11 +149,11 @@ def test_a_wrong_node_is_one_clear_line() -> None:
         with pytest.raises(ValueError, match="node 1 is stopped"):
             cluster.move_leader("events", 0, 1)
     with pytest.raises(ValueError, match="at least one node"):
-        Cluster(0)
+        SimulatedCluster(0)
 
 
 def test_a_leader_of_a_partition_that_does_not_exist_is_refused() -> None:
-    with Cluster(2) as cluster:
+    with SimulatedCluster(2) as cluster:
         cluster.broker.create_topic("events", 2)
         with pytest.raises(hmb.KafkaError, match="'events' has no partition 2; its partitions are 0 to 1"):
             cluster.move_leader("events", 2, node=0)
@@ -162,7 +166,7 @@ def test_a_consumer_of_a_group_goes_on_when_its_nodes_stop() -> None:
 
     After node 0 stops, the consumer still gets each record once.
     """
-    with Cluster(3) as cluster:
+    with SimulatedCluster(3) as cluster:
         cluster.broker.create_topic("events")
         cluster.broker.produce("events", *VALUES[:20])
         with hmb.Consumer(cluster.bootstrap_servers, "events", group="g", offset="earliest") as consumer:
