@@ -5,7 +5,9 @@ The scripted coordinator reports no features, so its producers use transaction v
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -22,9 +24,10 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from hmb.protocol.schema import Response
+from hmb.protocol.schema import Request, Response
 from tests.client.producing.produce_scripts import batches, numbers, produced, values
 from tests.client.producing.transaction_scripts import Coordinating, Scene
+from tests.client.scripted_broker import HangUp
 
 
 @pytest.fixture
@@ -217,7 +220,9 @@ def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
     assert [request.committed for request in scene.asked(EndTxnRequest)] == [False]
 
 
-def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
+    """The connections that clients have made during the test."""
     made: list[Connection] = []
     connect = Cluster.connect
 
@@ -226,6 +231,10 @@ def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> N
         return made[-1]
 
     monkeypatch.setattr(Cluster, "connect", noting)
+    return made
+
+
+def test_closing_leaves_no_connection_open(made: list[Connection]) -> None:
     scene = Scene(Coordinating())
     scene.producer.init_transactions()
     with scene.producer.transaction():
@@ -234,6 +243,44 @@ def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> N
     scene.broker.stop()
     assert len(made) >= 3  # The producer has connections for metadata, to the leader and to the coordinator.
     assert not any(connection.is_open for connection in made)
+
+
+class SlowGroupCoordinator(Coordinating):
+    """A script whose group coordinator does not respond to TxnOffsetCommit before the end of the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self, request: Request, version: int) -> Response | None:
+        if isinstance(request, TxnOffsetCommitRequest):
+            self.is_asked.set()
+            assert self.may_end.wait(120)
+            raise HangUp
+        return super().__call__(request, version)
+
+
+def test_closing_ends_a_call_that_waits_for_the_group_coordinator(made: list[Connection]) -> None:
+    """`send_offsets_to_transaction` then raises an error at once, and no connection stays open.
+
+    Before a bug was fixed, the call waited until `delivery_timeout`, and the connection to the transaction coordinator
+    stayed open.
+    """
+    script = SlowGroupCoordinator()
+    scene = Scene(script)
+    scene.producer.init_transactions()
+    scene.producer.begin_transaction()
+    with ThreadPoolExecutor() as threads:
+        sent = threads.submit(scene.producer.send_offsets_to_transaction, {TopicPartition("t", 1): 5}, "g")
+        try:
+            assert script.is_asked.wait(60)
+            scene.producer.close(10)
+            with pytest.raises(ConnectionError):
+                sent.result(60)
+            assert not any(connection.is_open for connection in made)
+        finally:
+            script.may_end.set()
+            scene.broker.stop()
 
 
 def test_the_error_of_a_call_at_the_wrong_time_names_the_missing_call(scene: Scene) -> None:

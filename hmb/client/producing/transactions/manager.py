@@ -72,6 +72,8 @@ class TransactionManager(AtLeastOnce):
         self._partitions: set[TopicPartition] = set()
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
+        self._group_coordinator: CoordinatorConnection | None = None  # while `send_offsets` waits for its response
+        self._is_closed = False
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         return self._producer
@@ -105,7 +107,7 @@ class TransactionManager(AtLeastOnce):
             with self._lock:
                 self._is_begun = self._is_begun or any(partitions)
             return
-        with self._asking:
+        with self._holding_coordinator():
             new = sorted(set(partitions) - self._partitions)
             if not new:
                 return
@@ -195,24 +197,28 @@ class TransactionManager(AtLeastOnce):
         if not offsets:
             return
         group = GroupMetadata(group) if isinstance(group, str) else group
-        coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         try:
             with self._asking_coordinator():
                 self._is_begun = True
-                self._send_offsets(coordinator, offsets, group)
+                self._send_offsets(offsets, group)
         except (KafkaError, ConnectionFailed) as error:
             with self._lock:
                 self._fail(error, TransactionalEvent.BATCH_FAILED)
             raise
-        finally:
-            coordinator.forget()
 
     def close(self) -> None:
         """Close the connection to the coordinator. Any thread may call this method.
 
-        If another thread waits for a response of the coordinator, that thread stops waiting.
+        If another thread waits for a response of a coordinator, that thread stops waiting.
         """
+        self._is_closed = True
         self._coordinator.interrupt()
+        group_coordinator = self._group_coordinator
+        if group_coordinator is not None:
+            group_coordinator.interrupt()
+        self._close_connection()
+
+    def _close_connection(self) -> None:
         if self._asking.acquire(blocking=False):  # If another thread holds the lock, that thread closes the connection.
             try:
                 self._coordinator.forget()
@@ -235,7 +241,7 @@ class TransactionManager(AtLeastOnce):
         response: InitProducerIdResponse = self._ask(InitProducerIdRequest, newest, request, requests.error_codes)
         self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
-    def _send_offsets(self, coordinator: CoordinatorConnection, offsets: Offsets, group: GroupMetadata) -> None:
+    def _send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
         """Send offsets to the coordinator of their group. With version 1, first add the group to the transaction."""
         producer, its = self._known_producer(), self._version
         if its is VERSION_1:
@@ -248,7 +254,15 @@ class TransactionManager(AtLeastOnce):
             return requests.offset_commit(self.transactional_id, producer, group, offsets, version)
 
         times = (self._retry_for, self._retry_backoff)
-        coordinator.ask(TxnOffsetCommitRequest, its.commit[-1], commit, requests.error_codes_of_offsets, *times)
+        coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
+        self._group_coordinator = coordinator
+        if self._is_closed:  # Another thread may have called `close` before it could see this coordinator.
+            coordinator.interrupt()
+        try:
+            coordinator.ask(TxnOffsetCommitRequest, its.commit[-1], commit, requests.error_codes_of_offsets, *times)
+        finally:
+            coordinator.forget()
+            self._group_coordinator = None
 
     def _end(self, *, committed: bool) -> None:
         """Commit or abort the transaction. With version 2, the response contains the epoch of the next transaction."""
@@ -280,13 +294,26 @@ class TransactionManager(AtLeastOnce):
         self._move(TransactionalEvent.FINISHED)
 
     @contextmanager
-    def _asking_coordinator(self) -> Iterator[None]:
+    def _holding_coordinator(self) -> Iterator[None]:
         """Hold a lock for a `with` block, so that only one thread at a time sends requests to the coordinator.
+
+        If another thread closes the producer during the block, close the connection at the end of the block.
+        """
+        try:
+            with self._asking:
+                yield
+        finally:
+            if self._is_closed:
+                self._close_connection()
+
+    @contextmanager
+    def _asking_coordinator(self) -> Iterator[None]:
+        """Hold the coordinator for a `with` block, and change the state after some errors.
 
         If the block raises a fatal error, change the state to FATAL_ERROR. The producer can then only be closed. After
         the error TRANSACTION_ABORTABLE, the application can abort the transaction.
         """
-        with self._asking:
+        with self._holding_coordinator():
             try:
                 yield
             except KafkaError as error:
