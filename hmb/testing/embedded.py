@@ -39,7 +39,6 @@ from hmb.broker.topics.topic import Topic
 from hmb.monitoring.collecting import collect
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 from hmb.records import Header, Record, RecordBatch, encode_batch
 from hmb.records.consumer_record import ConsumerRecord
@@ -56,6 +55,8 @@ from hmb.testing.security import Secured
 from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
 from hmb.testing.stored_records import records_of
 from hmb.testing.versions import kafka_versions
+
+LONGEST_LOADING = 300.0  # seconds that a start waits at most until the coordinator has loaded all groups
 
 
 class Broker:
@@ -185,7 +186,7 @@ class Broker:
 
     @property
     def connected_clients(self) -> list[str]:
-        """The addresses (`host:port`) of the clients that are connected, one for each open connection."""
+        """The addresses (`host:port`) of the connected clients, one for each open connection."""
         return self._server.connected_clients if self._is_running else []
 
     @property
@@ -217,7 +218,8 @@ class Broker:
     def start(self) -> Self:
         """Start the broker. A broker that ran before uses its old port and its old directory again.
 
-        Raises RuntimeError if the broker is running already, BindError if the port is not free, and DataDirectoryError.
+        Raises RuntimeError if the broker is running already, BindError if the port is not free, DataDirectoryError, and
+        TimeoutError if the groups are not loaded within LONGEST_LOADING.
         """
         if self._is_running:
             raise RuntimeError("the broker is running already; `restart` stops it first")
@@ -227,10 +229,12 @@ class Broker:
             self._remove_temporary = weakref.finalize(self, shutil.rmtree, self._data_dir, ignore_errors=True)
         self._server = self._new_server()
         self._server.start()
+        if not self._server.context.groups.loaded.wait(LONGEST_LOADING):
+            self._server.stop()
+            raise TimeoutError(f"the broker has not loaded its groups after {LONGEST_LOADING:g} s; its log shows why")
         self._secured.add_users(self._server.context.security)
         self._is_running = True
         self._config["listeners"] = ",".join(f"{each.name}://{each}" for each in self._server.listeners)
-        self._server.context.groups.loaded.wait()  # The wait ends, because damaged files do not stop the loader.
         self.disk.attach(self._server)
         if self.clock is not None:
             self.clock.attach(self._server)
@@ -311,8 +315,7 @@ class Broker:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, its records, and the offsets that groups have committed for it. Raises KafkaError."""
-        topic = self._context.topics.find(name, NO_TOPIC_ID)
-        self._delete([topic])
+        self._delete([self._topic(name)])
 
     def topics(self) -> list[str]:
         """Return the names of all topics, sorted. Internal topics, such as `__consumer_offsets`, are left out."""
@@ -372,10 +375,7 @@ class Broker:
         ]
 
     def _topic(self, name: str) -> Topic:
-        found = self._context.topics.get(name)
-        if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-        return found
+        return self._context.topics.find(name, NO_TOPIC_ID)
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """Return the offsets that a group has committed. Return {} for an unknown group. Raises KafkaError."""

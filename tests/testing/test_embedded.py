@@ -11,8 +11,10 @@ import pytest
 
 import hmb
 from hmb.broker.config.keys import ConfigError
+from hmb.coordinator.groups import GroupCoordinator
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.testing import embedded
 from hmb.testing.settings import setting_text
 from tests.waiting import until
 
@@ -227,3 +229,16 @@ def test_a_broker_that_never_ran_ends_without_an_effect_and_restarts() -> None:
     assert not broker.is_running
     assert broker.restart().topics() == []
     broker.close()
+
+
+def test_a_start_that_cannot_load_the_groups_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of the test is short, and the loader of the test never ends."""
+    monkeypatch.setattr(embedded, "LONGEST_LOADING", 0.01)
+    monkeypatch.setattr(GroupCoordinator, "_load", lambda coordinator: None)
+    broker = hmb.Broker()
+    with pytest.raises(TimeoutError, match="has not loaded its groups after 0.01 s"):
+        broker.start()
+    assert not broker.is_running
+    monkeypatch.undo()
+    with broker:
+        assert broker.is_running
