@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +53,7 @@ class MigrationDriver:
     topics: Topics = field(default_factory=lambda: Topics(a=4))
     now: int = 1_000
     fails: bool = False  # whether every write fails
+    meanwhile: Callable[[], object] | None = None  # is called during the next write, which then fails
     disk: dict[bytes, bytes] = field(default_factory=dict)
     runner: GroupRunner = field(init=False)
     converter: GroupConverter = field(init=False)
@@ -73,6 +74,10 @@ class MigrationDriver:
         return records
 
     def write(self, records: Sequence[KeyAndValue]) -> None:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+            raise DISK_FULL
         if self.fails:
             raise DISK_FULL
         for key, value in records:

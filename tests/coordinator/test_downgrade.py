@@ -122,3 +122,51 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
     driver.beat("zoe")
     driver.restart()
     assert "eve" not in driver.consumer.state.members
+
+
+def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
+    """zoe leaves. While the broker writes this, eve leaves, and the group becomes classic. The first write fails.
+
+    Before a bug was fixed, the downgrade deleted only the records of the members in memory, so the records of zoe
+    stayed on disk.
+    """
+    driver, ada, bob = settled()
+    driver.beat("zoe")
+    driver.meanwhile = lambda: driver.beat("eve", -1)
+    with pytest.raises(KafkaError):
+        driver.beat("zoe", -1)
+    driver.restart()
+    assert sorted(driver.classic.state.members.by_id) == sorted([ada.member_id, bob.member_id])
+
+
+def test_after_two_failed_writes_the_next_group_deletes_the_records_of_the_first_one() -> None:
+    """The write of the downgrade fails, and then that of an upgrade. So the records of the first group are on disk.
+
+    Before a bug was fixed, the last group deleted only its own records.
+    """
+    driver, _, _ = settled()
+    driver.fails = True
+    with pytest.raises(KafkaError):
+        driver.beat("eve", -1)
+    with pytest.raises(KafkaError):
+        driver.beat("zoe")
+    driver.fails = False
+    assert driver.consumer.is_empty
+    new = ClassicClient("tom")
+    assert driver.join(new) is ErrorCode.NONE
+    assert driver.sync(new, **{new.member_id.replace("-", "_"): [0, 1, 2, 3]}) == [0, 1, 2, 3]
+    driver.restart()
+    assert list(driver.classic.state.members.by_id) == [new.member_id]
+
+
+def test_a_classic_group_deletes_the_records_of_an_empty_group_after_a_failed_write() -> None:
+    driver = MigrationDriver()
+    driver.beat("eve")
+    driver.beat("eve", -1)
+    tom = ClassicClient("tom")
+    driver.fails = True
+    assert driver.join(tom) is ErrorCode.NONE
+    driver.fails = False
+    assert driver.sync(tom, **{tom.member_id.replace("-", "_"): [0, 1, 2, 3]}) == [0, 1, 2, 3]
+    driver.restart()
+    assert list(driver.classic.state.members.by_id) == [tom.member_id]

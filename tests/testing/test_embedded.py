@@ -236,7 +236,7 @@ def test_a_start_that_cannot_load_the_groups_ends_with_an_error(monkeypatch: pyt
     monkeypatch.setattr(embedded, "LONGEST_LOADING", 0.01)
     monkeypatch.setattr(GroupCoordinator, "_load", lambda coordinator: None)
     broker = hmb.Broker()
-    with pytest.raises(TimeoutError, match="has not loaded its groups after 0.01 s"):
+    with pytest.raises(TimeoutError, match=r"has not loaded its groups after 0\.01 s"):
         broker.start()
     assert not broker.is_running
     monkeypatch.undo()

@@ -21,6 +21,7 @@ from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_runner import GroupRunner
+from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.migration import classic_requests
 from hmb.coordinator.migration.downgrade import classic_group_of, may_downgrade
 from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_members
@@ -141,10 +142,22 @@ class GroupConverter:
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
         """Return the group as a classic group. If it has another protocol, it must have no members."""
         if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
-            classic = self.classic(runner.machine.group_id)
-            classic.writes.append(Write(runner.machine.tombstones()))
-            runner.replace(classic)
+            runner.replace(self._replacing(runner.machine.group_id, runner.machine.tombstones()))
         return runner.as_kind(ClassicGroup)
+
+    def _replacing(self, group_id: str, tombstones: Sequence[KeyAndValue]) -> ClassicGroup:
+        """Return a new classic group that deletes the records of the group that it replaces.
+
+        If this write fails, the tombstones are part of the next writes of the classic group.
+        """
+        classic = self.classic(group_id)
+
+        def after_write(error: KafkaError | None, now: int) -> None:
+            if error is not None:
+                classic.state.replaced = tombstones
+
+        classic.writes.append(Write(tombstones, after_write))
+        return classic
 
     def sync(self, runner: GroupRunner, call: Call, request: SyncGroupRequest, now: int) -> None:
         """Let the group handle SyncGroup. Raises KafkaError."""

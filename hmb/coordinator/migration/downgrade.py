@@ -74,7 +74,7 @@ def classic_group_of(
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, why) from error
     classic = ClassicGroup(group.group_id, settings, clock)
     classic.state.continue_as_stable(members, state.epoch)
-    classic.state.replaced = [*state.tombstones_of_members(), *state.tombstones()]
+    classic.state.replaced = state.all_tombstones()
     classic.state.queue_write({member.member_id: member.assignment for member in members})
     text = f"downgrade to the classic protocol in generation {state.epoch}; {len(members)} members stay"
     classic.event_texts.append(text)

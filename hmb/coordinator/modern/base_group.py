@@ -138,7 +138,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     def tombstones(self) -> list[KeyAndValue]:
         check_empty(self)
-        return self.state.tombstones()
+        return self.state.all_tombstones()
 
     # -- what each kind of group defines
 

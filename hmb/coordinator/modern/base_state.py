@@ -159,9 +159,15 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         kinds = (types.current, types.target, types.member)  # the order in which Kafka deletes these records
         return [self._record(kind, None, member_id=member_id) for kind in kinds]
 
-    def tombstones_of_members(self) -> list[KeyAndValue]:
-        """Return the tombstones that delete the records of all members, because a classic group replaces this group."""
-        return [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
+    def all_tombstones(self) -> list[KeyAndValue]:
+        """Return the tombstones that delete all records of the group, because another group replaces it, or none.
+
+        The first ones delete records that the group in memory no longer has, but that may still be on disk.
+        """
+        of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
+        known = [*of_members, *self.tombstones()]
+        others = self._steps.keys() - {key for key, _ in known}
+        return [*((key, None) for key in sorted(others)), *known]
 
     def _take_out(self, member_id: str) -> None:
         del self.members[member_id]
@@ -233,7 +239,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
 
     @abstractmethod
     def tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones that delete all records of a group without members."""
+        """Return the tombstones of all records that do not belong to a member."""
 
 
 def _member_id(key: Key) -> str:

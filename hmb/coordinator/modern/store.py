@@ -65,7 +65,15 @@ class RecordedSteps:
         """End the current step: put all its records into one `Write`."""
         if self._records:
             records, self._records = [*self._replaced, *self._records], []
-            self.writes.append(Write(records, partial(self._written, records, self._stored.begin())))
+            self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))
+
+    def keys(self) -> set[bytes]:
+        """Return the keys of all records that are on disk, or may still be written.
+
+        These are the records of this group and of the group that it has replaced. The group in memory may have fewer
+        members: if the write of a removal fails, the records of the removed member are still on disk.
+        """
+        return self._stored.keys() | {key for key, _ in self._replaced}
 
     def replay(self, key: Key, value: Any) -> None:
         """Remember a record that the journal contained when the broker started.
@@ -74,10 +82,10 @@ class RecordedSteps:
         """
         self._stored.put(encode_key(key), encode_value(value))
 
-    def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
+    def _written(self, number: int, error: KafkaError | None, now: int) -> None:
         if error is None:
             self._replaced = ()
-        if self._stored.end(number, records, error):
+        if self._stored.end(number, error):
             self._restore([self._decoded(key, value) for key, value in self._stored])
             self._resume(now)
 
@@ -87,15 +95,15 @@ class RecordedSteps:
 
 
 class StoredRecords:
-    """The stored records of one group, and the number of changes (steps) whose records are not stored yet.
+    """The stored records of one group, and the records of its changes (steps) that are not stored yet.
 
-    - `_in_flight` is the number of changes whose records are being written now.
+    - `_in_flight` contains the records that are being written now, by the number of their change.
     - `_values` contains tombstones (the value None) only while at least one change is in flight.
     """
 
     def __init__(self) -> None:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
-        self._in_flight = 0
+        self._in_flight: dict[int, Sequence[KeyAndValue]] = {}
         self._last = 0  # the number of the newest change
         self._restored_at = 0  # the number of the newest change when the group was last restored
 
@@ -106,18 +114,23 @@ class StoredRecords:
         """Add a record that the journal contained when the broker started."""
         self._values[key] = 0, value
 
-    def begin(self) -> int:
-        """Give the next number to a change whose records will now be stored. Return this number."""
-        self._in_flight += 1
+    def keys(self) -> set[bytes]:
+        """Return the keys of all records that are stored or in flight, without those that only have a tombstone."""
+        in_flight = {key for records in self._in_flight.values() for key, value in records if value is not None}
+        return in_flight | {key for key, _ in self}
+
+    def begin(self, records: Sequence[KeyAndValue]) -> int:
+        """Give the next number to a change, whose records will now be stored. Return this number."""
         self._last += 1
+        self._in_flight[self._last] = records
         return self._last
 
-    def end(self, number: int, records: Sequence[KeyAndValue], error: KafkaError | None) -> bool:
+    def end(self, number: int, error: KafkaError | None) -> bool:
         """Note that the write of change `number` has ended. `error` is the error of a failed write, or None.
 
         Return whether the caller must restore the group from the stored records.
         """
-        self._in_flight -= 1
+        records = self._in_flight.pop(number)
         for key, value in () if error else records:
             if self._values.get(key, (0, None))[0] <= number:
                 self._values[key] = number, value
