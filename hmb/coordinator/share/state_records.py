@@ -57,17 +57,11 @@ class ShareSnapshotKey(Key, record_type=0, value=ShareSnapshotValue):
 class ShareUpdateValue(Value, flexible="0+"):
     """A change of a share-partition. A `start_offset` of -1 means that the start offset has not changed."""
 
-    class StateBatch(Struct):
-        first_offset:   int = t.int64()
-        last_offset:    int = t.int64()
-        delivery_state: int = t.int8()
-        delivery_count: int = t.int16()
-
-    snapshot_epoch:          int              = t.int32()
-    leader_epoch:            int              = t.int32()
-    start_offset:            int              = t.int64()
-    delivery_complete_count: int              = t.int32(tag=0, default=-1)
-    state_batches:           list[StateBatch] = t.array(StateBatch)
+    snapshot_epoch:          int                                 = t.int32()
+    leader_epoch:            int                                 = t.int32()
+    start_offset:            int                                 = t.int64()
+    delivery_complete_count: int                                 = t.int32(tag=0, default=-1)
+    state_batches:           list[ShareSnapshotValue.StateBatch] = t.array(ShareSnapshotValue.StateBatch)
 
 
 class ShareUpdateKey(Key, record_type=1, value=ShareUpdateValue):

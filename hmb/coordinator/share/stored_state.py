@@ -6,7 +6,7 @@ A `ShareState` contains the same as the newest ShareSnapshot record, with all la
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from hmb.coordinator.journal.records import KeyAndValue, encode_key, encode_value
 from hmb.coordinator.share.in_flight import StateBatch, Update, joined
@@ -85,7 +85,7 @@ def snapshot_record(group_id: str, partition: PartitionId, state: ShareState) ->
         delivery_complete_count=state.complete_count,
         create_timestamp=state.created,
         write_timestamp=state.written,
-        state_batches=[_encoded(ShareSnapshotValue.StateBatch, batch) for batch in state.batches],
+        state_batches=[_encoded(batch) for batch in state.batches],
     )
     return _snapshot_key(group_id, partition), encode_value(value)
 
@@ -98,7 +98,7 @@ def update_record(group_id: str, partition: PartitionId, state: ShareState, upda
         leader_epoch=state.leader_epoch,
         start_offset=update.start_offset,
         delivery_complete_count=update.complete_count,
-        state_batches=[_encoded(ShareUpdateValue.StateBatch, batch) for batch in update.batches],
+        state_batches=[_encoded(batch) for batch in update.batches],
     )
     return encode_key(key), encode_value(value)
 
@@ -132,11 +132,8 @@ def _snapshot_key(group_id: str, partition: PartitionId) -> bytes:
     return encode_key(ShareSnapshotKey(group_id=group_id, topic_id=partition.topic_id, partition=partition.partition))
 
 
-EncodedT = TypeVar("EncodedT", ShareSnapshotValue.StateBatch, ShareUpdateValue.StateBatch)
-
-
-def _encoded(kind: type[EncodedT], batch: StateBatch) -> EncodedT:
-    return kind(
+def _encoded(batch: StateBatch) -> ShareSnapshotValue.StateBatch:
+    return ShareSnapshotValue.StateBatch(
         first_offset=batch.first,
         last_offset=batch.last,
         delivery_state=batch.state,
@@ -144,7 +141,7 @@ def _encoded(kind: type[EncodedT], batch: StateBatch) -> EncodedT:
     )
 
 
-def _decoded(batch: ShareSnapshotValue.StateBatch | ShareUpdateValue.StateBatch) -> StateBatch:
+def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
     return StateBatch(batch.first_offset, batch.last_offset, delivery_state(batch), batch.delivery_count)
 
 

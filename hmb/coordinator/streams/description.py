@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from hmb.coordinator.streams.group import StreamsGroup
 from hmb.coordinator.streams.member import StreamsMember
 from hmb.coordinator.streams.member_records import endpoint_of, tags_of
+from hmb.coordinator.streams.records import Subtopology
 from hmb.coordinator.streams.tasks import TaskId, Tasks, task_ids
-from hmb.coordinator.streams.topology import Subtopology, Topology
+from hmb.coordinator.streams.topology import Topology
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse, TopicInfo
 from hmb.protocol.messages.streams_group_heartbeat import KeyValue
 

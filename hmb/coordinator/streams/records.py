@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from hmb.coordinator.journal.records import Key, Value
 from hmb.protocol import fields as t
-from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TaskIds
+from hmb.protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, StreamsGroupHeartbeatRequest, TaskIds
 from hmb.protocol.schema import Struct
+
+Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 
 
 class StreamsGroupMetadataValue(Value, flexible="0+"):
@@ -123,33 +125,9 @@ class StreamsGroupCurrentMemberAssignmentKey(Key, record_type=22, value=StreamsG
 class StreamsGroupTopologyValue(Value, flexible="0+"):
     """The topology of the application: its subtopologies, and the topics that they read and write.
 
-    A subtopology reads its source topics and its repartition source topics. `partitions` of a TopicInfo is 0 if the
-    coordinator chooses the number.
+    The record has the same fields as the topology in a StreamsGroupHeartbeat request. A subtopology reads its source
+    topics and its repartition source topics. `partitions` of a TopicInfo is 0 if the coordinator chooses the number.
     """
-
-    class Subtopology(Struct):
-        class TopicInfo(Struct):
-            class TopicConfig(Struct):
-                key:   str = t.string()
-                value: str = t.string()
-
-            name:               str               = t.string()
-            partitions:         int               = t.int32()
-            replication_factor: int               = t.int16()
-            topic_configs:      list[TopicConfig] = t.array(TopicConfig)
-
-        class CopartitionGroup(Struct):
-            source_topics:             list[int] = t.array(t.int16)
-            source_topic_regex:        list[int] = t.array(t.int16)
-            repartition_source_topics: list[int] = t.array(t.int16)
-
-        subtopology_id:            str                    = t.string()
-        source_topics:             list[str]              = t.array(t.string)
-        source_topic_regex:        list[str]              = t.array(t.string)
-        state_changelog_topics:    list[TopicInfo]        = t.array(TopicInfo)
-        repartition_sink_topics:   list[str]              = t.array(t.string)
-        repartition_source_topics: list[TopicInfo]        = t.array(TopicInfo)
-        copartition_groups:        list[CopartitionGroup] = t.array(CopartitionGroup)
 
     epoch:         int               = t.int32()
     subtopologies: list[Subtopology] = t.array(Subtopology)

@@ -27,8 +27,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.streams.records import Subtopology
 from hmb.coordinator.streams.tasks import TaskId
-from hmb.coordinator.streams.topology import Subtopology, Topology, all_topics, internal_topics_of, sources_of
+from hmb.coordinator.streams.topology import Topology, all_topics, internal_topics_of, sources_of
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode, KafkaError
 

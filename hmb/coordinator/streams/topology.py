@@ -21,20 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hmb.coordinator.journal.records import encode_value
-from hmb.coordinator.streams.records import StreamsGroupTopologyValue
+from hmb.coordinator.streams.records import StreamsGroupTopologyValue, Subtopology
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-from hmb.protocol.primitives import Output
 
 Topology = StreamsGroupTopologyValue
-Subtopology = StreamsGroupTopologyValue.Subtopology
-VERSION = 0  # the version of the record and of the request
 
 
 def topology_of(request: StreamsGroupHeartbeatRequest.Topology) -> Topology:
-    """Return the topology of a heartbeat as the value of a record. Both have the same fields in the same order."""
-    out = Output()
-    request.compile(VERSION, flexible=True).encode(out, request)
-    return Topology.decode(bytes(out), VERSION)
+    """Return the topology of a heartbeat as the value of a record."""
+    return Topology(epoch=request.epoch, subtopologies=request.subtopologies)
 
 
 def size_of(topology: Topology | None) -> int:
