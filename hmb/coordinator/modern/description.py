@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.modern.group import ConsumerGroup
@@ -13,6 +14,7 @@ from hmb.protocol.topics import PartitionId
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member
+TopicT = TypeVar("TopicT")
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1  # the member types: which protocol the member uses
 
 
@@ -48,11 +50,19 @@ def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: Clust
 
 
 def _assignment(partitions: Iterable[PartitionId], topics: ClusterTopics) -> Member.Assignment:
-    """Return the partitions grouped by topic. Omit deleted topics, because the broker no longer knows their names."""
-    return Member.Assignment(
-        topic_partitions=[
-            Member.Assignment.TopicPartitions(topic_id=id, topic_name=topic.name, partitions=numbers)
-            for id, numbers in by_topic(partitions).items()
-            if (topic := topics.by_id(id)) is not None
-        ]
-    )
+    named = named_partitions(partitions, topics, Member.Assignment.TopicPartitions)
+    return Member.Assignment(topic_partitions=named)
+
+
+def named_partitions(
+    partitions: Iterable[PartitionId], topics: ClusterTopics, make: Callable[..., TopicT]
+) -> list[TopicT]:
+    """Return the partitions grouped by topic. `make` is the class of a topic in the response.
+
+    Omit deleted topics, because the broker no longer knows their names.
+    """
+    return [
+        make(topic_id=id, topic_name=topic.name, partitions=numbers)
+        for id, numbers in by_topic(partitions).items()
+        if (topic := topics.by_id(id)) is not None
+    ]

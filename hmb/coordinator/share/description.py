@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.description import named_partitions
 from hmb.coordinator.share.assignor import SIMPLE
 from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.member import ShareMember
@@ -34,10 +34,6 @@ def _member(member: ShareMember, topics: ClusterTopics) -> Member:
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topics),
         assignment=Member.Assignment(
-            topic_partitions=[
-                Member.Assignment.TopicPartitions(topic_id=id, topic_name=topic.name, partitions=numbers)
-                for id, numbers in by_topic(member.assigned).items()
-                if (topic := topics.by_id(id)) is not None
-            ]
+            topic_partitions=named_partitions(member.assigned, topics, Member.Assignment.TopicPartitions)
         ),
     )
