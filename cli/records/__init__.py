@@ -26,5 +26,6 @@ Read in this order:
 9. `formats`           the option `-f`: converts a record to text, with the help of `unpack` and `kafka_format`
 10. `filters`          regular expressions for keys, values and headers
 11. `commits`           commits the offsets of the records that were printed
-12. `consume_share`     `hmb consume --share`: prints records as a member of a share group
+12. `idle_limit`        the option `--timeout-ms`: the end of the command when no record arrives
+13. `consume_share`     `hmb consume --share`: prints records as a member of a share group
 """

@@ -13,7 +13,6 @@ because all of them were written after the command had started.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -24,12 +23,13 @@ import click
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
 from ..shared.interruption import sigterm_as_ctrl_c
-from ..shared.streams import reader_has_left, write_out
+from ..shared.streams import write_out
 from ..shared.waiting_notice import WaitingNotice
 from .commits import GRACE, GroupCommits
 from .consume_options import ConsumeOptions, consume_options
 from .consume_share import consume_share
 from .filters import record_filter
+from .idle_limit import IdleLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
-POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
 SOON = 1000  # ms; if fetch.max.wait.ms is higher, a broker without new records responds late
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
@@ -182,16 +181,14 @@ def _copy(
     """Print records. Stop at the end of the range of -o, after --count records, or when --timeout-ms is over."""
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
-    idle = None if options.timeout_ms is None else options.timeout_ms / 1000
-    last = time.monotonic()
-    wait = POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle)
+    idle = IdleLimit(options.timeout_ms)
     is_enough = _end_of_log(consumer, progress)
     while not consumer.at_end and not is_enough() and (options.count is None or progress.printed < options.count):
         left = None if options.count is None else options.count - progress.printed
         progress.is_joining = progress.in_group and not consumer.assignment and bool(consumer.subscription)
         is_reading = progress.answers_soon and bool(consumer.assignment)
         progress.is_waiting = progress.until is not None or progress.is_joining or is_reading
-        records = consumer.poll(wait, left)
+        records = consumer.poll(idle.poll_timeout, left)
         progress.is_waiting = False
         progress.answers = consumer.metrics().fetches
         progress.polled += len(records)
@@ -202,11 +199,7 @@ def _copy(
             progress.printed += len(shown)
         if notes is not None:
             notes.print_new(consumer)
-        if records:
-            last = time.monotonic()
-        elif reader_has_left():
-            raise BrokenPipeError
-        elif idle is not None and time.monotonic() - last >= idle:
+        if idle.is_over(has_records=bool(records)):
             return
 
 

@@ -6,20 +6,19 @@ the group delivers the records again.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from ..shared.interruption import sigterm_as_ctrl_c
-from ..shared.streams import reader_has_left, write_out
+from ..shared.streams import write_out
 from .consume_options import ConsumeOptions
 from .filters import record_filter
+from .idle_limit import IdleLimit
 
 if TYPE_CHECKING:
     from hmb.client import ShareConsumer
 
     from .consume import Write
 
-POLL_TIMEOUT = 1.0  # seconds
 MOST_POLLED_RECORDS = 500  # the number of records that one poll requests
 
 
@@ -46,10 +45,10 @@ def _copy(consumer: ShareConsumer, options: ConsumeOptions, write: Write) -> Non
     from hmb.client import ConsumerRecord
 
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
-    idle = None if options.timeout_ms is None else options.timeout_ms / 1000
-    last, printed = time.monotonic(), 0
+    idle = IdleLimit(options.timeout_ms)
+    printed = 0
     while options.count is None or printed < options.count:
-        acquired = consumer.poll(POLL_TIMEOUT if idle is None else min(POLL_TIMEOUT, idle))
+        acquired = consumer.poll(idle.poll_timeout)
         left = len(acquired) if options.count is None else options.count - printed
         records = [ConsumerRecord(*record[:-1]) for record in acquired[:left]]
         shown = records if keep is None else keep(records)
@@ -58,9 +57,5 @@ def _copy(consumer: ShareConsumer, options: ConsumeOptions, write: Write) -> Non
         for number, record in enumerate(acquired):
             consumer.acknowledge(record, options.acknowledgement if number < left else "release")
         printed += len(records)
-        if records:
-            last = time.monotonic()
-        elif reader_has_left():
-            raise BrokenPipeError
-        elif idle is not None and time.monotonic() - last >= idle:
+        if idle.is_over(has_records=bool(records)):
             return

@@ -193,7 +193,8 @@ class Interrupted:
 def test_the_end_is_where_the_log_ends_and_not_where_the_connection_is_lost(
     run: Hmb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hmb.cli.records.consume.POLL_TIMEOUT", 0.0)  # With this timeout, each empty poll ends at once.
+    # With this timeout, each empty poll ends at once.
+    monkeypatch.setattr("hmb.cli.records.idle_limit.POLL_TIMEOUT", 0.0)
     with ScriptedBroker(Interrupted(times=3)) as broker:
         assert run("consume", "t", "-e", "-b", broker.address).stdout == "0\n1\n2\n3\n"
 

@@ -1,0 +1,31 @@
+"""The end of `hmb consume` when no record arrives: after --timeout-ms, or when nobody reads the output any more."""
+
+from __future__ import annotations
+
+import time
+
+from ..shared.streams import reader_has_left
+
+POLL_TIMEOUT = 1.0  # seconds
+
+
+class IdleLimit:
+    """The longest time without a record, after which a command ends."""
+
+    def __init__(self, timeout_ms: int | None) -> None:
+        """`timeout_ms` is the limit, or None if the command has no limit."""
+        self._limit = None if timeout_ms is None else timeout_ms / 1000
+        self._last = time.monotonic()  # when records arrived last
+        self.poll_timeout = POLL_TIMEOUT if self._limit is None else min(POLL_TIMEOUT, self._limit)  # seconds
+
+    def is_over(self, *, has_records: bool) -> bool:
+        """Return whether the command ends now. `has_records` is true if the last poll returned records.
+
+        Raises BrokenPipeError if nobody reads the output any more.
+        """
+        if has_records:
+            self._last = time.monotonic()
+            return False
+        if reader_has_left():
+            raise BrokenPipeError
+        return self._limit is not None and time.monotonic() - self._last >= self._limit
