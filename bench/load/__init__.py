@@ -13,6 +13,7 @@ Read in this order:
 1. `workload`           the number of messages, their size, and the size of a batch
 2. `producers`          run the producers of Kafka 4.3.0, Kafka 0.8.2.2 and HMB; `perf_producer` is HMB's program
 3. `consumers`          run the consumers of Kafka 4.3.0 and HMB; `perf_consumer` is HMB's program
+   `exit_code` prints the errors of both programs as one line
 4. `library_client`     one client library for Python, in a process of its own
 5. `repeated_requests`  the same request on many connections
 6. `committers`         offset commits on many connections

@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator
 
 import hmb
-from hmb.protocol.errors import KafkaError
+
+from .exit_code import exit_code_of
 
 MIB = 1024 * 1024
 TIMEOUT = 10.0  # The consumer gives up if no record arrives for this time (seconds).
@@ -65,14 +66,13 @@ def main() -> int:
     parser.add_argument("--num-records", type=int, required=True)
     parser.add_argument("--mode", choices=list(READERS), default="records")
     options = parser.parse_args()
-    try:
+
+    def work() -> None:
         with hmb.Consumer(options.bootstrap_server, options.topic) as consumer:
             print(HEADING)
             print(consume(consumer, options.mode, options.num_records))
-    except (KafkaError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_code_of(work)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from functools import partial
 from typing import Any
 
 import hmb
-from hmb.protocol.errors import KafkaError
 
 from ..report.distribution import percentile
+from .exit_code import exit_code_of
 
 CALL_BYTES = 256 * 1024  # the size of all messages in one call of send_many
 REPORT_SECONDS = 5.0
@@ -115,13 +115,12 @@ def main() -> int:
     parser.add_argument("--command-property", nargs="+", default=[], metavar="NAME=VALUE", help="producer settings")
     options = parser.parse_args()
     properties = dict(each.split("=", 1) for each in options.command_property)
-    try:
+
+    def work() -> None:
         with producer_of(properties) as producer:
             print(produce(producer, options.topic, options.num_records, options.record_size, options.throughput))
-    except (KafkaError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_code_of(work)
 
 
 if __name__ == "__main__":

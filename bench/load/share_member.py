@@ -20,7 +20,8 @@ import sys
 import time
 
 import hmb
-from hmb.protocol.errors import KafkaError
+
+from .exit_code import exit_code_of
 
 IDLE = 3.0  # seconds
 
@@ -46,7 +47,8 @@ def main() -> int:
     parser.add_argument("--start", type=float, required=True)
     parser.add_argument("--explicit", action="store_true")
     options = parser.parse_args()
-    try:
+
+    def work() -> None:
         with hmb.ShareConsumer(
             options.bootstrap_server,
             options.topic,
@@ -55,10 +57,8 @@ def main() -> int:
         ) as consumer:
             time.sleep(max(0.0, options.start - time.time()))
             print(*read(consumer, explicit=options.explicit))
-    except (KafkaError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_code_of(work)
 
 
 if __name__ == "__main__":

@@ -29,13 +29,13 @@ import click
 
 from ..load.producers import PRODUCERS, PerfProducer, produce
 from ..load.workload import WARM_UP, Workload
-from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..peers.empty_broker import EmptyBroker
 from ..progress import Progress
 from ..report.samples import Sample
 from ..report.view import Column, SampleView
-from ..thesis.cells import CELLS
+from ..thesis.cells import CELLS, cells_option
 
 SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many small requests make a JVM compile the code that handles requests.
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
@@ -85,13 +85,7 @@ def workloads(
     "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
     help="The producer: Kafka's of this version, or HMB's.",
 )  # fmt: skip
-@click.option(
-    "--cells",
-    type=CommaList(click.IntRange(1, len(CELLS))),
-    default=list(range(1, len(CELLS) + 1)),
-    metavar="N,N,...",
-    help="The thesis's cells to run.  [default: all ten]",
-)
+@cells_option
 @click.option("--record-size", type=POSITIVE, help="Size of a message in bytes; replaces the cells.")
 @click.option("--batch-size", type=POSITIVE, help="Size of a batch in bytes; replaces the cells.")
 @click.option("--num-records", type=POSITIVE, help="Number of records; replaces the cells.")

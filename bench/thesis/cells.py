@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import click
+
 from ..load.workload import Workload
+from ..measurement import CommaList
 from ..report.samples import Sample
 
 
@@ -43,6 +46,13 @@ MESSAGE_SIZE_BENCHMARK = (
     Cell(100_000, 12_800, 7_000, (105, 100, 105, 100)),
 )
 CELLS = BATCH_SIZE_BENCHMARK + MESSAGE_SIZE_BENCHMARK
+cells_option = click.option(
+    "--cells",
+    type=CommaList(click.IntRange(1, len(CELLS))),
+    default=list(range(1, len(CELLS) + 1)),
+    metavar="N,N,...",
+    help="Cells to run, by their numbers in the table of the thesis.  [default: all ten]",
+)
 
 
 def cell_of(sample: Sample) -> Cell:

@@ -31,7 +31,7 @@ from ..measurement import CommaList, Measurement, scenario
 from ..peers.chosen import MeasuredBroker
 from ..report.samples import Sample
 from ..report.tables import Table
-from .cells import CELLS, Cell
+from .cells import CELLS, Cell, cells_option
 from .charts import BENCHMARKS, chart, rates_of
 from .tables import costs, goals, rates
 
@@ -108,13 +108,7 @@ def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cel
 
 
 @scenario("thesis", VIEW)
-@click.option(
-    "--cells",
-    type=CommaList(click.IntRange(1, len(CELLS))),
-    default=list(range(1, len(CELLS) + 1)),
-    metavar="N,N,...",
-    help="Cells to run, by their numbers in the table of the thesis.  [default: all ten]",
-)
+@cells_option
 @click.option(
     "--generations",
     type=CommaList(click.Choice(list(GENERATIONS))),
