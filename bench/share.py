@@ -57,7 +57,7 @@ VIEW = SampleView(
 
 
 def read(broker: MeasuredBroker, group: str, members: int, records: int, mode: str) -> dict[str, float]:
-    """Read the whole topic with the members of a new share group. Return the figures. Raises PeerFailed."""
+    """Read the whole topic with the members of a new share group. Return the measured values. Raises PeerFailed."""
     with Admin(broker.bootstrap) as admin:
         resource = ConfigResource(ResourceType.GROUP, group)
         admin.alter_configs(resource, set={"share.auto.offset.reset": "earliest"})

@@ -171,10 +171,11 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
-again, and step 6 follows. The state machine of a group only queues responses and records. At the end of each step,
-`GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
-queue of the journal. A `Write` contains the records of step 18 and a function, `on_stored` (`coordinator/group.py`).
-After step 20, `_store_records` calls this function under the group's lock, and `on_stored` calls `_assign`.
+again, and step 6 follows. The state machine of a group only queues responses and records. After each request or timer
+of the group, `GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the
+records to the queue of the journal. A `Write` contains the records of step 18 and a function, `on_stored`
+(`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
+calls `_assign`.
 
 These modules are between the steps of the JoinGroup tour. Open them only if you want to see the details:
 - Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`). `Journal.check_coordinates`

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Crash(BaseException):
-    """A simulated crash of the program. It is no Exception, so `except Exception` in an answer does not catch it."""
+    """A simulated crash. `except Exception` in an answer does not catch it: the class is no subclass of Exception."""
 
 
 def crashing(answer: ModuleType, number: int, call: Callable[[], object]) -> bool:

@@ -5,8 +5,8 @@ and the figures. A benchmark writes each sample into a file and into a topic:
     DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
     topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
 
-A consumer or Spark can read the samples in the topic `hmb.bench`. By default, a broker in the process of the benchmark
-stores this topic in `DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves the same
+A consumer or Spark can read the samples in the topic `hmb.bench`. By default, the benchmark itself runs a broker,
+which stores this topic in `DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves this
 topic. With `--publish HOST:PORT`, another broker stores the topic.
 
 The benchmark writes the sample of a run after the end of this run. The writing therefore does not slow down the run.

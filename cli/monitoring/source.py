@@ -113,7 +113,7 @@ def _is_given(name: str) -> bool:
 
 @contextmanager
 def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
-    """Yield a reader of the state of the broker that `client` names."""
+    """Yield an object that reads the state of a broker. The settings `client` name the broker."""
     from hmb.monitoring.remote.reader import RemoteBroker
 
     broker = RemoteBroker(client.servers, **client.keywords)

@@ -205,7 +205,7 @@ RIGHT_OPTIONS = (
 
 
 def _with_options(options: Iterable[Callable[[Command], Command]], command: Command) -> Command:
-    """Add options to a command. `--help` shows them in this order."""
+    """Add options to a command. `--help` shows the options in the order of `options`."""
     for option in reversed(tuple(options)):
         command = option(command)
     return command

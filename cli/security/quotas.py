@@ -164,7 +164,10 @@ def _shown(entity: ClientQuotaEntity) -> dict[str, str | None]:
 
 
 def _sentence(entity: ClientQuotaEntity) -> str:
-    """Return an entity as text, for example `the user alice with every other client id`."""
+    """Return an entity as text, for example `the user alice with every other client id`.
+
+    "Every other client id" stands for all client ids that have no quota of their own.
+    """
     words = {QuotaEntityType.USER: "user", QuotaEntityType.CLIENT_ID: "client id", QuotaEntityType.IP: "IP address"}
     return " with ".join(
         f"the {words[type]} {name}" if name else f"every other {words[type]}" for type, name in entity.names.items()

@@ -187,6 +187,6 @@ def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]
 
 
 def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of the key's session that contains an event time."""
+    """Return a list with one result: the new result of the session of `key` that contains the event time `time`."""
     start, _, content = session_at(state[key], time)
     return [((key, start), windows.values.values.result(content))]

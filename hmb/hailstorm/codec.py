@@ -23,8 +23,10 @@ therefore writes the whole column in one call of `struct` or `join`:
     count, kind, content         kind  content
                                  b h i q  ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that fits all
                                  d        floats of 8 bytes
-                                 s        column of lengths in characters, then length, bytes: the strings in UTF-8
-                                 y        column of lengths in bytes, then length, bytes: the byte strings
+                                 s        strings: a column of their lengths (characters), then the size (bytes) of
+                                          all strings together, then all strings in UTF-8
+                                 y        byte strings: a column of their lengths (bytes), then the size of all
+                                          together, then all bytes
                                  t        number of items n, then n columns: tuples of n items, item i in column i
                                  v        values, each with its tag: everything else
 

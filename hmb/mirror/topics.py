@@ -45,9 +45,10 @@ def chosen_topics(source: Admin, choice: TopicChoice) -> list[TopicDescription]:
 def prepare_topics(
     source: Admin, target: Admin, topics: list[TopicDescription], choice: TopicChoice
 ) -> list[MirroredTopic]:
-    """Create the missing topics and partitions at the target, and set the settings of the source there.
+    """Create the missing topics and partitions at the target, and copy the settings of each topic to the target.
 
-    Raises MirrorError if the target refuses a topic or a setting, or if a topic has more partitions at the target.
+    Raises MirrorError if the target refuses a topic or a setting, or if a topic of the target has more partitions than
+    the same topic of the source.
     """
     if not topics:
         return []

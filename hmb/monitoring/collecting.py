@@ -209,7 +209,7 @@ def _group(
 def _second(ms: int) -> int:
     """Round a time down to a whole second.
 
-    The time is the difference of two clocks, so its ms change even if nothing has happened.
+    The time is the difference of two clocks, so its milliseconds change even if nothing has happened.
     """
     return ms // MS * MS
 

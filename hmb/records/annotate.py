@@ -7,10 +7,10 @@ For example, a batch with the base offset 7 is shown as:
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-The modules `batch`, `record` and `legacy.message` describe the formats. Compressed records appear twice: first as one
-line with all compressed bytes, and then as many lines with the decompressed bytes. The positions of decompressed bytes
-count from the first decompressed byte. `annotate_batch` yields pairs of a line (the class `Line` of
-`protocol.annotate`) and a bool. The bool is True if the line shows decompressed bytes.
+The modules `batch`, `record` and `legacy.message` describe the formats. Compressed records appear twice: one line
+shows all compressed bytes, and the lines after it show the decompressed bytes, field by field. The positions of
+decompressed bytes count from the first decompressed byte. `annotate_batch` yields pairs (line, is_decompressed). The
+line is a `Line` of `protocol.annotate`. `is_decompressed` is True if the line shows decompressed bytes.
 
 If a field is malformed, the functions of this module first yield the lines of all fields before it, and then raise
 KafkaError.

@@ -7,14 +7,14 @@ replaces the clock, these functions are as fast as `time.time_ns`.
 
 When a test moves the clock forward, old records expire, and so do idempotent producers and group members. The waits of
 threads do not become shorter, because they use the real time. Otherwise clients would lose their connections. This
-table shows which function the broker uses for each purpose:
+table shows from which clock the broker reads the time for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
-                       min.compaction.lag.ms, max.compaction.lag.ms and delete horizons, producers of a log,
-                       transactions, transactional ids, committed offsets, KIP-848 assignment intervals
+                       min.compaction.lag.ms, max.compaction.lag.ms, the age of tombstones, the expiry of idle
+                       producers, transactions, transactional ids and committed offsets, KIP-848 assignment intervals
     monotonic_ms       deadlines of group members: session, rebalance, initial delay, revocation
     time.monotonic     the wait of a fetch, deadlines of requests and sockets, the stop of a broker, intervals of
                        housekeepers, the rate of compaction and its pause after an error
-    the system's time  the removal of unused fetch sessions, producer ids after the loss of their file
+    the system's time  the removal of unused fetch sessions, the first new producer id after the loss of their file
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

@@ -57,8 +57,8 @@ def find_records(
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
-        # After compaction or damage, a segment can have no batch at or after the offset. The loop then tries the next
-        # segment.
+        # Compaction or damage can remove the last batches of a segment. If the segment then has no batch at or after
+        # the offset, the loop tries the next segment.
         if max(offset, segment.base_offset) >= end_offset:
             break
         is_active = number + 1 == len(segments)

@@ -20,7 +20,7 @@ def entries_of(index):
 
 @pytest.fixture
 def segment(rng):
-    """Return the bytes of a segment's log file and index file, and a list (position, first, last, end) of batches.
+    """Return the bytes of a segment's log file and index file, and a tuple (position, first, last, end) for each batch.
 
     `first` and `last` are offsets. `end` is the position after the batch.
     """

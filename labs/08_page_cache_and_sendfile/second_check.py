@@ -137,7 +137,7 @@ def test_no_copy(answer, data, monkeypatch):
 
 
 def test_a_short_file(answer, data):
-    """If the file ends before the end of a range, `write` raises EOFError, and does not try again forever."""
+    """If the file ends before the end of a range, `write` raises EOFError instead of trying again forever."""
     pair, response, found = Pair(), answer.Response(data[1], [(SIZE - 10, 20)]), []
 
     def call():

@@ -1,11 +1,11 @@
-"""The beginning of your answer to lab 9: batches and a choice of settings.
+"""The beginning of your answer to lab 9: form batches, and choose the settings of a producer.
 
 Complete `answer.py`, and check it with `hmb lab check 9`.
 """
 
 
 def cut_batches(records, linger, batch_size):
-    """Return the batches that a producer sends, as pairs of the time of sending and a list of record sizes."""
+    """Return a pair (time of sending, list of record sizes) for each batch that a producer sends."""
     return [(time, [size]) for time, size in records]
 
 

@@ -1,10 +1,11 @@
-"""Refused logins: they become events, and the page of the broker makes a client that guesses passwords wait.
+"""Stores refused logins as events. Slows down a client that guesses passwords on the broker's page in a browser.
 
 The broker keeps only its last events. A client that guesses passwords could replace all of them by refused logins.
 Therefore at most MOST_EVENTS refused logins of a minute become events. The broker's log contains all refused logins.
 
-A listener with SASL closes the connection after a refused login, and delays its response by 0.1 s. The HTTP server of
-the page cannot slow a client down by closing connections. It therefore calls `is_blocked` before it checks a password.
+After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. The HTTP server
+of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore
+calls `is_blocked` before it checks a password.
 After MOST_REFUSED refused logins within a minute, a host must wait until the oldest of them is a minute old.
 """
 

@@ -77,8 +77,8 @@ class BatchResult:
         # Only a thread that holds this lock changes the fields above. (The accumulator sets `send_now` without the
         # lock, before any other thread knows this object.) A thread may read the following four fields without the
         # lock. `_missing` does not change after it has become 0. `callbacks_done` does not change after it has become
-        # True. `_outcomes` does not change after the result is complete, and threads do not read it earlier. `send_now`
-        # may be outdated. The outdated function does nothing, because the batch is already sealed.
+        # True. `_outcomes` does not change after the result is complete, and threads do not read it earlier. If a
+        # thread calls `send_now` too late, the function does nothing, because the batch is already sealed.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

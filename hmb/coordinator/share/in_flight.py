@@ -66,9 +66,9 @@ class StateBatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """A change of the delivery states of records, which the share coordinator must store.
+    """A change that the share coordinator must store: the new delivery states of some records.
 
-    `complete_count` is the number of records at or above the start offset whose delivery is complete.
+    `complete_count` counts the records at or above the start offset. It counts only records whose delivery is complete.
     """
 
     start_offset: int

@@ -1,4 +1,4 @@
-"""Low water marks: the progress that all upstream processors have made, as one clock.
+"""Low water marks: the offset of each partition up to which all upstream processors have finished.
 
 The low water mark of a processor in partition p is the smallest mark that its upstream processors have sent for p. This
 minimum includes only the upstream processors that records of p can reach:

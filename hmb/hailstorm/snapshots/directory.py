@@ -10,7 +10,7 @@ The layout of a snapshot file, with big-endian integers:
     version         uint8     1
     crc             uint32    CRC-32C of everything after it
     header length   uint32
-    header          bytes     the codec's value [epoch, processor, clock]
+    header          bytes     the list [epoch, processor, clock], encoded by hailstorm/codec.py
     state           bytes     up to the end of the file
 
 The store writes a snapshot file under a temporary name that no other save uses. Then the store syncs the file, renames

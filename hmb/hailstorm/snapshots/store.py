@@ -96,7 +96,7 @@ def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: st
 
 
 def _differences(name: str, before: dict[str, Any] | None, now: dict[str, Any] | None) -> Iterator[str]:
-    """Yield a text for each difference of one node or topic between the snapshots and the present topology."""
+    """Compare the stored and the present description of a node or topic. Yield a line for each difference."""
     if before is None or now is None:
         yield f"{name}: {'not ' if before is None else ''}in the snapshots, {'not ' if now is None else ''}there now"
         return

@@ -28,8 +28,8 @@ class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, version
     """The settings of each resource.
 
     In version 0, the flag `is_default` shows whether a value is the default. Version 1 replaces this flag by the source
-    of the value, and adds the synonyms of each setting. The synonyms are all places that define a value for the
-    setting. The first synonym contains the value in use. Version 3 adds the type and the documentation of each setting.
+    of the value, and adds the synonyms of each setting. A synonym is a place that defines a value, for example
+    the topic, the broker or the default. The first synonym contains the value in use. Version 3 adds the type and the documentation of each setting.
     Version 4 uses the flexible encoding (KIP-482).
     """
 

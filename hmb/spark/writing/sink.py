@@ -104,7 +104,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> BatchWriter:
     """Check the options and the columns of a batch query, and return its writer.
 
-    Raises OptionError, RowError, or ConnectionFailed if no broker answers.
+    Raises OptionError and RowError. If no broker answers, raises ConnectionFailed.
     """
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")

@@ -241,7 +241,7 @@ class _Loading:
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset below which all records of the last segment have been on disk. None means unknown."""
+        """Return the offset below which the broker had synced all records of the last segment. None means unknown."""
         recovery_point, next_offset = self._checkpoint.recovery_point, self._checkpoint.next_offset(segment.base_offset)
         if self._checkpoint.is_clean:
             return recovery_point if next_offset is None else max(recovery_point or 0, next_offset)

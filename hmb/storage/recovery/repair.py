@@ -73,10 +73,10 @@ class Hole:
 
 
 class SyncedOffsets(NamedTuple):
-    """Offsets that show which records of a segment have been on disk.
+    """Offsets that show which records of a segment the broker had synced to the disk before it stopped or crashed.
 
-    - `synced_to`: all records below this offset have been on disk. Damage after it comes from a power cut, and the log
-      ends at this damage. None means that the whole segment has been on disk, but that its last offset is unknown.
+    - `synced_to`: all records below this offset were synced. Damage after it comes from a power cut, and the log ends
+      at this damage. None means that the whole segment was synced, but that its last offset is unknown.
     - `may_go_on`: whether batches may follow after `synced_to`. It is True only for the last segment of a log.
     - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
     """

@@ -186,7 +186,7 @@ class DelegationTokens:
         return sorted(self._store.state.tokens.values(), key=lambda token: (token.issue_timestamp, token.token_id))
 
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
-        """Return the credential of a token for a login. If no valid token has this id, return a decoy (decoys.py)."""
+        """Return the credential for a login with a token. For an unknown or expired token, return a false one."""
         unknown = decoy(self._store.decoy_key, mechanism, token_id, [OWN_SHAPE])
         token = self._store.state.tokens.get(token_id)
         lifetime = 0.0 if token is None else (token.expiration_timestamp - self._now()) / 1000
@@ -194,7 +194,7 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # Use the salt of the decoy, so that a client cannot find out which tokens exist.
+            # Use the salt of the false credential, so that a client cannot find out which tokens exist.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

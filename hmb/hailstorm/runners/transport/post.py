@@ -1,4 +1,4 @@
-"""The post: carries payloads from a processor's outbox to the receiver's mailbox.
+"""The post office of a process: it carries payloads from a processor's outbox to the receiver's mailbox.
 
 If the receiver runs in the same process, the post puts the payloads into the receiver's mailbox. If the receiver runs
 in another process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and
