@@ -39,7 +39,8 @@ class LockEvent(NamedTuple):
 class LockOrder:
     """The locks that threads have taken.
 
-    - `pairs` contains each two locks that one thread has held at the same time, the first one taken first.
+    - `pairs` contains each pair of locks that one thread has held at the same time, the first one taken first.
+
     - `events` contains each lock that was taken or released, in the order of time.
     """
 
@@ -122,9 +123,9 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
 def _with_recorded(
     init: Callable[..., None], field: str, make: type[RecordedLock], name: Name, order: LockOrder
 ) -> Callable[..., None]:
-    """Return a constructor for a dataclass that replaces its lock after each call.
+    """Return a constructor that calls `init`, and then replaces the lock of the new object by a recorded lock.
 
-    A default factory of a dataclass cannot be replaced.
+    The constructor is replaced, because the default factory of a dataclass's field cannot be replaced.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:

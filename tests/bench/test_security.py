@@ -38,7 +38,7 @@ def samples(turn: int, rate: float, rate_of_kafka: float, login_ms: float, lost_
 
 
 def test_the_goals_compare_runs_of_one_round() -> None:
-    """The machine is slower in the second round, which changes no ratio."""
+    """All runs of the second round are slower, because the machine is slower. So no ratio between runs changes."""
     taken = [*samples(0, 300.0, 200.0, 1.5, 2.0), *samples(1, 30.0, 40.0, 1.0, 4.0), *samples(2, 30.0, 20.0, 2.5, 5.0)]
     rows = {row[0]: row[1:] for row in VIEW.tables(taken)[-1].rows}
     assert rows["TLS, produce, Kafka 4.3.0: over Kafka"] == ["1.50", "0.75 .. 1.50", "at least 1", "yes"]
@@ -63,7 +63,7 @@ def secured() -> Iterator[SecuredBroker]:
 
 def test_librdkafka_sends_and_reads_records_over_tls(secured: SecuredBroker) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
-    workload = Workload(100, 16_384, 30_000)  # more than librdkafka returns at once
+    workload = Workload(100, 16_384, 30_000)  # 30,000 records: more than one call of librdkafka returns
     fill(secured, workload)
     produced, consumed = (run(secured, RdkafkaClient(), workload) for run in (produce, consume))
     assert produced["records_per_second"] > 0 and consumed["records_per_second"] > 0

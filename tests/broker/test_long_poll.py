@@ -15,7 +15,10 @@ from tests.waiting import until
 
 
 class Poll:
-    """A poll that finds a second place for records at its second `collect`, as the poll of a share group does."""
+    """A poll that waits for records in one place, and after its second `collect` also in a second place.
+
+    The poll of a share group does this, too.
+    """
 
     def __init__(self) -> None:
         self.places = [Watchers(), Watchers()]

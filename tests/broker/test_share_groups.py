@@ -264,7 +264,8 @@ def test_only_snapshots_are_left_after_pruning(
     coordinator.prune(deleted.update)
     ((number, offset),) = deleted.items()
     log = ask.broker.topics.find("__share_group_state", topic_id(ask, "__share_group_state")).log(number)
-    assert (offset, log.log_end_offset) == (3, 4)  # a snapshot, two updates, and the new snapshot
+    # Offset 3 is the new snapshot. Offsets 0 to 2 are the old snapshot and two updates.
+    assert (offset, log.log_end_offset) == (3, 4)
     before = list(ask.broker.share.start_offsets(GROUP).values())
     coordinator.prune(deleted.update)
     log.read(offset, 1000)

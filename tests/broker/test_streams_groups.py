@@ -30,7 +30,7 @@ GROUP, MEMBER = "words", "member"
 
 @pytest.fixture
 def opened(make_asker: MakeAsker) -> Callable[[], Asker]:
-    """Return a function that starts the broker, and starts it again."""
+    """Return a function that starts the broker. Each further call restarts the broker."""
     few = {"offsets_topic_num_partitions": "2"}
     now = dict.fromkeys(
         ("group_streams_assignment_interval_ms", "group_streams_initial_rebalance_delay_ms"), "0"

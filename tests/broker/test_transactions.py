@@ -99,7 +99,7 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
-    """An old client gets past transaction markers.
+    """An old client reads the records after transaction markers.
 
     Before a bug was fixed, the response to its fetch was empty if the fetch found only markers, so the client fetched
     the same offset again.

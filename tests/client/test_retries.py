@@ -14,7 +14,10 @@ REFUSED = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 class Attempts:
-    """A call that raises the given errors, one at each attempt, and then returns 42. `waits` collects the errors."""
+    """A call that raises the given errors, one at each attempt, and then returns 42.
+
+    `waits` contains the errors after which the caller waited.
+    """
 
     def __init__(self, *errors: ConnectionFailed | KafkaError) -> None:
         self.errors = list(errors)

@@ -123,7 +123,7 @@ def test_an_outdated_response_does_not_restore_the_old_leader() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
-        # The epoch -1 is that of a broker before Kafka 2.1.
+        # A broker before Kafka 2.1 reports the epoch -1.
         for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):
             brokers.leaders["t"] = (leader, epoch)
             cluster.forget("t")

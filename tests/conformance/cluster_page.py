@@ -31,7 +31,7 @@ SPARK_STEPS = "## Step 6"  # the heading of the first step that needs Spark
 BLOCK = re.compile(r"(?<=^```session\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ .*$(?:\n(?!\$ ).*)*", re.MULTILINE)
 PORTS = (19092, 29092, 39092, 19093, 29093, 39093, 7077)  # the ports in the page and in its scripts
-WAITING = re.compile(r"^waiting for .* \.\.\.\n", re.MULTILINE)  # only on a busy machine
+WAITING = re.compile(r"^waiting for .* \.\.\.\n", re.MULTILINE)  # a line that appears only on a busy machine
 SECONDS = 400.0  # for one command; three brokers start slowly on a busy machine
 
 
@@ -97,7 +97,7 @@ def _replaced(text: str, numbers: dict[str, str]) -> str:
 def comparable(output: str) -> list[str]:
     """Return the words of an output that are equal in each run.
 
-    The coordinator, the times and the order of ISRs are left out.
+    The result leaves out the coordinator, the times and the order of ISRs.
     """
     output = re.sub(r"(controller|coordinator) [\d.:]+", r"\1 N", output)
     output = re.sub(r"in [\d.]+ s$", "in N s", output, flags=re.MULTILINE)

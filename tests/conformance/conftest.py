@@ -14,14 +14,15 @@ from hmb.bench import peers
 def kafka_43() -> Path:
     """Return the folder with the jars of Kafka 4.3.0.
 
-    It is HMB_KAFKA_43, or else `.peers/` (filled by `hmb bench fetch-kafka`).
+    The environment variable HMB_KAFKA_43 names this folder. The default is in `.peers/` (filled by `hmb bench
+    fetch-kafka`).
     """
     return peers.kafka_43_jars()
 
 
 @pytest.fixture(scope="session")
 def kafka_082() -> Path:
-    """Return the folder with the jars of Kafka 0.8.2.2. It is HMB_KAFKA_082, or else `.peers/`."""
+    """Return the folder with the jars of Kafka 0.8.2.2: the value of HMB_KAFKA_082, or a folder in `.peers/`."""
     return peers.kafka_082_jars()
 
 

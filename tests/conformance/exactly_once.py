@@ -4,8 +4,8 @@
     python -m tests.conformance.exactly_once --records 1000000 --against kafka43 --seed 7
     python -m tests.conformance.exactly_once --records 100000 --transactions
 
-The network (`Unreliable`) cuts connections, and delays, loses and copies requests. HMB's producer writes 0, 1, 2, ...
-to each of several partitions through it.
+The network (`Unreliable`) cuts connections, and delays, loses and copies requests. Through this network, HMB's producer
+writes 0, 1, 2, ... to each of several partitions.
 
 Afterwards, librdkafka reads each partition's log directly from the broker. The log must contain exactly these numbers
 in order. Each record must have the offset that its acknowledgment named. HMB's consumer must read the same records

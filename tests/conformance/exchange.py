@@ -223,7 +223,7 @@ def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) 
 
 
 def assert_same(found: Mapping[tuple[str, str], Reading], expected: Mapping[tuple[str, str], Reading]) -> None:
-    """Compare the topics one after the other. For a difference in all lines at once, pytest needs minutes."""
+    """Compare the topics one after the other. pytest would need minutes to show a difference of all topics at once."""
     assert found.keys() == expected.keys()
     for name, reading in expected.items():
         assert len(found[name].records) == len(reading.records) == len(reading.lines), name

@@ -1,4 +1,4 @@
-"""Kills brokers and mirrors with SIGKILL. Checks that a copy of a copy has the records of its source.
+"""Kills brokers and mirrors with SIGKILL. Checks that a copy of a copy has the same records as the original.
 
     python -m tests.conformance.kill_mirror --kills 20 --records 1000000
     python -m tests.conformance.kill_mirror --kills 20 --records 1000000 --transactions

@@ -48,7 +48,8 @@ def consume(bootstrap: str, path: str) -> None:
             file.flush()
             for record in records:
                 consumer.acknowledge(record)
-            with suppress(ConnectionFailed, KafkaError):  # After a kill of the broker, the group delivers them again.
+            # After the broker was killed, the group delivers the records again.
+            with suppress(ConnectionFailed, KafkaError):
                 consumer.commit()
 
 
@@ -67,7 +68,7 @@ def processed(folder: Path) -> Counter[int]:
 
 
 def lag(port: int) -> int:
-    """Return the number of records whose delivery is not complete, or -1 if the broker does not know it yet."""
+    """Return the number of records whose delivery is not complete, or -1 while the broker does not know this number."""
     group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None)
     with Connection(peers.HOST, port) as connection:
         (described,) = connection.send(DescribeShareGroupOffsetsRequest(groups=[group])).groups

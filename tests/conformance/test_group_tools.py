@@ -17,7 +17,7 @@ from tests.conformance.shell_tools import Result, ShellTools
 pytestmark = pytest.mark.external
 
 TOPIC, GROUP = "events", "readers"
-PARTITIONS, RECORDS = 2, 10  # RECORDS is the number in each partition.
+PARTITIONS, RECORDS = 2, 10  # RECORDS is the number of records in each partition.
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.client.group.members import GROUP_CONFIG, KINDS, make_topic
 from tests.conformance.unreliable import Unreliable
 from tests.waiting import until
 
-MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # RECORDS is the number in each partition.
+MEMBERS, PARTITIONS, RECORDS = 3, 6, 1_000  # RECORDS is the number of records in each partition.
 READS = 300  # After this number of records a member leaves the group and joins it again.
 
 pytestmark = pytest.mark.slow

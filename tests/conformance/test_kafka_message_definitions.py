@@ -58,7 +58,10 @@ class Column(NamedTuple):
 
 
 class Lacking(NamedTuple):
-    """The properties of a field in a version that does not contain the field. Only two properties matter then."""
+    """The properties of a field in a version that does not contain the field.
+
+    Such a field only has a default, and may be ignorable.
+    """
 
     name: str
     ignorable: bool
@@ -84,7 +87,7 @@ def versions_of(field: dict[str, Any]) -> str:
 
 
 def snake_case(name: str) -> str:
-    name = re.sub("^Request(?=[A-Z])", "", name)  # RequestApiKey is api_key, but RequestedMetrics keeps its name.
+    name = re.sub("^Request(?=[A-Z])", "", name)  # RequestApiKey becomes api_key, but RequestedMetrics keeps its name.
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 

@@ -23,7 +23,7 @@ TOPIC = "numbers"
 def test_clients_continue_after_a_broker_is_killed(kind: str, tmp_path: Path) -> None:
     """The consumer reads all acknowledged records.
 
-    If the broker supports idempotence, it reads each one once and in order.
+    If the broker supports idempotence, the consumer reads each record once, and in order.
     """
     (port,) = peers.free_ports(1)
     found: list[int] = []

@@ -70,7 +70,10 @@ def test_kafka_configs_shows_the_error_of_the_broker(tools: ShellTools, admin: h
 
 
 def test_a_java_producer_is_throttled(broker: hmb.Broker, tools: ShellTools, admin: hmb.Admin) -> None:
-    """The window has room for 10 MB. The producer sends 12 MB, and reports the throttle time that it has received."""
+    """The quota's window permits 10 MB.
+
+    The producer sends 12 MB, and reports the throttle time that it has received.
+    """
     entity = ["--entity-type", "clients", "--entity-name", "perf"]
     tools("kafka-configs", "--alter", *entity, "--add-config", "producer_byte_rate=1000000")
     started = time.monotonic()
@@ -93,4 +96,4 @@ def test_librdkafka_is_throttled(broker: hmb.Broker, admin: hmb.Admin) -> None:
     producer.produce("t", bytes(12_000))
     producer.flush(30)
     producer.poll(1)
-    assert throttled and 1 < throttled[0] < 2.5  # 12 s of the quota, and the window covers 10 to 11 s
+    assert throttled and 1 < throttled[0] < 2.5  # The records need 12 s of the quota, and the window covers 10 to 11 s.

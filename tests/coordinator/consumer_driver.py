@@ -102,7 +102,10 @@ class ConsumerDriver:
         assignor: str | None = None,
         rebalance: int = -1,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Send one heartbeat and return the response. Raises KafkaError, also if the records are lost."""
+        """Send one heartbeat and return the response.
+
+        Raises KafkaError if the group refuses the heartbeat, or if the records are lost.
+        """
         owned = None if owns is None else by_topic(owns)
         request = ConsumerGroupHeartbeatRequest(
             group_id="g",

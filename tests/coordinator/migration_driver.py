@@ -41,7 +41,8 @@ class ClassicClient:
     protocols: Sequence[str] = ("range",)
     member_id: str = ""
     generation: int = -1
-    waiting: WaitingCall | None = None  # its JoinGroup or SyncGroup request, until the test has read the response
+    # the client's JoinGroup or SyncGroup request, until the test has read the response
+    waiting: WaitingCall | None = None
 
 
 @dataclass
@@ -87,7 +88,7 @@ class MigrationDriver:
                 self.disk[key] = value
 
     def schedule(self, runner: GroupRunner, deadline: int | None) -> None:
-        """Do nothing: `wait` looks at the deadline of the group."""
+        """Do nothing. The method `wait` finds the deadline in the group itself."""
 
     # -- requests of the classic protocol
 

@@ -154,7 +154,10 @@ def test_an_assignment_that_the_coordinator_cannot_keep_forbids_an_upgrade(assig
 
 
 def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None:
-    """The group uses another protocol, but SyncGroup and a downgrade would decode the metadata later."""
+    """Malformed metadata of any protocol of a member forbids an upgrade.
+
+    The classic group uses another protocol now, but a later SyncGroup or downgrade would decode this metadata.
+    """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")
     driver.stable(ada, bob)

@@ -1,4 +1,4 @@
-"""Tests of citations: a proposal becomes a link to Kafka's wiki, and a source one to the bibliography."""
+"""Tests of citations: a KIP becomes a link to Kafka's wiki, and a source becomes a link to the bibliography."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def test_each_drawing_describes_itself_in_words(drawing: Any, path: Path, name: 
     picture = ElementTree.fromstring(drawing.load(path, name)().svg())
     assert picture.get("role") == "img"
     assert len((picture.get("aria-label") or "").split()) >= 15
-    assert max(len((text.text or "").split()) for text in picture.iter("text")) <= 8  # A drawing is not an essay.
+    # The texts of a drawing must be short.
+    assert max(len((text.text or "").split()) for text in picture.iter("text")) <= 8
 
 
 def test_a_state_machine_is_drawn_from_its_table(drawing: Any) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` insta
 
 from tests.docs.conftest import EXTENSIONS
 
-NARROW = 120  # pixels between two lanes
+NARROW = 120  # pixels between two vertical lines
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_wait_is_a_bar_from_its_first_row_to_its_last_row(sequence: Any) -> No
     made.note("b", "something else")
     made.message("b", "a", "records")
     made.end_wait("a")
-    made.end_wait("c")  # never began
+    made.end_wait("c")  # This wait has never begun.
     bars = [shape for shape in picture_of(made).iter("rect") if "tone-violet" in (shape.get("class") or "")]
     assert [float(bar.get("height", "0")) for bar in bars] == [2 * sequence.ROW]
 

@@ -105,7 +105,7 @@ def test_the_drawn_batch_has_all_bytes_of_its_header(drawing: Any) -> None:
     assert sum(len(line.data) for line in header) == 61
     texts = texts_of(function_of(drawing, "batch", "header")())
     assert "records_count = 2" in texts
-    assert "base_timestamp = 1795272801915" in texts  # The date after the number has no room.
+    assert "base_timestamp = 1795272801915" in texts  # There is no room for the date after the number.
     record = texts_of(function_of(drawing, "batch", "record")())
     assert {"key.size = -1", "value.size = 10", "value = b'good night'"} <= set(record)
 

@@ -1,4 +1,4 @@
-"""Bolts and sinks that follow faulty rules of the paper. Hailstorm itself uses other rules.
+"""Bolts and sinks that follow faulty rules of the Hailstorm paper. Hailstorm itself uses other rules.
 
 The simulation runs these bolts and sinks, and finds the errors.
 """
@@ -16,14 +16,14 @@ from hmb.hailstorm.processors.sinks import SinkMachine
 
 
 def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
-    """Return the paper's table: the spouts resume as soon as the clock is known."""
+    """Return the Hailstorm paper's table of states: the spouts resume before the bolts have split their states."""
     kept = [step for step in STEPS if MasterPhase.SPOUTS_PAUSED_AT not in (step.before, step.after)]
     paused = next(step for step in STEPS if step.event is NegotiatorEvent.ALL_PAUSED)
     return (*kept, paused._replace(after=MasterPhase.FLOWING_TO))
 
 
 class BoltThatSplitsWhenFlowing(BoltMachine):
-    """Splits its state when the master state is Flowing(clock), as in the paper."""
+    """Splits its state when the master state is Flowing(clock), as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         self.report.seen = master.number
@@ -35,7 +35,7 @@ class BoltThatSplitsWhenFlowing(BoltMachine):
 
 
 class SinkThatSplitsWhenFlowing(SinkMachine):
-    """Splits its state when the master state is Flowing(clock), as in the paper."""
+    """Splits its state when the master state is Flowing(clock), as in the Hailstorm paper."""
 
     def observe(self, master: MasterState) -> None:
         if master.completed is not None:
@@ -47,9 +47,13 @@ class SinkThatSplitsWhenFlowing(SinkMachine):
 
 
 class BoltThatMergesAtOnce(BoltMachine):
-    """A bolt that, while A is not complete, merges tuples above the clock into B and sends their outputs at once."""
+    """A bolt that does not wait until its state A is complete.
 
-    below_from_both = False  # whether outputs of tuples below the clock are computed from A + B, as in the paper
+    It merges tuples above the clock into its state B, and sends their outputs at once.
+    """
+
+    # whether outputs of tuples below the clock are computed from A + B, as in the Hailstorm paper
+    below_from_both = False
 
     def _split(self) -> None:
         super()._split()
@@ -76,6 +80,6 @@ class BoltThatMergesAtOnce(BoltMachine):
 
 
 class BoltOfThePaper(BoltThatMergesAtOnce):
-    """Computes the outputs of all tuples from both states of the bolt, A and B, as in the paper."""
+    """Computes the outputs of all tuples from both states of the bolt, A and B, as in the Hailstorm paper."""
 
     below_from_both = True

@@ -75,7 +75,8 @@ def test_a_held_back_sink_loses_nothing_in_a_crash(seed: int) -> None:
     assert written.keys() == expected.keys()
 
 
-# -- the paper's rules with holes, and other defects: a test plants each defect, and the simulation must find it
+# -- the Hailstorm paper's rules with holes, and other defects: a test plants each defect, and the simulation must find
+# it
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: a low water mark travels only with tuples.
+    """A hole in the Hailstorm paper's rule: a low water mark travels only with tuples.
 
     An instance that receives no tuple then receives no mark either. It never saves its state, so the snapshot never
     completes.
@@ -112,7 +113,7 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: a low water mark must equal the clock of the snapshot.
+    """A hole in the Hailstorm paper's rule: a low water mark must equal the clock of the snapshot.
 
     In one partition, the mark may go above the clock before it reaches the clock in another partition. The mark then
     never equals the clock in all partitions, and the snapshot never completes.
@@ -122,7 +123,7 @@ def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callab
 
 
 def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: the spouts resume before all bolts have split their states.
+    """A hole in the Hailstorm paper's rule: the spouts resume before all bolts have split their states.
 
     A tuple above the clock then reaches a bolt that has not split its state yet, and the snapshot is wrong.
     """
@@ -133,7 +134,7 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the paper's rule: a bolt computes its outputs from both of its states.
+    """A hole in the Hailstorm paper's rule: a bolt computes its outputs from both of its states.
 
     The snapshot of the next bolt then contains values of tuples above the clock.
     """
@@ -142,7 +143,7 @@ def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant:
 
 
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
-    """With the paper's rule, no output contains the complete state A.
+    """With the Hailstorm paper's rule, no output contains the complete state A.
 
     A bolt computes outputs of tuples above the clock before A is complete. For example, the bolt `count` has A = 4 and
     B = 4, and sends 8. Then a tuple below the clock makes A = 5, and `count` sends 5. The complete count is 9, but the

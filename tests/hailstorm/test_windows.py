@@ -71,7 +71,7 @@ def timed_logs(seed: int, partitions: int = 2, count: int = 40) -> topologies.Lo
 def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
     """Return the (word, time) pairs of all records that are not late.
 
-    For each partition, a batch job drops the late ones.
+    A batch job finds the late records of each partition.
     """
     kept = []
     for log in logs["words"]:
@@ -147,7 +147,7 @@ def test_check_accepts_a_topology_with_windows() -> None:
     assert check(topology(KeptForever(20, MapOf(Sum()))), timed_logs(1)) == []
 
 
-# -- the machines
+# -- a spout and a bolt, step by step
 
 
 def machines(lateness: int = 0) -> tuple[SpoutMachine, SpoutMachine, BoltMachine]:

@@ -75,7 +75,7 @@ def count_bolt(*, combine: bool = False) -> Bolt:
 def trending(
     write: Callable[[Any], object] = lambda item: None, n: int = 3, *, combine: bool = False
 ) -> Topology:
-    """Return the paper's example: words -> count -> top n -> sink. It has two stateful bolts in a row."""
+    """Return the Hailstorm paper's example: words -> count -> top n -> sink. It has two stateful bolts in a row."""
     topology = Topology("trending")
     topology.spout("words", Spout("words", word_pair))
     topology.bolt("count", count_bolt(combine=combine), after="words", parallelism=3)

@@ -149,7 +149,7 @@ def test_a_lab_has_three_wrong_answers_and_hints(lab) -> None:  # type: ignore[n
 
 
 def words(text: str) -> str:
-    """Return a requirement on one line, without the signs of code."""
+    """Return a requirement on one line, without backticks."""
     return " ".join(text.replace("`", "").split())
 
 

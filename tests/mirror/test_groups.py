@@ -1,4 +1,7 @@
-"""A group continues at the same record, even if the runs that contained its offset were dropped."""
+"""A group continues at the same record, even if the mirror no longer remembers the run with the group's offset.
+
+A run is a series of copied records with consecutive offsets in both clusters.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ RECORDS = 24
 
 
 def copy_in_transactions(source: hmb.Broker, mirror: MakeMirror) -> None:
-    """Copy each record in a transaction of its own, so that each record is a run."""
+    """Copy each record in a transaction of its own.
+
+    A marker follows each record in the copy, so each run has one record.
+    """
     source.create_topic("orders")
     for number in range(RECORDS):
         source.produce("orders", str(number))

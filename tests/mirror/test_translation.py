@@ -1,4 +1,8 @@
-"""Source offsets become target offsets: inside runs, between them, and after the oldest runs were dropped."""
+"""Tests of the translation of source offsets to target offsets.
+
+A run is a series of copied records with consecutive offsets in both clusters. The tests translate offsets inside runs,
+between runs, and after the oldest runs were dropped.
+"""
 
 from __future__ import annotations
 

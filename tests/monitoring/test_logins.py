@@ -121,7 +121,8 @@ def test_the_link_alone_opens_only_the_form(page: SecuredPage) -> None:
     for path in ("/state", "/changes", "/batch?topic=orders&partition=0&segment=0&position=0", "/requests"):
         assert page.get(cookie, path)[0] == 401, path
         assert page.ask("GET", path, Authorization=f"Bearer {page.token}")[0] == 401, path
-    assert page.ask("POST", "/login", urlencode({"user": "bob", "password": USERS["bob"]}))[0] == 401  # no token
+    # The form does not contain the token of the login page.
+    assert page.ask("POST", "/login", urlencode({"user": "bob", "password": USERS["bob"]}))[0] == 401
 
 
 def test_a_form_of_another_site_is_refused(page: SecuredPage) -> None:
@@ -235,7 +236,8 @@ def test_a_public_address_needs_tls_and_a_user() -> None:
         assert page.get(bob, "/state")[1]["user"] == "bob"
         assert page.ports.ui is not None
         owner = page.ports.ui.admission.owner_token
-        assert page.ask("GET", "/state", Authorization=f"Bearer {owner}")[0] == 401  # Here, the owner logs in, too.
+        # On a public address, the owner must log in, too.
+        assert page.ask("GET", "/state", Authorization=f"Bearer {owner}")[0] == 401
     with hmb.Broker(tls=True) as broker:
         ports = MonitoringPorts(ui=HttpAddress("0.0.0.0", 0), properties=broker._running.properties)
         with pytest.raises(PublicAddressError, match="no user of this broker has a password"):

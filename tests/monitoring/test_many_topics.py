@@ -26,7 +26,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)"),
 ]
 TOPICS = 10_000
-FAST = Pace(0.005, 1.0, lambda: 0.0)  # for a test of many changes; the feed takes no rest
+# for a test of many changes; its clock measures no cost, so the feed takes no rest
+FAST = Pace(0.005, 1.0, lambda: 0.0)
 
 
 def many_topics() -> BrokerState:
@@ -112,7 +113,10 @@ def size_of(tab: ChromiumTab) -> tuple[int, int]:
 
 
 def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
-    """Between the two sizes, the page gets more than 450 changes. While it is paused, the newest 400 of them wait."""
+    """The page gets more than 450 changes between the two measurements of its size.
+
+    While the page is paused, the newest 400 changes wait.
+    """
     with hmb.Broker() as broker:
         broker.create_topic("orders")
         current = ChangingState(broker.state())

@@ -312,7 +312,8 @@ def test_a_phone_shows_the_whole_time_line_and_a_low_header(tab: ChromiumTab, lo
     try:
         tab.look(phone=True)
         tab.go("events")
-        assert tab.run("document.querySelector('header').getBoundingClientRect().height") < 100  # of 844 px
+        # The height of the window is 844 px.
+        assert tab.run("document.querySelector('header').getBoundingClientRect().height") < 100
         right = "it.getBoundingClientRect().right"
         tab.until(f"[...document.querySelectorAll('.timeline *')].every((it) => {right} <= 390)", "the whole time line")
         newest = max(each(tab, ".timeline circle", right))

@@ -152,7 +152,10 @@ def test_which_client_sends_uncompressed_batches(tab: ChromiumTab) -> None:
 
 
 def test_what_did_retention_delete(tab: ChromiumTab) -> None:
-    """The events name the offsets. They begin at 0 and end before the first offset that the partition has now."""
+    """The events name the deleted offsets.
+
+    These offsets begin at 0, and end before the partition's log start offset.
+    """
     tab.go("partition/visits/0")
     tab.until("document.body.innerText.includes('visits-0: deleted the records at offsets 0 to ')", "the deletion")
     start = int(tab.text(".headline").split()[1])

@@ -70,7 +70,8 @@ def test_an_open_transaction_shows_where_it_begins() -> None:
             (found,) = state.transactions
             assert (found.transactional_id, found.state, found.partitions) == ("pay", "Ongoing", ["t-0"])
             producer.commit_transaction()
-        assert partition_of(broker.state(), "t").last_stable_offset == 5  # three records, one more, and the marker
+        # three records, the record of the transaction, and the marker
+        assert partition_of(broker.state(), "t").last_stable_offset == 5
 
 
 @pytest.mark.parametrize("fresh", [3600.0, 0.0])
@@ -138,7 +139,11 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker looks for damage when a client reads an offset again. Many states must not hide these reads."""
+    """To compute a lag, the broker reads records, and this must not count as a read of a client.
+
+    The broker looks for damage when a client reads an offset again. Many requests for the state must not hide such
+    reads.
+    """
     with hmb.Broker(config=QUICK) as broker:
         broker.create_topic("t")
         send(broker, "t", 10)
@@ -220,7 +225,7 @@ def test_metrics_have_the_text_format_of_prometheus_client() -> None:
             next(iter(consumer))
             consumer.commit()
         state = broker.state()
-    state = replace(state, started=10**16)  # Large numbers have an exponent.
+    state = replace(state, started=10**16)  # A number this large is printed with an exponent.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(StateCollector(lambda: state))
     assert metrics_text(lambda: state).decode().splitlines() == generate_latest(registry).decode().splitlines()

@@ -218,7 +218,7 @@ class _Run:
         ask = open_asker(self._directory, SETTINGS, sync=True)
         try:
             state_of(ask, self._data.timestamps)
-            if not self._path.is_file():  # The start has removed the file.
+            if not self._path.is_file():  # The broker has removed the file at its start.
                 return
             KINDS[self._case.kind](self._path, choose)
             found = state_of(ask, self._data.timestamps)

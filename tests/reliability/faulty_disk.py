@@ -40,7 +40,7 @@ REAL_OPEN = io.open
 class Fault:
     """Failures with one kind of error. Only some calls can fail with this error, and they are numbered from 1 on.
 
-    The calls number `first` to `first + length - 1` fail.
+    The calls with the numbers `first` to `first + length - 1` fail.
     """
 
     kind: str

@@ -60,7 +60,7 @@ from tests.reliability.requests import COMPACTED, TOPIC, Generator, Known
 LIMIT = 1.0  # seconds
 ROUND = 60_000  # requests to one broker
 POOL = 600  # valid requests of a round, from which the mutated ones are made
-LARGE_EVERY = 4_000  # one request of this number has an array with thousands of items
+LARGE_EVERY = 4_000  # one of 4,000 requests has an array with thousands of items
 BUDGET = 64 << 20  # bytes; `queued.max.request.bytes` of the broker
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 BEFORE, WITHOUT_RIGHTS, SUPER_USER = CLIENTS = ("before the login", "without rights", "a super user")
@@ -144,7 +144,8 @@ class Round:
         return [(f"{topic}", log.log_end_offset) for topic, log in self._context.topics.logs()]
 
     def _connect(self, name: str) -> tuple[ConnectedClient, Dispatcher]:
-        client = ConnectedClient("127.0.0.1", is_gone=lambda: True)  # So that no request waits for long.
+        # The client counts as gone, so no request waits for long.
+        client = ConnectedClient("127.0.0.1", is_gone=lambda: True)
         if name == BEFORE:
             client.login = Login(self._mechanisms, time.monotonic, {}, self._authenticated, lambda line: None)
         else:
@@ -162,7 +163,8 @@ class Round:
             assert login is not None
             if login.expects_raw_token:
                 return mutate(random, self._message())
-            if login.state.name == "NEW" and random.random() < 0.6:  # Reach the states after the handshake.
+            # Continue the login, to reach the states after the handshake.
+            if login.state.name == "NEW" and random.random() < 0.6:
                 mechanism = random.choice(MECHANISMS)
                 return self._encoded(SaslHandshakeRequest(mechanism=mechanism), random.choice((0, 1, 1)))
             return mutate(random, self._of_login())

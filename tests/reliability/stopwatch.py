@@ -38,7 +38,7 @@ def waits_of(pid: int) -> Waits:
 
 
 class Stopwatch:
-    """A stopwatch for a broker in another process. It starts with its creation."""
+    """A stopwatch for a broker in another process. The stopwatch starts when it is created."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -1,7 +1,7 @@
 """A standalone Spark cluster on this machine: a master and one worker, each in its own process.
 
-The Python of the worker is a new environment without any package. Its home directory is another one, too. If root runs
-the tests, the worker also runs as another user, `nobody`. The worker therefore resembles a machine on which HMB is not
+The Python of the worker is a new environment without any package. The worker also has another home directory. If root
+runs the tests, the worker runs as the user `nobody`. The worker therefore resembles a machine on which HMB is not
 installed.
 """
 
@@ -82,7 +82,7 @@ class StandaloneCluster:
         return folder
 
     def _environment(self) -> dict[str, str]:
-        """The variables of a machine that has Java, Spark and a Python without HMB, and nothing else."""
+        """Return the variables of a machine that has Java, Spark and a Python without HMB, and nothing else."""
         java = find_java()
         assert java is not None
         return {

@@ -140,7 +140,7 @@ def test_settings_of_tls_and_sasl_belong_together() -> None:
 
 
 def test_settings_of_java_clients_are_no_misspelled_settings() -> None:
-    """A setting of Java's clients is not reported as a misspelled setting, even if its name is similar to HMB's."""
+    """A setting of Java's clients is not reported as misspelled, even if its name is similar to a setting of HMB."""
     # HMB's consumer has the settings of a secured connection, too.
     ours = ("interceptor.classes", "sasl.", "security.", "ssl.")
     given = {f"kafka.{name}": "x" for name in JAVA_SETTINGS if not name.startswith(ours)}

@@ -38,7 +38,10 @@ def members(broker: hmb.Broker) -> dict[str, str]:
 
 
 def leave_a_static_member(broker: hmb.Broker) -> None:
-    """Create a static member. It commits offsets of both partitions, and is closed. The group still contains it."""
+    """Create a static member that commits offsets of both partitions, and close it.
+
+    The group still contains the member.
+    """
     with hmb.Consumer(
         broker.bootstrap_servers, "t", group="g", group_instance_id="static", client_id="static"
     ) as consumer:
@@ -51,7 +54,7 @@ def test_a_member_that_stopped_expires_with_its_session(broker: hmb.Broker, cloc
     clock.advance(hours=1)
     assert list(members(broker).values()) == ["static"]  # Without expire_members, sessions use the real time.
     clock.advance(seconds=30, expire_members=True)
-    assert list(members(broker).values()) == ["static"]  # Its session takes 45 s.
+    assert list(members(broker).values()) == ["static"]  # The session timeout is 45 s.
     clock.advance(seconds=16, expire_members=True)
     assert members(broker) == {}
 
@@ -128,7 +131,8 @@ def test_the_offsets_of_members_that_expire_in_an_advance_expire_seven_days_late
     broker: hmb.Broker, clock: ManualClock
 ) -> None:
     leave_a_static_member(broker)
-    clock.advance(days=7, expire_members=True)  # The members expire after 45 s, so the offsets have 45 s left.
+    # The group is empty after 45 s, so its offsets expire 45 s after these seven days.
+    clock.advance(days=7, expire_members=True)
     assert broker.committed("g") == {FIRST: 1, SECOND: 1}
     clock.advance(minutes=2)
     assert broker.committed("g") == {}

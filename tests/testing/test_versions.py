@@ -81,7 +81,7 @@ def test_confluent_kafka_sends_and_reads(version: str) -> None:
 def test_kafka_python_sends_and_reads(version: str) -> None:
     with hmb.Broker(as_version=version) as broker:
         broker.create_topic("events")
-        given = {"api_version": (0, 9)} if version == "0.9.0" else {}  # This version has no ApiVersions.
+        given = {"api_version": (0, 9)} if version == "0.9.0" else {}  # Kafka 0.9.0 has no ApiVersions.
         servers = broker.bootstrap_servers
         producer = kafka.KafkaProducer(bootstrap_servers=servers, **given)
         for value in SENT:

@@ -52,7 +52,7 @@ def test_a_figure_that_one_run_lacks_is_left_empty() -> None:
 def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
     """A table of five rounds shows in which cells all rounds agree.
 
-    A developer uses it to check that a change of HMB made no cell slower in every round.
+    A developer uses this table to check that a change of HMB made no cell slower in every round.
     """
     samples = []
     for number in range(5):

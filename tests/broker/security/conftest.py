@@ -21,7 +21,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def tls_settings(certificates: Certificates, protocol: str = "SSL", **others: str) -> dict[str, str]:
-    """Return the settings of a broker with one listener with TLS. In `others`, `_` stands for a dot."""
+    """Return the settings of a broker with one TLS listener. In the names of `others`, `_` stands for a dot."""
     own = {
         "listeners": f"{protocol}://127.0.0.1:0",
         "ssl.keystore.location": str(certificates.broker),
@@ -51,5 +51,5 @@ Settings = Mapping[str, str]
 
 
 def entity(**names: str | None) -> QuotaEntity:
-    """Return an entity. In a name of a type, `_` stands for `-`."""
+    """Return a quota entity. In the names of its types, `_` stands for `-`."""
     return frozenset((type.replace("_", "-"), name) for type, name in names.items())

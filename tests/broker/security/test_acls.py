@@ -284,7 +284,10 @@ def share_offsets(connection: Connection, topics: list[str] | None) -> dict[str,
 
 
 def test_the_offsets_of_a_share_group_hide_forbidden_topics(broker: hmb.Broker, secret: str) -> None:
-    """A forbidden topic that the client names gets an error. A list of all topics leaves it out."""
+    """If the client names a forbidden topic, this topic gets an error.
+
+    If the client requests all topics, the response does not contain the forbidden topic.
+    """
     names, member = [secret, "t"], str(uuid.uuid4())
     with connect(broker, "admin") as connection:
         connection.send(ShareGroupHeartbeatRequest(group_id="shared", member_id=member, subscribed_topic_names=names))

@@ -1,4 +1,4 @@
-"""Attacks that a review has found: each test is one attempt to get in, to read, to learn or to stop the broker."""
+"""Attacks that a security review found. Each test tries to log in, to read, to learn names, or to stop the broker."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ def add_user(store: SecurityStore, name: str, salt: bytes, iterations: int = 409
 
 
 def test_a_user_that_is_removed_during_a_login_is_refused() -> None:
-    """Otherwise a client could begin to log in again early, and finish after its user is removed."""
+    """A user is removed during a login, and the broker refuses this login.
+
+    Without this check, a client could begin a second login early, and finish it after its user is removed.
+    """
     store = SecurityStore()
     add_user(store, "alice", b"salt")
     exchange = ScramExchange(SHA_256, lambda kind, name: users.find(store, kind, name), no_tokens(store).find)
@@ -175,7 +178,10 @@ def heartbeat(broker: hmb.Broker, user: str, group: str, regex: str) -> Any:
 
 
 def test_a_regular_expression_matches_no_forbidden_topic(broker: hmb.Broker) -> None:
-    """Otherwise a member could find out the names of topics: it subscribes to `a.*`, then to `b.*`, and so on."""
+    """A pattern such as `a.*` matches no topic that the member may not see.
+
+    Otherwise a member could find out the names of topics: it could subscribe to `a.*`, then to `b.*`, and so on.
+    """
     permit(broker, acl("g", kind=Kind.GROUP, pattern=Pattern.PREFIXED))
     answer = heartbeat(broker, "alice", "g1", "secret-.*")
     assert answer.error_code == 0 and answer.assignment.topic_partitions == []
@@ -221,7 +227,7 @@ def test_a_fetch_session_shows_no_offset_after_the_right_is_taken_away(broker: h
 
 
 def test_a_forbidden_host_is_forbidden_in_each_form_of_its_address() -> None:
-    """A listener on `::` also accepts connections of IPv4, whose addresses the system reports in a form of IPv6."""
+    """A listener on `::` also accepts IPv4 connections. The system reports their addresses in a form of IPv6."""
     for host, address in (("10.0.0.1", "::ffff:10.0.0.1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1")):
         authorizer = Authorizer([], allows_without_acl=False)
         acls = [acl(), acl(host=host, permission=Permission.DENY)]
@@ -241,7 +247,10 @@ def test_a_connection_of_ipv4_to_a_listener_of_ipv6_has_an_address_of_ipv4() -> 
 
 
 def test_unknown_users_look_like_users_that_kafkas_tools_have_made() -> None:
-    """Kafka's tools make a salt from a random number in base 36. Random bytes would show that a user is unknown."""
+    """For an unknown user, the broker invents a salt in the form of Kafka's tools: a number in base 36.
+
+    A salt of random bytes would show the client that the user is unknown.
+    """
     store = SecurityStore()
     add_user(store, "alice", b"1vd5a6oolx0wpdd4gdbhnzmkyg", 8192)
     for name in ("nobody", "somebody"):
@@ -307,7 +316,7 @@ def test_a_table_of_a_command_contains_no_escape_sequence(capsys: pytest.Capture
 
 
 class CountedName(str):
-    """A name that counts how often it is compared with another one."""
+    """A name that counts how often it is compared with another name."""
 
     comparisons = 0
     __hash__ = str.__hash__
@@ -318,7 +327,7 @@ class CountedName(str):
 
 
 def test_many_forbidden_groups_are_compared_only_a_few_times() -> None:
-    """One request can name 16,000 groups. Comparing each with each other would take seconds."""
+    """One request can name 16,000 groups. Comparing every group with every other group would take seconds."""
     access = Access(Authorizer([], allows_without_acl=False), "User:alice", "127.0.0.1")
     names = [CountedName(f"group-{number}") for number in range(300)]
     context: Any = SimpleNamespace(version=5)
@@ -341,7 +350,10 @@ def test_a_user_cannot_use_up_all_delegation_tokens(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_login_with_a_known_key_does_not_wait_for_the_provider(tmp_path: Path) -> None:
-    """A client that sends tokens of unknown keys makes the broker load the keys, and a provider can be slow."""
+    """A token with an unknown key makes the broker load keys from the provider, which can be slow.
+
+    Logins with known keys must not wait for this.
+    """
     provider = Provider(tmp_path)
     keys = PublicKeys(provider.file.as_uri(), refresh=0.0)
     found: list[object] = []

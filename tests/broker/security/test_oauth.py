@@ -118,7 +118,7 @@ def test_other_tokens_are_refused(
     reason: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The client gets the same error for each token. Only the log contains the reason, and never the token."""
+    """The client gets the same error for each refused token. Only the log contains the reason, and never the token."""
     token = make(provider)
     with (
         hmb.Admin(broker.bootstrap_servers, security=security(token)) as admin,
@@ -149,7 +149,11 @@ def test_an_error_is_explained_before_the_refusal(broker: hmb.Broker, provider: 
 
 
 def test_a_session_ends_with_the_token(provider: Provider) -> None:
-    """PyJWT compares whole seconds. The tolerated difference of the clocks lets a token be valid for 0.2 seconds."""
+    """A token that is valid for 0.2 s permits a session of at most 0.2 s.
+
+    PyJWT compares times in whole seconds. It accepts this token, because the broker tolerates a clock difference of 30
+    s.
+    """
     with hmb.Broker(config=provider.settings(sasl_oauthbearer_clock_skew_seconds="30")) as broker:
         wire = wire_to(broker)
         answer = authenticate(wire, provider.token(lifetime=60))

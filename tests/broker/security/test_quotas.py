@@ -56,7 +56,10 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
-    """The response to such a Produce is deferred, so the broker counts its bytes before the response exists."""
+    """The broker defers the response until the records are on disk.
+
+    The quota counts the bytes of the request earlier, when no response exists yet.
+    """
     with hmb.Broker(config={"log.flush.acks.all": True}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             admin.alter_quotas({ClientQuotaEntity(client_id=""): {"producer_byte_rate": 1e9}})
@@ -162,7 +165,7 @@ def test_a_throttled_producer_with_requests_in_flight_gets_its_response_at_once(
 
 
 def test_a_consumer_is_throttled_and_still_reads(broker: BrokerServer) -> None:
-    """A window of 1 s has room for 1,000 bytes. The first batch is larger, and the broker sends it alone."""
+    """A window of 1 s permits 1,000 bytes. The first batch is larger, and the broker sends it alone."""
     set_quota(broker, QuotaKey.CONSUMER_BYTE_RATE, 1000, client_id="")
     answer: Any = connect(broker).ask(fetch(), 11)
     size = len(answer.responses[0].partitions[0].records)
@@ -170,7 +173,10 @@ def test_a_consumer_is_throttled_and_still_reads(broker: BrokerServer) -> None:
 
 
 def test_a_member_of_a_share_group_is_throttled() -> None:
-    """The handler of this test returns 12,000 bytes. They need 12 s, and the window covers 10 s."""
+    """The response contains 12,000 bytes. At 1,000 bytes a second they need 12 s.
+
+    The window covers 10 s, so the throttle time is 2 s.
+    """
     partition = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData(records=memoryview(bytes(12_000)))
     topic = ShareFetchResponse.ShareFetchableTopicResponse(partitions=[partition])
     quotas = ClientQuotas(clock_ms=lambda: 0)
@@ -184,7 +190,7 @@ def test_a_member_of_a_share_group_is_throttled() -> None:
 def test_the_time_of_requests_is_limited(broker: BrokerServer) -> None:
     set_quota(broker, QuotaKey.REQUEST_PERCENTAGE, 0.0001, user="")
     answer: Any = connect(broker).ask(MetadataRequest(topics=[]), 9)
-    assert answer.throttle_time_ms == 1000  # at most the length of a sample
+    assert answer.throttle_time_ms == 1000  # The throttle time is at most the length of one sample, 1 s.
 
 
 def create(*names: str, partitions: int = 10) -> CreateTopicsRequest:
@@ -195,7 +201,7 @@ def create(*names: str, partitions: int = 10) -> CreateTopicsRequest:
 
 
 def test_partitions_take_tokens(broker: BrokerServer, clock: Clock) -> None:
-    """The bucket has 2 * 0.5 = 1 token. The first topic takes two tokens, so the second one has to wait."""
+    """The bucket has 2 * 0.5 = 1 token. The first topic takes two tokens, so the second topic has to wait."""
     set_quota(broker, QuotaKey.CONTROLLER_MUTATION_RATE, 0.5, user="ANONYMOUS")
     wire = connect(broker)
     answer: Any = wire.ask(create("a", "b", partitions=2), 7)

@@ -1,4 +1,4 @@
-"""A `server.properties` as administrators write it for Kafka 4.3.0 starts HMB unchanged."""
+"""HMB starts with an unchanged `server.properties`, as administrators write it for Kafka 4.3.0."""
 
 from __future__ import annotations
 

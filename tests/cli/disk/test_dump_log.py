@@ -256,9 +256,10 @@ def test_progress_is_printed_only_on_a_terminal(log: Path, monkeypatch: pytest.M
 
 
 def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
-    """A look-up in the index of a log that was cut names the entry that points after the end of the log.
+    """The command looks up offsets in the index of a log that was cut.
 
-    Before a bug was fixed, the error named an offset instead.
+    Its error names the index entry that points after the end of the log. Before a bug was fixed, the error named an
+    offset instead.
     """
     index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
     for size in (3 * SIZE, 3 * SIZE + 20):

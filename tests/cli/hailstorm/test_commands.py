@@ -88,7 +88,10 @@ def test_worker_processes_find_a_topology_that_is_named_by_its_file(
 def test_a_sink_in_a_worker_process_can_print_more_than_a_pipe_holds(
     run: Hmb, servers: str, program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Before a bug was fixed, the texts of such a sink were lost, and the worker stopped when a pipe was full."""
+    """A sink in a worker process can print more text than a pipe holds.
+
+    Before a bug was fixed, this text was lost, and the worker stopped when a pipe was full.
+    """
     program.write_text(program.read_text().replace("lambda count: None", "lambda count: print(count[0] * 40_000)"))
     options = "--until-end", "--workers", "2", "--store", str(tmp_path / "store")
     run("hailstorm", "run", f"{program}:topology", "-b", servers, *options)
@@ -165,7 +168,7 @@ topology.sink("out", Sink(lambda item: None), after="numbers")
 
 
 def test_run_and_check_count_dead_letters(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
-    """The number is part of the snapshots, so the second run continues to count."""
+    """The number of dead letters is part of the snapshots, so the second run continues to count."""
     program.write_text(DEAD)
     arguments = f"{program}:topology", "-b", servers
     options = "--until-end", "--store", str(tmp_path / "store")

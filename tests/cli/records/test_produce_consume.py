@@ -168,7 +168,7 @@ def test_produce_sends_each_line_immediately(servers: str, run: Hmb, topic: str)
 
 
 class Interrupted:
-    """A broker with four records. A fetch at offset 2 closes the connection, the first `times` times."""
+    """A broker with four records. At the first `times` fetches from offset 2, it closes the connection."""
 
     def __init__(self, times: int) -> None:
         self.times = times

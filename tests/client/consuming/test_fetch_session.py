@@ -103,7 +103,10 @@ changes = st.lists(
 @settings(max_examples=40)
 @given(changes)
 def test_the_broker_always_fetches_what_the_consumer_wants(steps: list[tuple[int, str, str]]) -> None:
-    """The broker's part of the test is the code of HMB's broker. It must always fetch exactly the wanted partitions."""
+    """The test connects the consumer's fetch session with the code of HMB's broker.
+
+    The broker must always fetch exactly the partitions that the consumer wants.
+    """
     broker, session, now = sessions(), LeaderSession(), wanted(LEAST_PARTITIONS + 1)
     for number, action, fate in steps:
         partition = TopicPartition("t", number)
@@ -191,7 +194,10 @@ def test_a_consumer_of_many_partitions_names_only_those_with_records(sent: list[
 
 
 def test_a_partition_that_a_response_of_a_session_leaves_out_no_longer_fails(sent: list[FetchRequest]) -> None:
-    """The response names no partition without news. So its absence means that the partition has no error any more."""
+    """A response in a fetch session leaves out each partition without news.
+
+    If a partition is left out, it therefore has no error any more.
+    """
     with BrokerServer(config={"num.partitions": "20"}) as broker, Producer(broker.bootstrap_servers) as producer:
         producer.send("t", b"0", partition=5).result(10)
         with Consumer(broker.bootstrap_servers, "t", offset="earliest", max_wait_ms=20) as consumer:

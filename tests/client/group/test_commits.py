@@ -100,7 +100,7 @@ class Coordinator:
 
 
 HANG_UP = 1000
-SILENT = -1000  # stands for an error code: the coordinator sends no response
+SILENT = -1000  # in place of an error code: the coordinator sends no response
 
 
 def offsets_of(

@@ -38,7 +38,7 @@ def test_the_leader_looks_up_the_topics_of_all_members() -> None:
 
 def test_new_partitions_are_a_change() -> None:
     it = leader(joined("m", "t"))
-    assert not it.looked_up({"t": 3}, 1_000.0)  # The first lookup has no earlier numbers.
+    assert not it.looked_up({"t": 3}, 1_000.0)  # The first lookup has no earlier partition counts to compare with.
     assert not it.looked_up({"t": 3}, 1_300.0)
     assert it.looked_up({"t": 4}, 1_600.0)
 

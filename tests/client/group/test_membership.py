@@ -169,7 +169,7 @@ def test_closing_gives_up_all_partitions_and_leaves(servers: str, topic: str, jo
     owned = first.owned
     first.close()
     assert first.events[-1] == ("revoked", owned)
-    # `share` does not wait 45 s for the session timeout, so the first member must have left the group.
+    # `share` waits for less than the session timeout of 45 s. It succeeds only if the first member has left the group.
     share([second], partitions)
 
 

@@ -16,7 +16,7 @@ def owning(*partitions: TopicPartition) -> OwnedPartitions:
 
 
 def test_a_member_gives_up_partitions_before_it_takes_over_others() -> None:
-    """The example of the module: the member owns {a1, a2}, and its target is {a0, a1}."""
+    """The member owns {a1, a2}, and its target is {a0, a1}, as in the example in the module's docstring."""
     owned, target = owning(A1, A2), frozenset({A0, A1})
     revoked = owned.give_up_all_except(target)
     assert revoked == ListenerCall(ListenerMethod.ON_REVOKED, frozenset({A2}))

@@ -37,7 +37,7 @@ def test_a_batch_that_is_too_large_is_split_in_halves_until_it_fits() -> None:
         assert producer.metrics().batches_split == 2
     sizes = [len(batch) for batch in values(broker)]
     assert sizes[:5] == [8, 4, 2, 2, 4]
-    assert max(sizes[5:]) <= 4  # The producer remembers the limit.
+    assert max(sizes[5:]) <= 4  # After the splits, the producer makes only batches that the broker accepts.
     assert numbers(broker)[:5] == [(101, 0, number) for number in (0, 0, 0, 2, 4)]
 
 

@@ -308,7 +308,8 @@ def test_partitions_that_were_added_are_found() -> None:
             # The producer finds the new partition at once.
             assert producer.send("t", b"x", partition=1).result(10).partition == 1
             broker.metadata = answer
-            assert asked_again.wait(10)  # Otherwise the producer requests the metadata again later.
+            # The producer also requests the metadata again regularly, because of `metadata_max_age`.
+            assert asked_again.wait(10)
 
 
 def test_metrics_count_requests_and_records() -> None:

@@ -77,7 +77,7 @@ def test_each_batch_is_sent_once_and_gets_its_offset() -> None:
 
 def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
     are_queued, five_are_there = threading.Event(), threading.Event()
-    awaited = {0: are_queued, 1: five_are_there}  # value of a batch -> event before its response
+    awaited = {0: are_queued, 1: five_are_there}  # value of a batch -> the event that must come before its response
 
     def fault(values: list[int]) -> Fault:
         if values[0] in awaited:

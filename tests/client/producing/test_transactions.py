@@ -120,7 +120,8 @@ def test_after_a_failed_delivery_a_transaction_can_only_be_aborted(scene: Scene)
     with scene.producer.transaction():
         scene.producer.send("t", b"3")
     assert [request.committed for request in scene.asked(EndTxnRequest)] == [False, True]
-    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0)]  # The batch after a rejected one gets the same number.
+    # The batch after a rejected one gets the same sequence number.
+    assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0)]
 
 
 def test_a_block_that_cannot_be_committed_is_aborted(scene: Scene) -> None:

@@ -7,8 +7,8 @@
 During the whole test, records are written to a topic with six partitions. Three members start, and one of them is
 killed. A new member joins. Then the broker is killed and started again.
 
-After each step, each partition must be owned by exactly one living member. The committed offsets are read all the time
-and must never decrease. At the end, every record must have been delivered to a member, and all offsets must be
+After each step, each partition must be owned by exactly one living member. A thread reads the committed offsets all the
+time, and no offset may decrease. At the end, every record must have been delivered to a member, and all offsets must be
 committed.
 """
 

@@ -1,4 +1,4 @@
-# HMB's embedded broker replaces the container with Kafka. The text is appended to aiokafka's tests/conftest.py.
+# HMB's embedded broker replaces the container with Kafka. This file is appended to aiokafka's tests/conftest.py.
 import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple

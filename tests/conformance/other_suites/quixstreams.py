@@ -1,4 +1,4 @@
-# HMB's embedded broker replaces the containers with Kafka. The text is appended to quixstreams' tests/conftest.py.
+# HMB's embedded broker replaces the containers with Kafka. This file is appended to quixstreams' tests/conftest.py.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

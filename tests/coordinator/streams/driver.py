@@ -100,7 +100,10 @@ class StreamsDriver:
         endpoint: Endpoint | None = None,
         shutdown: bool = False,
     ) -> StreamsGroupHeartbeatResponse:
-        """Send one heartbeat and return the response. Raises KafkaError, also if the records are lost."""
+        """Send one heartbeat and return the response.
+
+        Raises KafkaError if the group refuses the heartbeat, or if the records are lost.
+        """
         request = StreamsGroupHeartbeatRequest(
             group_id="g",
             member_id=member,

@@ -28,7 +28,10 @@ def subtopology(name: str, *sources: str, **fields: list[object]) -> Subtopology
 
 
 def joined(first: int, second: int, repartition: int = 0) -> ConfiguredTopology:
-    """Return the result for a join of topic "a", topic "b", and a repartition topic that another part writes."""
+    """Return the result for a topology that joins the topics "a", "b" and "r".
+
+    Another subtopology writes "r", which is a repartition topic.
+    """
     writer = subtopology("0", "source", repartition_sink_topics=["r"])
     topic = TopicInfo(name="r", partitions=repartition)
     together = Group(source_topics=[0, 1], repartition_source_topics=[0])

@@ -163,7 +163,7 @@ def test_a_standby_task_is_in_another_process(driver: StreamsDriver) -> None:
         stateful = {task for task in targets[member].active if task.subtopology == "1"}
         assert stateful <= targets[others].standby
     assert {task.subtopology for each in targets.values() for task in each.standby} == {"1"}
-    # A change of the setting causes a new target.
+    # If the number of standby replicas changes, the group computes a new target assignment.
     driver.settings = SETTINGS
     driver.beat("c", driver.group.state.members["c"].epoch)
     assert not any(target.standby for target in driver.group.state.targets.values())

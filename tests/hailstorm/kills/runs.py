@@ -131,7 +131,10 @@ class ThreadedTopology:
 
 
 class ProcessTopology:
-    """Runs each processor and the negotiator as a process of its own, as in the paper. A kill is a SIGKILL."""
+    """Runs each processor and the negotiator as a process of its own, as the Hailstorm paper does.
+
+    A kill is a SIGKILL.
+    """
 
     def __init__(self, servers: str, directory: Path) -> None:
         self.store = DirectorySnapshotStore(directory / "snapshots")

@@ -141,7 +141,10 @@ def test_sessions_join_when_a_value_fills_the_gap() -> None:
 
 
 def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_lists() -> None:
-    """Each session of the two lists joins its neighbour in the other list; the time 61 lies between two sessions."""
+    """In the merged list, each session of one list joins a neighbouring session of the other list.
+
+    For example, the sessions at 60 and 64 become one session, which also contains the time 62.
+    """
     sessions = SessionList(10, Sum())
     a = state_of(sessions, [(0, 1), (20, 1), (60, 1), (100, 1)])
     b = state_of(sessions, [(9, 1), (14, 1), (64, 1), (140, 1)])

@@ -1,4 +1,7 @@
-"""The test starts every processor separately, as in the paper. The processors find each other in a registry."""
+"""The test starts every processor separately, as in the Hailstorm paper.
+
+The processors find each other in a registry.
+"""
 
 from __future__ import annotations
 

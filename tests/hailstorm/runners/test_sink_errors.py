@@ -84,9 +84,11 @@ def test_a_statement_with_a_mistake_ends_the_run(start: Start) -> None:
 
 @pytest.mark.parametrize("error", ["ValueError", "OSError"])
 def test_a_sink_that_fails_at_the_end_fails_the_run(start: Start, tmp_path: Path, error: str) -> None:
-    """A held-back sink writes its last outputs when the topology has ended, so no restart can repeat this write.
+    """A sink that holds outputs back writes the last ones after the topology has ended.
 
-    The run must not end as a success. The next run writes the outputs.
+    No restart can repeat this write.
+
+    If the write fails, the run must not end as a success. The next run writes the outputs.
     """
     problem = rf"the last outputs are not written, but the topology writes them at its next start: out-0: .*{error}"
     with start("held", [error]) as runner, pytest.raises(HailstormError, match=problem):
@@ -97,7 +99,7 @@ def test_a_sink_that_fails_at_the_end_fails_the_run(start: Start, tmp_path: Path
     assert (tmp_path / "output").read_text() == "sun\n"
 
 
-# -- which errors can pass
+# -- which errors are temporary
 
 
 def sqlite_error(statement: str) -> sqlite3.Error:

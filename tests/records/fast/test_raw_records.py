@@ -34,7 +34,7 @@ def test_the_same_facts_as_in_decoded_records(records: list[Record], draw: st.Da
 
 @given(record_lists(), st.data())
 def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], draw: st.DataObject) -> None:
-    """`raw_records` may accept a damaged record that `decode_records` rejects: only the latter decodes the headers."""
+    """`raw_records` does not decode headers, so it may accept a damaged record that `decode_records` rejects."""
     encoded = bytearray(encode_batch(records, keep_offsets=True))
     encoded[draw.draw(st.integers(61, len(encoded) - 1))] = draw.draw(st.integers(0, 255))
     batch = RecordBatch.parse(bytes(encoded))

@@ -31,7 +31,7 @@ from tests.storage.transactions import ABORT
 
 NO_LIMIT = Throttle(float("inf"), threading.Event())
 CONFIG = LogConfig(cleanup_policy="compact", segment_bytes=600, index_interval_bytes=100, min_cleanable_dirty_ratio=0)
-Change = tuple[bytes, bytes | None]  # key, value or None for a tombstone
+Change = tuple[bytes, bytes | None]  # (key, value); the value None is a tombstone
 
 
 def change_batch(changes: Sequence[Change], codec: Codec = Codec.NONE, **options: int | bool) -> RecordBatch:
@@ -94,7 +94,7 @@ def test_a_compacted_log_has_the_same_values_as_a_dict(
         assert all(kept[offset] == each for offset, each in everything.items() if offset >= active)
         last = {key: offset for offset, (key, _) in everything.items()}
         assert set(last.values()) <= kept.keys()  # The last record of each key stays.
-        if memory == 1_000_000:  # The closed segments contain each key only once.
+        if memory == 1_000_000:  # With enough memory, the closed segments contain each key only once.
             clean_keys = [key for offset, (key, _) in kept.items() if offset < active]
             assert len(clean_keys) == len(set(clean_keys))
         reopened = Log(directory, CONFIG)

@@ -161,7 +161,7 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The 2nd, 4th, 8th and 16th reads are due.
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
-    assert not reads.is_due(5_000)  # The object has dropped the count of this offset.
+    assert not reads.is_due(5_000)  # `reads` has dropped the count of this offset.
 
 
 # -- damage to indexes

@@ -41,7 +41,7 @@ def test_damage_in_an_older_segment_is_reported_and_the_bytes_are_kept(
     data[batch(2).size + 70] ^= 1
     path.write_bytes(data)
     recovered = open_log(clean=False, recovery_point=12)
-    # The start does not check a batch below the recovery point.
+    # When the broker starts, it does not check batches below the recovery point.
     assert f"{path}, position {batch(2).size}" not in caplog.text
     recovered = open_log(clean=False, recovery_point=None)
     assert f"{path}, position {batch(2).size}" in caplog.text

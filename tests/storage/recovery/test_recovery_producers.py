@@ -32,7 +32,7 @@ runs = st.lists(st.tuples(event, st.integers(1, 8)), min_size=1, max_size=10)
 
 
 def write(directory: Path, happened: list[Event]) -> bytes:
-    """Write a log with a batch of two records or a marker for each event.
+    """For each event, write a batch of two records, or a marker.
 
     Write no snapshots. Return the log's bytes.
     """

@@ -81,7 +81,8 @@ def test_a_reader_hung_at_a_damaged_batch_whose_successors_are_intact(
     log.flush()
     data.stop()
     flip(data.segments()[number // 4], number % 4 * SIZE + 70)
-    if not clean:  # This start finds undamaged files, so it checks no batch. The damage comes back after the kill.
+    # At this start, the broker finds undamaged files and checks no batch. The test damages them again after the kill.
+    if not clean:
         kept = flip_back(data, number)
         data.start()
         data.kill()

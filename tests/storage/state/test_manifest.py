@@ -67,10 +67,10 @@ def compact(data: DataDirectory) -> None:
 def test_nothing_is_reported_of_files_that_nobody_changed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, config: LogConfig, clean: bool
 ) -> None:
-    """A start reports no file that nobody has changed.
+    """When the broker starts, it reports no file that nobody has changed.
 
     Before a bug was fixed, the manifest contained the sizes that a segment's indexes had before the segment was closed.
-    So the start reported these indexes.
+    So the broker reported these indexes.
     """
     log = data.start(config)
     for _ in range(4):
@@ -144,8 +144,8 @@ def test_a_compacted_log_with_gaps_keeps_its_records_when_its_policy_changes(
 ) -> None:
     """A compacted log with gaps keeps its records if its cleanup policy changes before a start.
 
-    Before a bug was fixed, the start emptied the log. The log end offset fell from 130 to 0, and the log assigned the
-    same offsets again.
+    Before a bug was fixed, the broker emptied the log when it started. The log end offset fell from 130 to 0, and the
+    log assigned the same offsets again.
     """
     log = data.start(COMPACTED)
     for number in range(130):
@@ -221,7 +221,7 @@ def test_aborted_records_stay_invisible_without_the_transaction_index(
     path.unlink() if damage == "deleted" else os.truncate(path, size // 2 if damage == "halved" else 0)
     assert committed_offsets(data.start()) == expected
     assert path.stat().st_size == size
-    if clean:  # A start after a kill rebuilds the active segment's indexes, and does not compare them.
+    if clean:  # After a kill, the broker rebuilds the active segment's indexes, and does not compare them.
         assert f"{path} is missing or was changed" in caplog.text
 
 

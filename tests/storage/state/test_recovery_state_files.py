@@ -166,7 +166,7 @@ def test_a_directory_that_cannot_be_written_is_refused(
     directory = tmp_path / "data"
     if taken == "a file":
         directory.write_text("")
-    else:  # Permissions do not stop a test that runs as root, so opening files fails.
+    else:  # Permissions do not stop root, so here the test lets the opening of files fail.
 
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))

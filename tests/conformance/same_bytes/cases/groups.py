@@ -103,9 +103,9 @@ def emptied() -> list[Step]:
 
 
 def second_joins(*, in_vain: bool = True) -> list[Step]:
-    """Return the steps in which a second member joins a stable group. It waits for the first member to rejoin.
+    """Return the steps in which a second member joins a stable group.
 
-    With `in_vain`, the first member never rejoins.
+    The second member waits until the first member rejoins. With `in_vain`, the first member never rejoins.
     """
     return [
         *stable(),

@@ -37,7 +37,7 @@ def produce(
 ) -> ProduceRequest:
     """Return a Produce request with two records of the captured producer.
 
-    Its epoch is `epochs_on` greater than the captured one.
+    The request's epoch is the captured epoch plus `epochs_on`.
     """
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
