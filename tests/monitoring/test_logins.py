@@ -121,7 +121,7 @@ def test_the_link_alone_opens_only_the_form(page: SecuredPage) -> None:
     for path in ("/state", "/changes", "/batch?topic=orders&partition=0&segment=0&position=0", "/requests"):
         assert page.get(cookie, path)[0] == 401, path
         assert page.ask("GET", path, Authorization=f"Bearer {page.token}")[0] == 401, path
-    # The form does not contain the token of the login page.
+    # This request has no cookie with the token.
     assert page.ask("POST", "/login", urlencode({"user": "bob", "password": USERS["bob"]}))[0] == 401
 
 
@@ -192,7 +192,7 @@ def test_a_program_sends_name_and_password(page: SecuredPage, run: Hmb) -> None:
     state = json.loads(run("state", "--state-url", url, "--json").stdout)
     assert state["user"] == "bob" and len(state["topics"]) == 2
     login = base64.b64encode(b"bob:bob-secret").decode()
-    assert page.ask("GET", "/state", Authorization=f"Basic {login}")[0] == 401  # no token
+    assert page.ask("GET", "/state", Authorization=f"Basic {login}")[0] == 401  # without the token's cookie
     assert "log in on its page" in run("state", "--state-url", page.ports.urls["state"], exit_code=2).stderr
 
 

@@ -139,7 +139,7 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To compute a lag, the broker reads records, and this must not count as a read of a client.
+    """The broker computes lags from the log, and this must not count as a read of a client.
 
     The broker looks for damage when a client reads an offset again. Many requests for the state must not hide such
     reads.

@@ -1,4 +1,4 @@
-"""Tests of exceptions in a sink: those that can pass are tried again, all others end the run with the sink's name."""
+"""Tests of exceptions in a sink: the topology retries after a temporary one. All others end the run."""
 
 from __future__ import annotations
 

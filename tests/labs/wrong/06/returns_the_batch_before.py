@@ -12,7 +12,7 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    low, high = 0, len(entries)  # The entries before `low` are at or below the offset, those from `high` on above.
+    low, high = 0, len(entries)  # entries below `low` are <= offset, entries from `high` on are > offset
     while low < high:
         middle = (low + high) // 2
         if entries[middle][0] <= offset:
