@@ -86,15 +86,15 @@ def workloads(
     help="The producer: Kafka's of this version, or HMB's.",
 )  # fmt: skip
 @cells_option
-@click.option("--record-size", type=POSITIVE, help="Size of a message in bytes; replaces the cells.")
-@click.option("--batch-size", type=POSITIVE, help="Size of a batch in bytes; replaces the cells.")
-@click.option("--num-records", type=POSITIVE, help="Number of records; replaces the cells.")
+@click.option("--record-size", type=POSITIVE, help="Size of a message in bytes, instead of the cells.")
+@click.option("--batch-size", type=POSITIVE, help="Size of a batch in bytes, instead of the cells.")
+@click.option("--num-records", type=POSITIVE, help="Number of records, instead of those of the cells.")
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
 @click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
     help="Seconds of warm-up for each broker.",
 )  # fmt: skip
-@click.option("--empty", is_flag=True, help="Also measure a broker that discards records: the highest rate.")
+@click.option("--empty", is_flag=True, help="Also measure a broker that discards all records.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

@@ -70,7 +70,7 @@ class Trend:
 @click.option("--members", is_flag=True, help="Show the members with their partitions, and no offsets.")
 @click.option("--state", "only_state", is_flag=True, help="Show only one line for each group, with its state.")
 @click.option(
-    "--no-times", is_flag=True, help="Do not show the lag as a time, which needs one record of each partition."
+    "--no-times", is_flag=True, help="Do not show the lag as a time, and therefore read no records."
 )
 @click.option(
     "-w", "--watch", type=click.FloatRange(0, min_open=True), is_flag=False, flag_value=WATCH_INTERVAL,

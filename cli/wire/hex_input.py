@@ -85,7 +85,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
     if found is None:
         return None
     content = found[2] if has_colon else ASCII_COLUMN.sub("", found[2])
-    if content == found[2]:  # No |text| column: two spaces separate the bytes from other text.
+    if content == found[2]:  # The row has no |text| column: two spaces separate the bytes from other text.
         content = re.split(r"\s{2,}", content, maxsplit=1)[0]
     digits = re.sub(r"\s", "", content)
     if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):

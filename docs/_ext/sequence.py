@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from drawing import Drawing, Tone, width_of
 
-SMALL = 13.0  # pixels, the size of the texts between the lanes
+SMALL = 13.0  # pixels, the size of the texts between the vertical lines
 HEADER = 36.0  # pixels, the height of the boxes with the names
 ROW = 34.0  # pixels between two rows
 MARGIN = 8.0  # pixels between the edge of the canvas and the shapes
 BAR = 9.0  # pixels, the width of the bar of a wait
 NOTE = 24.0  # pixels, the height of a note
-CLEARANCE = 4.0  # pixels between a text and the line of a lane
+CLEARANCE = 4.0  # pixels between a text and a vertical line
 
 
 class Lane(NamedTuple):

@@ -63,7 +63,7 @@ class Event(NamedTuple):
     lane: str
     caller: str
     text: str
-    reply: str | None  # None at the begin of a call
+    reply: str | None  # None for the event at which the call begins
 
 
 @contextmanager

@@ -51,7 +51,7 @@ class UserSession(NamedTuple):
 
     user: str
     credential: UserScramCredentialRecord | None
-    ends: float  # `time.monotonic`
+    ends: float  # when the session ends (time.monotonic)
 
 
 class Logins:

@@ -36,7 +36,7 @@ EXACT = 10.0  # seconds; a longer time is rounded to whole seconds
 class StateSample(NamedTuple):
     """The counters of a broker at one moment. A rate is the growth of a counter between two samples, per second."""
 
-    at: float  # `time.monotonic`
+    at: float  # when the sample was taken (time.monotonic)
     time: int  # the broker's time, in ms since 1970
     ends: dict[TopicPartition, int]  # log end offsets
     requests: dict[ApiKey, int]

@@ -36,9 +36,9 @@ class LogConfig:
     """Settings of one log. Sizes are in bytes, and times in ms. The defaults are Kafka's."""
 
     # fmt: off
-    segment_bytes: int          = _key(1024 * MIB, "start a new segment before one exceeds this size", 14, INT32_MAX)
+    segment_bytes: int          = _key(1024 * MIB, "start a new segment before a file exceeds this size", 14, INT32_MAX)
     segment_ms: int             = _key(7 * DAY_MS, "start a new segment when the first record is this old", minimum=1)
-    segment_jitter_ms: int      = _key(0, "a segment rolls earlier by a random time up to this", minimum=0)
+    segment_jitter_ms: int      = _key(0, "start a new segment earlier, by a random time up to this", minimum=0)
     segment_index_bytes: int    = _key(10 * MIB, "start a new segment before an index exceeds this size", 24, INT32_MAX)
     preallocate: bool           = _key(False, "give a new segment file its full size at once")
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT32_MAX)

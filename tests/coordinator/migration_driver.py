@@ -41,7 +41,7 @@ class ClassicClient:
     protocols: Sequence[str] = ("range",)
     member_id: str = ""
     generation: int = -1
-    # the client's JoinGroup or SyncGroup request, until the test has read the response
+    # The client's JoinGroup or SyncGroup request, until the test has read the response.
     waiting: WaitingCall | None = None
 
 

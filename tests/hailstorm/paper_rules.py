@@ -52,7 +52,7 @@ class BoltThatMergesAtOnce(BoltMachine):
     It merges tuples above the clock into its state B, and sends their outputs at once.
     """
 
-    # whether outputs of tuples below the clock are computed from A + B, as in the Hailstorm paper
+    # Whether outputs of tuples below the clock are computed from A + B, as in the Hailstorm paper.
     below_from_both = False
 
     def _split(self) -> None:

@@ -125,7 +125,7 @@ class BrokerConfig(LimitsConfig):
         "With threading=staged, the number of requests that may wait for a thread.", 1, INT32_MAX
     )
     queued_max_bytes: int = _key(
-        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1,
+        "queued.max.request.bytes", 16 * MIB, "The most memory that all requests may use together. -1: no limit.", -1,
         kafka_default=-1
     )
     request_max_bytes: int = _key(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
 
-LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # settings in security/settings.py
+LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # parts of names in security/settings.py
 CONTROLLERS = re.compile(
     r"controller\.quorum\..*|metadata\..*|early\.start\.listeners|broker\.heartbeat\.interval\.ms"
     r"|broker\.session\.timeout\.ms|initial\.broker\.registration\.timeout\.ms|server\.max\.startup\.time\.ms"

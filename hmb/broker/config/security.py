@@ -59,7 +59,7 @@ TLS = [
 ]  # fmt: skip
 SASL = [
     _list("sasl.enabled.mechanisms", "GSSAPI", "The mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."),
-    _password("sasl.jaas.config", "The users of one mechanism, as a JAAS line. The name needs a mechanism before it."),
+    _password("sasl.jaas.config", "The users of a mechanism (a prefix of this setting's name), as a JAAS line."),
     _password("sasl.plain.users", "The users of PLAIN: NAME:PASSWORD, separated by commas."),
 ]
 OAUTH = [
@@ -76,7 +76,7 @@ OAUTH = [
 TOKENS = [
     _password("delegation.token.secret.key", "The secret from which the broker computes delegation tokens."),
     _long("delegation.token.max.lifetime.ms", 604_800_000, "The longest lifetime of a delegation token."),
-    _long("delegation.token.expiry.time.ms", 86_400_000, "A delegation token expires if nobody renews it in time."),
+    _long("delegation.token.expiry.time.ms", 86_400_000, "The time after which a token that nobody renews expires."),
     _long("delegation.token.expiry.check.interval.ms", 3_600_000, "How often the broker removes expired tokens."),
 ]
 AUTHORIZATION = [

@@ -21,7 +21,7 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-MOST_SHAPES = 8  # limit for the shapes of decoys; only the most frequent shapes are used
+MOST_SHAPES = 8  # limit for the shapes of invented credentials; only the most frequent shapes are used
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")

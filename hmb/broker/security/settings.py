@@ -65,7 +65,7 @@ class ListenerSecurity:
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
     check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
-    sessions: Mapping[str, float] = field(default_factory=dict)  # by mechanism: the longest session in seconds; 0: any
+    sessions: Mapping[str, float] = field(default_factory=dict)  # by mechanism: the longest session in s; 0: no limit
 
 
 PLAIN = ListenerSecurity()

@@ -193,7 +193,7 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        elif answer.next_offset > offset or number:  # The response had only control records, or no room.
+        elif answer.next_offset > offset or number:  # The response had only control records, or no room for a record.
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))
 

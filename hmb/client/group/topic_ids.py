@@ -63,7 +63,8 @@ class AssignmentById:
         """Return owned partitions in the form that a heartbeat request needs."""
         topics: dict[UUID, list[int]] = {}
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        ids = {self._names[topic_id]: topic_id for topic_id in by_age}  # of two ids with one name: the assigned id
+        # If two ids have one name, the assigned id wins.
+        ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)
         return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics.items()]

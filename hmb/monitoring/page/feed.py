@@ -60,8 +60,10 @@ OWN_PACE = Pace(0.18, 2.0, time.thread_time)
 REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processes, whose processor time is unknown
 
 Parts = dict[tuple[Any, ...], Any]
-PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]  # segments are parts
-LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}  # each item of these is one part
+# The segments of a partition are parts of their own.
+PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
+# Each item of these lists is one part.
+LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 
 

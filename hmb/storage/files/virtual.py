@@ -73,7 +73,8 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: another file can get the number then
+            # Do this before `close`, because another file can get this number after it.
+            OPEN_FILES.descriptors.discard(self.fileno())
             super().close()
 
     def __del__(self) -> None:

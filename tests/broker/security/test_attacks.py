@@ -95,10 +95,7 @@ def add_user(store: SecurityStore, name: str, salt: bytes, iterations: int = 409
 
 
 def test_a_user_that_is_removed_during_a_login_is_refused() -> None:
-    """A user is removed during a login, and the broker refuses this login.
-
-    Without this check, a client could begin a second login early, and finish it after its user is removed.
-    """
+    """A client could begin a second login early, and finish this login after its user is removed."""
     store = SecurityStore()
     add_user(store, "alice", b"salt")
     exchange = ScramExchange(SHA_256, lambda kind, name: users.find(store, kind, name), no_tokens(store).find)
@@ -178,10 +175,7 @@ def heartbeat(broker: hmb.Broker, user: str, group: str, regex: str) -> Any:
 
 
 def test_a_regular_expression_matches_no_forbidden_topic(broker: hmb.Broker) -> None:
-    """A pattern such as `a.*` matches no topic that the member may not see.
-
-    Otherwise a member could find out the names of topics: it could subscribe to `a.*`, then to `b.*`, and so on.
-    """
+    """Without this rule, a member could find out topic names: it subscribes to `a.*`, then to `b.*`, and so on."""
     permit(broker, acl("g", kind=Kind.GROUP, pattern=Pattern.PREFIXED))
     answer = heartbeat(broker, "alice", "g1", "secret-.*")
     assert answer.error_code == 0 and answer.assignment.topic_partitions == []
@@ -247,10 +241,7 @@ def test_a_connection_of_ipv4_to_a_listener_of_ipv6_has_an_address_of_ipv4() -> 
 
 
 def test_unknown_users_look_like_users_that_kafkas_tools_have_made() -> None:
-    """For an unknown user, the broker invents a salt in the form of Kafka's tools: a number in base 36.
-
-    A salt of random bytes would show the client that the user is unknown.
-    """
+    """Unknown users get a salt like those of Kafka's tools. Random bytes would show that a user is unknown."""
     store = SecurityStore()
     add_user(store, "alice", b"1vd5a6oolx0wpdd4gdbhnzmkyg", 8192)
     for name in ("nobody", "somebody"):
@@ -350,10 +341,7 @@ def test_a_user_cannot_use_up_all_delegation_tokens(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_login_with_a_known_key_does_not_wait_for_the_provider(tmp_path: Path) -> None:
-    """A token with an unknown key makes the broker load keys from the provider, which can be slow.
-
-    Logins with known keys must not wait for this.
-    """
+    """Tokens with unknown keys make the broker load keys from the provider, and the provider can be slow."""
     provider = Provider(tmp_path)
     keys = PublicKeys(provider.file.as_uri(), refresh=0.0)
     found: list[object] = []

@@ -42,7 +42,7 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
-Selects = Callable[[str, int | None], bool]  # (topic, partition) -> refuse it? No partition: the whole topic
+Selects = Callable[[str, int | None], bool]  # (topic, partition) -> whether to refuse it; None: the whole topic
 IDENTITIES: Mapping[str, str] = {
     **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
     "topic_id": "topic id",

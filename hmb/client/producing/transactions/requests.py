@@ -45,7 +45,7 @@ class TransactionVersion(NamedTuple):
 
     number: int
     produce: range
-    commit: range  # TxnOffsetCommit
+    commit: range  # the versions of TxnOffsetCommit
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
