@@ -21,6 +21,9 @@ module               purpose                                    fast     readabl
 `value_runs`         encoding values of one call                0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
+The module `batch_check` is not in the table, because it decodes no records. The broker uses it after a crash, instead
+of the readable `RecordBatch.parse` and `check`.
+
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 

