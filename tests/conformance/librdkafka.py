@@ -28,7 +28,7 @@ from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
 from tests.conformance.librdkafka_security import SecuredListeners
 from tests.conformance.matrix import BROKERS
-from tests.conformance.shell_tools import TOOLS
+from tests.conformance.tools.shell_tools import TOOLS
 
 LIST = Path(__file__).with_suffix(".txt")
 TEST_SECONDS = 300

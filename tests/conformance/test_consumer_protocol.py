@@ -19,7 +19,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.topics import TopicPartition
 from tests.conformance import java_clients
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 from tests.waiting import until
 
 pytestmark = pytest.mark.external

@@ -20,7 +20,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 import hmb
 from hmb.broker.security.tokens.oauth_settings import UNSECURED
 from tests.broker.security.provider import Provider
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 
 pytestmark = pytest.mark.external
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

@@ -12,7 +12,7 @@ import pytest
 
 import hmb
 from hmb.client.admin import ClientQuotaEntity
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 
 pytestmark = pytest.mark.external
 THROTTLE = re.compile(r"produce-throttle-time-max:\S+\s*: ([\d.]+)")

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 import hmb
 from hmb.security.certificates import Certificates, make
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 
 pytestmark = pytest.mark.external
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]

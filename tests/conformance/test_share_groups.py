@@ -15,7 +15,7 @@ from confluent_kafka import AcknowledgeType, ShareConsumer
 
 from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 from tests.waiting import until
 
 pytestmark = pytest.mark.external

@@ -28,7 +28,7 @@ from confluent_kafka import TopicPartition
 from hmb.bench import peers
 from tests.conformance.groups.kinds import fetched
 from tests.conformance.java_clients import run
-from tests.conformance.shell_tools import ShellTools
+from tests.conformance.tools.shell_tools import ShellTools
 
 pytestmark = pytest.mark.external
 

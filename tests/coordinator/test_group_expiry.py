@@ -7,7 +7,7 @@ import pytest
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
-from tests.coordinator.group_driver import GroupDriver
+from tests.coordinator.classic.group_driver import GroupDriver
 
 COMMITTED = CommittedOffset(5, -1, "", commit_timestamp=123)
 

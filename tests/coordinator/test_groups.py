@@ -29,7 +29,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.topics import OFFSETS_TOPIC
 from tests.coordinator.conftest import Topic
-from tests.coordinator.consumer_driver import Topics
+from tests.coordinator.modern.consumer_driver import Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 from tests.waiting import until
 

@@ -34,7 +34,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
-from tests.coordinator.consumer_driver import Topics
+from tests.coordinator.modern.consumer_driver import Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 
 MEMBERS = 4
