@@ -6,10 +6,13 @@ response. A handler returns a response, a Deferred, or None. A Deferred is a res
 records are on disk. None means that the client wants no response (acks=0).
 
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
-to list all APIs in the response to ApiVersions. The documentation also uses this table. Before a broker calls a handler
-of this table, it calls two functions. `counted` (counting.py) measures the request. `guarded`
-(security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function throttles
-clients (security/quotas/throttling.py).
+to list all APIs in the response to ApiVersions. The documentation also uses this table. The table needs no list of the
+handlers, because a handler's module has the name of its API: the handler of `ApiKey.LIST_OFFSETS` is the function
+`handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the APIs.
+
+Before a broker calls a handler of this table, it calls two functions. `counted` (counting.py) measures the request.
+`guarded` (security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function
+throttles clients (security/quotas/throttling.py).
 
 This folder contains only handlers. The functions that several handlers use are in broker/shared_responses.py and, for
 the states of share-partitions, in broker/share/state_results.py.
@@ -25,160 +28,40 @@ the message class contains the version (`first_version`), and handlers read the 
 changes only the behavior, the message class has a constant with this version.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeAlias
 
-from hmb.broker.handlers import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    alter_client_quotas,
-    alter_configs,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    alter_share_group_offsets,
-    alter_user_scram_credentials,
-    api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    create_acls,
-    create_delegation_token,
-    create_partitions,
-    create_topics,
-    delete_acls,
-    delete_groups,
-    delete_records,
-    delete_share_group_offsets,
-    delete_share_group_state,
-    delete_topics,
-    describe_acls,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_delegation_token,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_quorum,
-    describe_share_group_offsets,
-    describe_topic_partitions,
-    describe_transactions,
-    describe_user_scram_credentials,
-    elect_leaders,
-    end_txn,
-    expire_delegation_token,
-    fetch,
-    find_coordinator,
-    get_telemetry_subscriptions,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    initialize_share_group_state,
-    join_group,
-    leave_group,
-    list_config_resources,
-    list_groups,
-    list_offsets,
-    list_partition_reassignments,
-    list_transactions,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    push_telemetry,
-    read_share_group_state,
-    read_share_group_state_summary,
-    renew_delegation_token,
-    sasl_authenticate,
-    sasl_handshake,
-    share_acknowledge,
-    share_fetch,
-    share_group_describe,
-    share_group_heartbeat,
-    streams_group_describe,
-    streams_group_heartbeat,
-    sync_group,
-    txn_offset_commit,
-    update_features,
-    write_share_group_state,
-    write_txn_markers,
-)
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.messages import API_KEYS
 
-HANDLERS: Mapping[ApiKey, Callable[[Any, Any], Any]] = {
-    ApiKey.PRODUCE: produce.handle,
-    ApiKey.FETCH: fetch.handle,
-    ApiKey.LIST_OFFSETS: list_offsets.handle,
-    ApiKey.METADATA: metadata.handle,
-    ApiKey.OFFSET_COMMIT: offset_commit.handle,
-    ApiKey.OFFSET_FETCH: offset_fetch.handle,
-    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
-    ApiKey.JOIN_GROUP: join_group.handle,
-    ApiKey.HEARTBEAT: heartbeat.handle,
-    ApiKey.LEAVE_GROUP: leave_group.handle,
-    ApiKey.SYNC_GROUP: sync_group.handle,
-    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
-    ApiKey.LIST_GROUPS: list_groups.handle,
-    ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
-    ApiKey.API_VERSIONS: api_versions.handle,
-    ApiKey.CREATE_TOPICS: create_topics.handle,
-    ApiKey.DELETE_TOPICS: delete_topics.handle,
-    ApiKey.DELETE_RECORDS: delete_records.handle,
-    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
-    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.handle,
-    ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn.handle,
-    ApiKey.END_TXN: end_txn.handle,
-    ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
-    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
-    ApiKey.DESCRIBE_ACLS: describe_acls.handle,
-    ApiKey.CREATE_ACLS: create_acls.handle,
-    ApiKey.DELETE_ACLS: delete_acls.handle,
-    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
-    ApiKey.ALTER_CONFIGS: alter_configs.handle,
-    ApiKey.ALTER_REPLICA_LOG_DIRS: alter_replica_log_dirs.handle,
-    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.handle,
-    ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
-    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
-    ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token.handle,
-    ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token.handle,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: expire_delegation_token.handle,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token.handle,
-    ApiKey.DELETE_GROUPS: delete_groups.handle,
-    ApiKey.ELECT_LEADERS: elect_leaders.handle,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments.handle,
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments.handle,
-    ApiKey.OFFSET_DELETE: offset_delete.handle,
-    ApiKey.DESCRIBE_QUORUM: describe_quorum.handle,
-    ApiKey.UPDATE_FEATURES: update_features.handle,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas.handle,
-    ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas.handle,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials.handle,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials.handle,
-    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
-    ApiKey.DESCRIBE_PRODUCERS: describe_producers.handle,
-    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions.handle,
-    ApiKey.LIST_TRANSACTIONS: list_transactions.handle,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat.handle,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe.handle,
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: get_telemetry_subscriptions.handle,
-    ApiKey.PUSH_TELEMETRY: push_telemetry.handle,
-    ApiKey.LIST_CONFIG_RESOURCES: list_config_resources.handle,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
-    ApiKey.SHARE_GROUP_HEARTBEAT: share_group_heartbeat.handle,
-    ApiKey.SHARE_GROUP_DESCRIBE: share_group_describe.handle,
-    ApiKey.SHARE_FETCH: share_fetch.handle,
-    ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.handle,
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: initialize_share_group_state.handle,
-    ApiKey.READ_SHARE_GROUP_STATE: read_share_group_state.handle,
-    ApiKey.WRITE_SHARE_GROUP_STATE: write_share_group_state.handle,
-    ApiKey.DELETE_SHARE_GROUP_STATE: delete_share_group_state.handle,
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: read_share_group_state_summary.handle,
-    ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_heartbeat.handle,
-    ApiKey.STREAMS_GROUP_DESCRIBE: streams_group_describe.handle,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: describe_share_group_offsets.handle,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: alter_share_group_offsets.handle,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: delete_share_group_offsets.handle,
-}
+AnyHandler: TypeAlias = Callable[[Any, Any], Any]
+
+
+class HandlerTable(Mapping[ApiKey, AnyHandler]):
+    """The handler of each API. A look-up imports the handler's module.
+
+    Most clients use only a few APIs, and the modules of all handlers take 40 ms to import. A broker therefore imports
+    the module of a handler when the first request of its API arrives.
+    """
+
+    def __getitem__(self, api_key: ApiKey) -> AnyHandler:
+        return _handler(api_key)
+
+    def __iter__(self) -> Iterator[ApiKey]:
+        return iter(API_KEYS)
+
+    def __len__(self) -> int:
+        return len(API_KEYS)
+
+
+@cache
+def _handler(api_key: ApiKey) -> AnyHandler:
+    if api_key not in API_KEYS:
+        raise KeyError(api_key)
+    handle: AnyHandler = import_module(f"{__name__}.{api_key.name.lower()}").handle
+    return handle
+
+
+HANDLERS = HandlerTable()
