@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from hmb.broker.config.broker import BrokerConfig
@@ -15,7 +15,6 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.request_counters import RequestCounters
-from hmb.broker.security.login import Login
 from hmb.broker.security.principals import ANONYMOUS
 from hmb.broker.security.quotas.measuring import ClientQuotas
 from hmb.broker.security.refused_logins import RefusedLogins
@@ -38,6 +37,9 @@ from hmb.protocol.headers import RequestHeader
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.events import EventLog
 from hmb.storage.watchers import Watchers
+
+if TYPE_CHECKING:
+    from hmb.broker.security.login import Login
 
 
 @dataclass(slots=True)

@@ -24,7 +24,6 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
-from hmb.broker.security.login import raw_response
 from hmb.protocol.allowance import ALLOWANCE, pay_nothing
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
@@ -68,7 +67,7 @@ class Dispatcher:
         login = self._client.login
         if login is not None:  # The listener uses SASL.
             if login.expects_raw_token:
-                return raw_response(login, bytes(frame))
+                return login.raw_response(bytes(frame))
             login.admit(int.from_bytes(frame[:API_KEY_SIZE]))
         # During the `try` block, `account` counts the memory of each decoded value. This includes values that a handler
         # decodes: for example, OffsetDelete decodes the subscriptions of a group's members. (A context manager would

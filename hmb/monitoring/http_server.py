@@ -47,7 +47,7 @@ from socket import AF_INET6, SHUT_RDWR, socket
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from hmb.broker.security.tls import TlsListener, TlsSocket, encrypted, shake_hands
+from hmb.broker.security.tls import TlsListener, TlsSocket, shake_hands
 from hmb.defaults import DEFAULT_HOST
 from hmb.monitoring.admission import Admission, Proofs
 from hmb.monitoring.logins import OWNER, Reader
@@ -200,7 +200,7 @@ class _Server(ThreadingHTTPServer):
     def get_request(self) -> tuple[socket, Any]:
         """Accept a connection. The thread of the connection makes the handshake of TLS later."""
         client, address = super().get_request()
-        return (client if self._tls is None else encrypted(client, self._tls.context())), address
+        return (client if self._tls is None else self._tls.encrypted(client)), address
 
     @property
     def scheme(self) -> str:

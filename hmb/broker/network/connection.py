@@ -14,20 +14,22 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from hmb.broker.context import ConnectedClient
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.connection_login import ConnectionLogin
 from hmb.broker.network.gathering import ResponseQueue
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.requests import FIRST_REQUEST_TIMEOUT, Requests
 from hmb.broker.network.sending import STALL
-from hmb.broker.security.login import Exchange
 from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
-from hmb.broker.security.tls import TlsFile, TlsSocket, certified_principal, shake_hands
 from hmb.protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from hmb.broker.network.connection_login import ConnectionLogin
+    from hmb.broker.security.login import Exchange
 
 LOGGER = logging.getLogger(__name__)
 
@@ -59,14 +61,14 @@ class AcceptedConnection:
         self._peer = peer
         self.client = client
         self._dispatcher = dispatcher
-        self._security = security
+        self._tls = tls = security.tls  # None on a listener without TLS
         self._login: ConnectionLogin | None = None  # None on a listener without SASL
-        source = TlsFile(sock, idle) if isinstance(sock, TlsSocket) else sock.fileno()
+        source = sock.fileno() if tls is None else tls.file(sock, idle)
         self._requests = Requests(source, max_request, memory)
         self._on_close = on_close
         self._stopping = False
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if isinstance(sock, TlsSocket):
+        if tls is not None:
             sock.settimeout(STALL)  # TlsFile repeats this wait until the client has been idle for `idle` seconds.
         else:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(idle))
@@ -98,6 +100,9 @@ class AcceptedConnection:
 
         The server calls this method before the thread starts.
         """
+        # Only brokers with SASL need the modules of logins. Their import takes 10 ms.
+        from hmb.broker.network.connection_login import ConnectionLogin
+
         self._login = ConnectionLogin(
             self.client, self._requests, mechanisms, sessions, refused_logins, self.stop
         )
@@ -135,9 +140,8 @@ class AcceptedConnection:
     def _run(self) -> None:
         LOGGER.info("%s connected", self._peer)
         try:
-            if isinstance(self._socket, TlsSocket):
-                shake_hands(self._socket, FIRST_REQUEST_TIMEOUT)
-                self.client.principal = certified_principal(self._socket, self._security.rules)
+            if self._tls is not None:
+                self.client.principal = self._tls.identify(self._socket, FIRST_REQUEST_TIMEOUT)
             self._serve()
         except (CloseConnection, ProtocolError) as error:
             LOGGER.warning("closing %s: %s", self._peer, error)

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import time
 from io import BufferedReader, FileIO
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
-from hmb.broker.security.tls import TlsFile
 from hmb.protocol.framing import LENGTH_SIZE, read_body, read_size
 from hmb.protocol.headers import API_KEY_SIZE
+
+if TYPE_CHECKING:
+    from hmb.broker.security.tls import TlsFile
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive

@@ -21,7 +21,6 @@ from contextlib import closing
 from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
-from hmb.broker.security.tls import MOST_ENCRYPTED, TlsSocket
 from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
@@ -29,6 +28,7 @@ STALL = 2.0  # longest wait of one system call, in seconds
 PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
 MOST_SENT = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
+MOST_ENCRYPTED = 1 << 16  # the most bytes that are encrypted at once
 BYTES = (bytes, bytearray, memoryview)
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
@@ -40,7 +40,7 @@ def send(sock: socket.socket, parts: Sequence[Part]) -> None:
     Raises OSError if the connection is broken, and TimeoutError (a kind of OSError) if the client reads too slowly.
     """
     limit = _Limit()
-    if isinstance(sock, TlsSocket):
+    if type(sock) is not socket.socket:  # The socket of a connection with TLS has a class of its own (TlsSocket).
         EncryptedResponse(sock, limit).send(parts)
         return
     pending: list[bytes | bytearray | memoryview] = []
@@ -131,7 +131,7 @@ class EncryptedResponse:
     1,000 bytes: the broker needs 0.4 ms of processor time for a response with the buffer, and 1.3 ms without it.
     """
 
-    def __init__(self, sock: TlsSocket, limit: _Limit) -> None:
+    def __init__(self, sock: socket.socket, limit: _Limit) -> None:
         self._socket, self._limit = sock, limit
         self._buffer = memoryview(b"")
         self._filled = 0  # bytes

@@ -31,9 +31,7 @@ from hmb.broker.network.connection_limits import ConnectionLimits
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
-from hmb.broker.security.mechanisms import mechanisms_of
 from hmb.broker.security.settings import PLAIN, ListenerSecurity
-from hmb.broker.security.tls import encrypted
 from hmb.protocol.api_keys import ApiKey
 from hmb.security.ip_addresses import normal_address
 
@@ -154,7 +152,7 @@ class Server:
             self._throttle(sock, peer, wait)
             return
         if security.tls is not None:
-            sock = encrypted(sock, security.tls.context())
+            sock = security.tls.encrypted(sock)
         address_limit = self._limits.address_limit(host, broker.config)  # This may wait, so take no lock yet.
         with self._lock:
             if (reason := self._reason_to_refuse(host, listener, broker.config, address_limit)) is not None:
@@ -182,6 +180,8 @@ class Server:
                 security=security,
             )
             if security.protocol.has_sasl:
+                from hmb.broker.security.mechanisms import mechanisms_of  # only for SASL; see `require_login`
+
                 mechanisms = mechanisms_of(security, broker.security, broker.tokens)
                 connection.require_login(mechanisms, security.sessions, broker.refused_logins)
             connection.thread.start()  # If no thread can start, do not put the connection into the table.

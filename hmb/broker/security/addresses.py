@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import ssl
 from collections.abc import Mapping, Sequence
 
 from hmb.broker.config.keys import ConfigError
@@ -41,9 +40,7 @@ def check_addresses(listeners: Sequence[Listener], security: Mapping[str, Listen
 
 
 def _authenticates(security: ListenerSecurity) -> bool:
-    return security.protocol.has_sasl or (
-        security.tls is not None and security.tls.client_auth == ssl.CERT_REQUIRED
-    )
+    return security.protocol.has_sasl or (security.tls is not None and security.tls.authenticates)
 
 
 def _is_public(host: str) -> bool:

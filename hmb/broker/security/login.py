@@ -177,6 +177,16 @@ class Login:
             self.state = LOGIN.next(self.state, LoginEvent.CONTINUED)
         return response
 
+    def raw_response(self, message: bytes) -> list[Part]:
+        """Handle a message of the mechanism without a header, and return a response without a header.
+
+        Raises CloseConnection if the client is refused, because such a response has no field for an error code.
+        """
+        try:
+            return frame([self.receive(message)])
+        except KafkaError as error:
+            raise CloseConnection(error.message) from None
+
     def _complete(self, principal: str, exchange: Exchange) -> None:
         if not principal.isprintable():  # The log contains the name: a line break in it would add a false line.
             self._refuse("the name contains a control character", exchange.user)
@@ -200,14 +210,3 @@ class Login:
     def _failure(self) -> KafkaError:
         text = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
         return KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, f"{text} {self._mechanism}")
-
-
-def raw_response(login: Login, message: bytes) -> list[Part]:
-    """Handle a message of the mechanism without a header, and return a response without a header.
-
-    Raises CloseConnection if the client is refused, because such a response has no field for an error code.
-    """
-    try:
-        return frame([login.receive(message)])
-    except KafkaError as error:
-        raise CloseConnection(error.message) from None

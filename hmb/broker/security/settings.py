@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hmb.broker.config.broker import BROKER_KEYS
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest, split_list
 from hmb.broker.config.limits import LIMIT_NAMES, LISTENER_LIMITS
 from hmb.broker.config.security import AUTHORIZATION, SECURITY
-from hmb.broker.security.acls.authorizer import Authorizer
 from hmb.broker.security.jaas import (
     MODULES,
     OAUTH_MECHANISM,
@@ -32,13 +32,14 @@ from hmb.broker.security.jaas import (
     parse_users,
     plain_users,
 )
-from hmb.broker.security.mapping_rules import MappingRule, parse_rules
-from hmb.broker.security.tls import TlsListener
 from hmb.broker.security.tokens.oauth_settings import HANDLER, token_check
-from hmb.broker.security.tokens.oauthbearer import Check
 from hmb.protocol.enums import ConfigType
 from hmb.security.protocols import HIDDEN, SecurityProtocol
-from hmb.security.stores import TlsSettingError, TlsSettings
+
+if TYPE_CHECKING:
+    from hmb.broker.security.acls.authorizer import Authorizer
+    from hmb.broker.security.tls import TlsListener
+    from hmb.broker.security.tokens.oauthbearer import Check
 
 KEYS = {key.name: key for key in SECURITY}
 RESTRICTING = re.compile(
@@ -61,7 +62,6 @@ class ListenerSecurity:
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: TlsListener | None = None
-    rules: Sequence[MappingRule] = (MappingRule(),)
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
     check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
@@ -77,6 +77,8 @@ def authorizer_of(properties: Mapping[str, str]) -> Authorizer | None:
     values = {name: str(KEYS[name].parse(text)) for name, text in given.items()}
     if not values.get("authorizer.class.name"):
         return None
+    from hmb.broker.security.acls.authorizer import Authorizer  # Only a broker with ACLs needs this module.
+
     users = [name.strip() for name in values.get("super.users", "").split(";") if name.strip()]
     if wrong := [name for name in users if not PRINCIPAL.fullmatch(name)]:
         problem = f"{wrong[0]!r} does not have the form User:name; several names are separated by semicolons"
@@ -142,16 +144,11 @@ def _checked(key: ConfigKey, text: str, given: str) -> str:
 def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str, str]) -> ListenerSecurity:
     values = values_of(name, properties)
     tls = _tls_of(name, values) if protocol.has_tls else None
-    rules = values.get("ssl.principal.mapping.rules", "DEFAULT")
-    try:
-        mapping = parse_rules(rules)
-    except ValueError as error:
-        raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
     mechanisms = _mechanisms_of(name, values) if protocol.has_sasl else []
     users = _users_of(name, mechanisms, values, properties)
     check = token_check(name, _oauth_values(name, values, properties)) if OAUTH_MECHANISM in mechanisms else None
     sessions = {mechanism: _session_of(name, mechanism, properties) for mechanism in mechanisms}
-    return ListenerSecurity(protocol, tls, mapping, mechanisms, users, check, sessions)
+    return ListenerSecurity(protocol, tls, mechanisms, users, check, sessions)
 
 
 def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
@@ -231,8 +228,18 @@ def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
 
 
 def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:
+    # Only a broker with TLS needs these modules. They load OpenSSL, and their import takes 16 ms.
+    from hmb.broker.security.mapping_rules import parse_rules
+    from hmb.broker.security.tls import TlsListener
+    from hmb.security.stores import TlsSettingError, TlsSettings
+
+    rules = values.get("ssl.principal.mapping.rules", "DEFAULT")
     try:
-        return TlsListener(TlsSettings.from_properties(values), values.get("ssl.client.auth", "none"))
+        mapping = parse_rules(rules)
+    except ValueError as error:
+        raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
+    try:
+        return TlsListener(TlsSettings.from_properties(values), values.get("ssl.client.auth", "none"), mapping)
     except TlsSettingError as error:
         value = HIDDEN if KEYS[error.setting].type is ConfigType.PASSWORD else values.get(error.setting, "")
         raise ConfigError(f"listener {listener}: {error.problem}", error.setting, value) from error

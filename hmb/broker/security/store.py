@@ -10,16 +10,15 @@ The file `security.decoys` contains 32 random bytes. The broker needs them to an
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
-from hmb.broker.security.decoys import CredentialShape, shapes_of
 from hmb.broker.security.metadata_records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
@@ -33,6 +32,9 @@ from hmb.protocol.errors import KafkaError, ProtocolError
 from hmb.records import Record, encode_batch, iter_batches
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
+
+if TYPE_CHECKING:
+    from hmb.broker.security.decoys import CredentialShape
 
 CHECKPOINT, DECOYS = "security.checkpoint", "security.decoys"
 RECORDS_OF_BATCH = 1000
@@ -55,6 +57,8 @@ class SecurityState:
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
         """The shapes of the credentials, by mechanism (decoys.py). They are computed at the first login."""
+        from hmb.broker.security.decoys import shapes_of  # This import loads OpenSSL, which takes 3 ms.
+
         return shapes_of(self.credentials.values())
 
     def records(self) -> Iterator[MetadataRecord]:
@@ -86,7 +90,7 @@ class SecurityStore:
         self._lock = threading.Lock()  # held while a new state is computed and written
         self._listeners: list[Callable[[SecurityState], None]] = []
         self.state = SecurityState()
-        self.decoy_key = secrets.token_bytes(32)
+        self.decoy_key = os.urandom(32)
         if directory is not None and manifest is not None:
             self._read(directory, manifest)
 

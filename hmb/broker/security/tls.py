@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from hmb.broker.errors import CloseConnection
+from hmb.broker.network.sending import MOST_ENCRYPTED
 from hmb.broker.security.mapping_rules import MappingRule, distinguished_name, principal_name
 from hmb.broker.security.principals import ANONYMOUS, USER
 from hmb.security.stores import TlsSettingError, TlsSettings
@@ -33,19 +34,45 @@ LOGGER = logging.getLogger(__name__)
 HANDSHAKE = 22  # the first byte of a TLS connection: the type of the record that contains the ClientHello
 UNEXPECTED_MESSAGE = bytes((21, 3, 3, 0, 2, 2, 10))  # a TLS alert: fatal, the peer has sent an unexpected message
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
-MOST_ENCRYPTED = 1 << 16  # the most bytes that one call of `send` encrypts
 
 
 class TlsListener:
     """The TLS context of one listener. After a change of a key or certificate file, a new context replaces it."""
 
-    def __init__(self, settings: TlsSettings, client_auth: str) -> None:
-        """Load the stores. Raises TlsSettingError."""
-        self._settings = settings
-        self.client_auth = CLIENT_AUTH[client_auth]
+    def __init__(
+        self, settings: TlsSettings, client_auth: str, rules: Sequence[MappingRule] = (MappingRule(),)
+    ) -> None:
+        """Load the stores. `rules` turn the name in a certificate into a principal. Raises TlsSettingError."""
+        self._settings, self._rules = settings, rules
+        self._client_auth = CLIENT_AUTH[client_auth]
         self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
         self._stamp = self._files_stamp()
         self._context = self._new_context()
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether every client must prove its name with a certificate."""
+        return self._client_auth == ssl.CERT_REQUIRED
+
+    def encrypted(self, sock: socket.socket) -> TlsSocket:
+        """Return an encrypted socket for a client's plain socket. The caller must next call `shake_hands`."""
+        context = self.context()
+        tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
+        return cast(TlsSocket, tls)
+
+    def identify(self, sock: socket.socket, timeout: float) -> str:
+        """Make the handshake, and return the principal in the client's certificate. Raises CloseConnection.
+
+        `sock` is a socket that `encrypted` has returned.
+        """
+        assert isinstance(sock, TlsSocket)
+        shake_hands(sock, timeout)
+        return certified_principal(sock, self._rules)
+
+    def file(self, sock: socket.socket, idle: float) -> TlsFile:
+        """Return a file with the decrypted bytes of a client. A read waits at most `idle` seconds for bytes."""
+        assert isinstance(sock, TlsSocket)
+        return TlsFile(sock, idle)
 
     def context(self) -> ssl.SSLContext:
         """Return the context for a new connection. If the new files are unusable, keep the old certificates."""
@@ -63,11 +90,11 @@ class TlsListener:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.sslsocket_class = TlsSocket
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-        context.verify_mode = self.client_auth
+        context.verify_mode = self._client_auth
         self._settings.apply(context)
         if not self._settings.has_key:
             raise TlsSettingError("ssl.keystore.location", "is missing; a listener with TLS needs a private key")
-        if self.client_auth != ssl.CERT_NONE and not self._settings.has_trust:
+        if self._client_auth != ssl.CERT_NONE and not self._settings.has_trust:
             raise TlsSettingError("ssl.truststore.location", "is missing; ssl.client.auth needs trusted certificates")
         return context
 
@@ -144,12 +171,6 @@ def certified_principal(sock: TlsSocket, rules: Sequence[MappingRule]) -> str:
     if not mapped.isprintable():
         raise CloseConnection(f"the name {name!r} in its certificate contains a control character")
     return f"{USER}:{mapped}"
-
-
-def encrypted(sock: socket.socket, context: ssl.SSLContext) -> TlsSocket:
-    """Return an encrypted socket for a client's plain socket. The caller must next call `shake_hands`."""
-    tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True)
-    return cast(TlsSocket, tls)
 
 
 def shake_hands(sock: TlsSocket, timeout: float) -> None:

@@ -18,13 +18,8 @@ from hmb.broker.security.acls.special_guards import GUARDS
 from hmb.protocol.api_keys import ApiKey
 
 
-def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer | None) -> Mapping[ApiKey, Handle]:
-    """Return handlers that refuse the forbidden parts of requests, and call `handlers` for the other parts.
-
-    Without an authorizer, return `handlers` unchanged.
-    """
-    if authorizer is None:
-        return handlers
+def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer) -> Mapping[ApiKey, Handle]:
+    """Return handlers that refuse the forbidden parts of requests, and call `handlers` for the other parts."""
 
     def handler(api: ApiKey, guard: Guard) -> Handle:
         def handle_permitted(request: Any, context: RequestContext) -> Answer:

@@ -18,23 +18,23 @@ Source: KIP-48, KIP-373, KIP-900; `DelegationTokenControlManager` of Kafka.
 from __future__ import annotations
 
 import base64
-import hmac
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.security import TOKENS
-from hmb.broker.security.decoys import OWN_SHAPE, decoy
 from hmb.broker.security.metadata_records import DelegationTokenRecord
 from hmb.broker.security.principals import USER
-from hmb.broker.security.scram import TokenCredential
 from hmb.broker.security.store import SecurityState, SecurityStore
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.security import scram
-from hmb.security.scram import ScramCredential, ScramMechanism
 from hmb.uuids import encode_uuid
+
+if TYPE_CHECKING:
+    from hmb.broker.security.scram import TokenCredential
+    from hmb.security.scram import ScramCredential, ScramMechanism
 
 MOST_TOKENS = 10_000  # a broker stores at most this number of tokens
 MOST_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
@@ -129,6 +129,8 @@ class DelegationTokens:
 
     def hmac_of(self, token: DelegationTokenRecord) -> bytes:
         """Return the HMAC of a token, which is the password of the token."""
+        import hmac  # This import loads OpenSSL, which takes 3 ms. Most brokers have no tokens.
+
         return hmac.digest(self._settings.secret_key.encode(), token.token_id.encode(), "sha512")
 
     def renew(self, given: bytes, principal: str, period: int) -> int:
@@ -167,6 +169,8 @@ class DelegationTokens:
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
         """Return the token with the HMAC `given`. Raises KafkaError if `principal` may not renew such a token."""
+        import hmac  # see `hmac_of`
+
         self.check_enabled()
         found = None
         for token in self._store.state.tokens.values():
@@ -187,6 +191,11 @@ class DelegationTokens:
 
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
         """Return the credential for a login with a token. For an unknown or expired token, return a false one."""
+        # Only a login with SCRAM needs these modules. Their import takes 8 ms.
+        from hmb.broker.security.decoys import OWN_SHAPE, decoy
+        from hmb.broker.security.scram import TokenCredential
+        from hmb.security import scram
+
         unknown = decoy(self._store.decoy_key, mechanism, token_id, [OWN_SHAPE])
         token = self._store.state.tokens.get(token_id)
         lifetime = 0.0 if token is None else (token.expiration_timestamp - self._now()) / 1000

@@ -10,10 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hmb.broker.config.keys import ConfigError, split_list
-from hmb.broker.security.tokens.oauthbearer import Check
 from hmb.security import web_addresses
+
+if TYPE_CHECKING:
+    from hmb.broker.security.tokens.oauthbearer import Check
 
 LOGGER = logging.getLogger(__name__)
 HANDLER = "sasl.server.callback.handler.class"
