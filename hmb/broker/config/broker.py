@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.broker.config import no_effect
@@ -79,7 +78,6 @@ OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is al
 
 
 
-@dataclass(frozen=True, slots=True)
 class BrokerConfig(LimitsConfig):
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
@@ -276,7 +274,7 @@ class BrokerConfig(LimitsConfig):
     max_decompressed: int = _key(
         "max.decompressed.message.bytes", DEFAULT_LIMIT, "The largest size of a batch after its decompression.", 1024
     )
-    log: LogConfig = field(default=LogConfig())
+    log: LogConfig = LogConfig()  # the defaults for topics
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
@@ -284,7 +282,7 @@ class BrokerConfig(LimitsConfig):
 
         Unknown names are ignored (names.py warns about them). Raises ConfigError for an invalid value.
         """
-        values: dict[str, object] = {}
+        values: dict[str, Any] = {}
         log_values: dict[str, Any] = {}
         in_order = [name for name in OVERRULED if name in properties]
         in_order += [name for name in properties if name not in OVERRULED]
@@ -304,17 +302,16 @@ class BrokerConfig(LimitsConfig):
                 raise ConfigError("must be at least 1, or -1 to keep records forever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
-        config = cls(**values, log=LogConfig(**log_values))  # type: ignore[arg-type]
-        log = dataclasses.replace(config.log, max_decompressed=config.max_decompressed)
-        return dataclasses.replace(config, log=log)
+        max_decompressed = values.get("max_decompressed", cls.declared["max_decompressed"].default)
+        return cls(**values, log=LogConfig(**log_values, max_decompressed=max_decompressed))
 
 
 UNHEEDED = ""  # the value of `ConfigKey.field` for settings that have no effect
 TOPIC_KEYS = {key.name: key for key in no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
-BROKER_KEYS = {key.name: key for key in [*no_effect.BROKER, *no_effect.RATES, *SECURITY]} | {
-    (name := f.metadata["name"]): ConfigKey.of(name, f) for f in dataclasses.fields(BrokerConfig) if f.metadata
+BROKER_KEYS = {
+    key.name: key for key in [*no_effect.BROKER, *no_effect.RATES, *SECURITY, *BrokerConfig.declared.values()]
 }
 
 
@@ -368,15 +365,15 @@ def _broker_configs() -> Iterator[ConfigKey]:
         key = TOPIC_KEYS[topic_name]
         # A time setting has several names. The name with the smallest unit (such as ms) has no default.
         default = None if name in finest_names else key.default
-        yield dataclasses.replace(key, name=name, default=default, dynamic=True)
+        yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():
         key = TOPIC_KEYS[LOG_DEFAULTS[finest]]
         default = key.default // unit if finest in finest_names else None
         finest_names.discard(finest)
         type = ConfigType.INT if unit > 1 else key.type
-        yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc} ({finest} overrides it)")
+        yield key._replace(name=name, type=type, default=default, doc=f"{key.doc} ({finest} overrides it)")
     for name, other in ALIASES.items():
-        yield dataclasses.replace(BROKER_KEYS[other], name=name, kafka_default=KAFKA_DEFAULTS_OF_ALIASES[name])
+        yield BROKER_KEYS[other]._replace(name=name, kafka_default=KAFKA_DEFAULTS_OF_ALIASES[name])
 
 
 BROKER_CONFIGS = {key.name: key for key in _broker_configs()}

@@ -10,7 +10,6 @@ and `group.consumer.max.session.timeout.ms`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -45,7 +44,7 @@ NAMES = (
     "streams.initial.rebalance.delay.ms",
 )
 GROUP_KEYS = {
-    **{name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name) for name in NAMES},
+    **{name: BROKER_CONFIGS[f"group.{name}"]._replace(name=name) for name in NAMES},
     **GROUP_ONLY,
 }
 
@@ -159,7 +158,7 @@ class GroupResource:
         kind, _, rest = name.partition(".")
         least = self._bound(f"group.{kind}.min.{rest}", key.minimum)
         most = self._bound(f"group.{kind}.max.{rest.removeprefix('num.')}", key.maximum)
-        return dataclasses.replace(key, minimum=least, maximum=most)
+        return key._replace(minimum=least, maximum=most)
 
     def _bound(self, broker_name: str, otherwise: float) -> float:
         """Return the value of the broker's setting `broker_name`. If no such setting exists, return `otherwise`."""

@@ -17,9 +17,8 @@ import difflib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 from hmb.protocol.errors import HmbError
@@ -40,8 +39,7 @@ class ConfigError(HmbError):
 AS_IN_KAFKA = object()  # the value of `ConfigKey.kafka_default` for settings with the same default as in Kafka
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
+class ConfigKey(NamedTuple):
     """The declaration of one setting: its name, its type, its default and its allowed values."""
 
     name: str
@@ -58,12 +56,9 @@ class ConfigKey:
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
-        """Return the declaration of the setting `name`, made from its field in `LogConfig` or `BrokerConfig`."""
-        declared = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
-        type = _number_type(declared["maximum"]) if field.type == "int" else TYPES[str(field.type)]
-        if field.metadata.get("is_list"):
-            type = ConfigType.LIST
-        return cls(name=name, type=type, default=field.default, field=field.name, **declared)
+        """Return the declaration of the setting `name`, made from its field in `LogConfig`."""
+        key: ConfigKey = setting(name, field.default, **field.metadata)
+        return key._replace(field=field.name)
 
     def parse(self, text: str, name: str = "") -> float | str | bool:
         """Convert a text to the value of this setting. Raises ConfigError; the message contains `name`."""
@@ -136,19 +131,47 @@ class ConfigKey:
 
 
 def setting(
-    name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = INT64_MAX, **rest: Any
+    name: str,
+    default: object,
+    doc: str,
+    minimum: float = -math.inf,
+    maximum: float = INT64_MAX,
+    *,
+    is_list: bool = False,
+    **rest: Any,
 ) -> Any:
     """Declare the setting `name`. The result is the default of a field in `BrokerConfig`."""
-    metadata = {"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest}
-    return dataclasses.field(default=default, metadata=metadata)
+    type = ConfigType.LIST if is_list else TYPES.get(default.__class__)
+    if type is None:
+        type = ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
+    return ConfigKey(name, type, default, doc, minimum, maximum, **rest)
 
 
 dynamic_setting = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
-TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigType.STRING}
+TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STRING}  # by the type of the default
 
 
-def _number_type(maximum: float) -> ConfigType:
-    return ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Settings:
+    """The base class of `BrokerConfig` and its parts. A subclass declares one setting in each field.
+
+    The constructor takes the values of fields. A field without a value has the default of its setting. `declared`
+    contains the declarations by the names of the fields. The values of an instance do not change.
+
+    A dataclass would do the same. But when Python imports a dataclass, it generates and compiles the methods of the
+    class, and this would take 15 ms for the settings of a broker.
+    """
+
+    declared: ClassVar[dict[str, ConfigKey]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {name: key._replace(field=name) for name, key in vars(cls).items() if isinstance(key, ConfigKey)}
+        cls.declared = cls.declared | own
+
+    def __init__(self, **values: Any) -> None:
+        if unknown := [name for name in values if not hasattr(self, name)]:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}")
+        vars(self).update({name: key.default for name, key in self.declared.items()} | values)
 
 
 MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and a name that `nearest` suggests

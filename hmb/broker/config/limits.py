@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-
 from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting
 from hmb.broker.config.share_groups import ShareConfig
 from hmb.protocol.enums import INT32_MAX
 
 
-@dataclass(frozen=True, slots=True)
 class LimitsConfig(ShareConfig):
     """The settings of a broker that limit its clients. Times are in ms, or in the unit in the name of the setting."""
 
@@ -55,6 +51,6 @@ class LimitsConfig(ShareConfig):
     )
 
 
-LIMIT_NAMES = {field.metadata["name"] for field in dataclasses.fields(LimitsConfig)}
+LIMIT_NAMES = {key.name for key in LimitsConfig.declared.values()}
 LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate")
 """The settings that can have a value for one listener, under a name with the prefix `listener.name.`."""

@@ -8,7 +8,6 @@ broker's settings: `GROUP_ONLY` declares them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
@@ -21,7 +20,6 @@ READ_COMMITTED = "read_committed"
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
 class ShareConfig(StreamsConfig):
     """The settings of a broker for share groups. Times are in ms."""
 

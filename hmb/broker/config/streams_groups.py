@@ -6,15 +6,12 @@ If a group does not have a setting of its own, such as `streams.num.standby.repl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hmb.broker.config.keys import Settings, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
-from hmb.broker.config.keys import setting
 from hmb.protocol.enums import INT32_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsConfig:
+class StreamsConfig(Settings):
     """The settings of a broker for streams groups. Times are in ms."""
 
     streams_session: int = setting(
