@@ -28,7 +28,6 @@ from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import NO_PRODUCER_ID
@@ -69,7 +68,6 @@ class BrokerContext:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     share: ShareGroupRequests
-    streams: StreamsGroupRequests
     share_sessions: ShareSessions
     share_settings: Callable[[str], ShareGroupSettings]
     stop: Stop

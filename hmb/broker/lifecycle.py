@@ -78,7 +78,6 @@ from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.share.requests import ShareGroupRequests
-from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.topics import SHARE_STATE_TOPIC, TopicPartition
@@ -268,7 +267,6 @@ class BrokerServer:
             groups=groups,
             transactions=transactions,
             share=share,
-            streams=StreamsGroupRequests(groups),
             share_sessions=ShareSessions(self._config.share_max_sessions),
             share_settings=partial(share_group_settings, configs),
             stop=self._stop,

@@ -21,16 +21,12 @@ Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSu
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.group import Group
-from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.offsets import CommittedOffset, Expiry
-from hmb.coordinator.share.group import ShareGroup
-from hmb.coordinator.streams.group import StreamsGroup
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
-from hmb.protocol.enums import GroupState
+from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ProtocolError
 
 VERSION_SIZE = 2  # bytes: the metadata of a member begins with its version, an int16
@@ -63,58 +59,24 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
     return topics
 
 
-@singledispatch
 def is_subscribed(group: Group, topic: str) -> bool:
     """Return whether the group reads the topic. If the broker does not know the topics of the group, return True."""
-    raise TypeError(f"unknown kind of group: {group!r}")
-
-
-@is_subscribed.register
-def _(group: ConsumerGroup, topic: str) -> bool:
-    return group.subscriptions.include(topic)
-
-
-@is_subscribed.register
-def _(group: ShareGroup, topic: str) -> bool:
-    return False  # A share group has no committed offsets that a deletion could take away.
-
-
-@is_subscribed.register
-def _(group: StreamsGroup, topic: str) -> bool:
-    return group.reads(topic)
-
-
-@is_subscribed.register
-def _(group: ClassicGroup, topic: str) -> bool:
+    if isinstance(group, ModernGroup):
+        return group.reads(topic)
+    assert isinstance(group, ClassicGroup)
     if group.protocol_type != CONSUMER:
         return False
     topics = topics_of(group)
     return topics is None or topic in topics
 
 
-@singledispatch
 def expiry(group: Group) -> Expiry | None:
     """Return the rule that decides which offsets of the group expire, or None while no offset can expire."""
-    raise TypeError(f"unknown kind of group: {group!r}")
-
-
-@expiry.register
-def _(group: ConsumerGroup) -> Expiry | None:
-    return Expiry(_commit_time, group.subscriptions.include)
-
-
-@expiry.register
-def _(group: ShareGroup) -> Expiry | None:
-    return None  # A share group stays until a client deletes it, because its share-partitions do not expire.
-
-
-@expiry.register
-def _(group: StreamsGroup) -> Expiry | None:
-    return Expiry(_commit_time, group.reads)
-
-
-@expiry.register
-def _(group: ClassicGroup) -> Expiry | None:
+    if group.kind is GroupType.SHARE:
+        return None  # A share group stays until a client deletes it, because its share-partitions do not expire.
+    if isinstance(group, ModernGroup):
+        return Expiry(_commit_time, group.reads)
+    assert isinstance(group, ClassicGroup)
     if group.protocol_type is None:  # The group never had a member and only stores offsets.
         return Expiry(_commit_time, lambda topic: False)
     if group.state.current is GroupState.EMPTY:

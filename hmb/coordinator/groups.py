@@ -56,10 +56,9 @@ from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.group_records import SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.coordinator.streams.group import StreamsGroup
 from hmb.coordinator.streams.records import STREAMS_KEYS
 from hmb.coordinator.streams.settings import StreamsGroupSettings
-from hmb.protocol.enums import JOIN_EPOCH
+from hmb.protocol.enums import JOIN_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -100,9 +99,9 @@ class GroupCoordinator:
         self._settings = settings
         self._topics = topics
         self._converter = GroupConverter(settings, consumer_settings, topics, wall_clock)
-        self._modern_settings: dict[type[AnyModernGroup], Callable[[str], Any] | None] = {
-            ShareGroup: share_settings,  # None if the coordinator has no share groups
-            StreamsGroup: streams_settings,  # None if the coordinator has no streams groups
+        self._modern_settings: dict[GroupType, Callable[[str], Any] | None] = {
+            GroupType.SHARE: share_settings,  # None if the coordinator has no share groups
+            GroupType.STREAMS: streams_settings,  # None if the coordinator has no streams groups
         }
         self._wall_clock = wall_clock
         self._clock = clock
@@ -156,8 +155,7 @@ class GroupCoordinator:
     def _replay_part(self, key: Key, value: Value) -> None:
         group_id: str = key.group_id  # type: ignore[attr-defined]
         runner = self._table.find_or_make(group_id)
-        is_share, is_streams = isinstance(key, SHARE_KEYS), isinstance(key, STREAMS_KEYS)
-        kind: type[AnyModernGroup] = ShareGroup if is_share else StreamsGroup if is_streams else ConsumerGroup
+        kind = _class_of(key)
         if not isinstance(runner.machine, kind):
             runner.machine = self._modern(kind, group_id)
         runner.as_kind(kind).replay(key, value)
@@ -206,7 +204,7 @@ class GroupCoordinator:
     def _modern(self, kind: type[AnyModernGroup], group_id: str) -> AnyModernGroup:
         if kind is ConsumerGroup:
             return self._converter.consumer(group_id)
-        settings = self._modern_settings[kind]
+        settings = self._modern_settings[kind.kind]
         assert settings is not None
         return kind(group_id, settings, self._topics, self._wall_clock)
 
@@ -364,3 +362,13 @@ class GroupCoordinator:
         for runner in self._table.clear():
             runner.unload()
         self._offset_manager.forget_all()
+
+
+def _class_of(key: Key) -> type[AnyModernGroup]:
+    """Return the class of the group to which a record belongs."""
+    if isinstance(key, STREAMS_KEYS):
+        # Only a broker with streams groups needs their modules. The import takes 15 ms.
+        from hmb.coordinator.streams.group import StreamsGroup
+
+        return StreamsGroup
+    return ShareGroup if isinstance(key, SHARE_KEYS) else ConsumerGroup

@@ -25,6 +25,7 @@ from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
+from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.monitoring.positions import positions_of
 from hmb.monitoring.sampling import Sampler, SampleRates
@@ -238,7 +239,7 @@ def _share_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo
 
 def _streams_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
     """Return the members of a streams group, each with the partitions that its active tasks read."""
-    group = broker.streams.describe(group_id)
+    group = StreamsGroupRequests(broker.groups).describe(group_id)
     topology = (group.topology.subtopologies if group.topology else None) or []
     sources = {
         each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]

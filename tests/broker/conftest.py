@@ -30,7 +30,6 @@ from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.connection import ClientConnection
@@ -123,7 +122,6 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         groups=groups,
         transactions=transactions,
         share=share,
-        streams=StreamsGroupRequests(groups),
         share_sessions=ShareSessions(config.share_max_sessions),
         share_settings=partial(share_group_settings, configs),
         stop=Stop(),

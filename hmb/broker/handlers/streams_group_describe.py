@@ -15,9 +15,11 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.shared_responses import describe_all
 from hmb.coordinator.streams.description import DescribedStreamsGroup
+from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
 
 def handle(request: StreamsGroupDescribeRequest, context: RequestContext) -> StreamsGroupDescribeResponse:
-    groups = describe_all(request, DescribedStreamsGroup, context.broker.streams.describe)
+    streams = StreamsGroupRequests(context.broker.groups)
+    groups = describe_all(request, DescribedStreamsGroup, streams.describe)
     return StreamsGroupDescribeResponse(groups=groups)

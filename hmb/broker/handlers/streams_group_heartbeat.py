@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.broker.handlers import create_topics
+from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.streams.topics import InternalTopic
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode
@@ -36,8 +37,9 @@ HARMLESS = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # Another member's 
 
 def handle(request: StreamsGroupHeartbeatRequest, context: RequestContext) -> StreamsGroupHeartbeatResponse:
     response = StreamsGroupHeartbeatResponse()
+    streams = StreamsGroupRequests(context.broker.groups)
     with error_code_in(response):
-        response, missing = context.broker.streams.heartbeat(request, context.client_id, context.client_host)
+        response, missing = streams.heartbeat(request, context.client_id, context.client_host)
         if missing and (problem := _create_topics(missing, context)):
             for status in response.status or ():
                 if status.status_code == StreamsStatus.MISSING_INTERNAL_TOPICS:

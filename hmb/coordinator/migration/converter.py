@@ -28,9 +28,7 @@ from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_memb
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.coordinator.modern.subscriptions import MayDescribe
-from hmb.coordinator.share.group import ShareGroup
-from hmb.coordinator.streams.group import StreamsGroup
-from hmb.protocol.enums import JOIN_EPOCH
+from hmb.protocol.enums import JOIN_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -130,7 +128,7 @@ class GroupConverter:
         group = runner.machine
         if isinstance(group, ConsumerGroup) and not group.is_empty:
             classic_requests.join(group, call, request, self._topics, now, may_describe)
-        elif isinstance(group, ShareGroup) or (isinstance(group, StreamsGroup) and not group.is_empty):
+        elif group.kind is GroupType.SHARE or (group.kind is GroupType.STREAMS and not group.is_empty):
             refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             group.responses.append((call, refused))  # An exception would add the request's member id to the response.
         elif not isinstance(group, ClassicGroup) and request.member_id:
@@ -141,7 +139,7 @@ class GroupConverter:
 
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
         """Return the group as a classic group. If it has another protocol, it must have no members."""
-        if isinstance(runner.machine, ConsumerGroup | StreamsGroup):
+        if runner.machine.kind in (GroupType.CONSUMER, GroupType.STREAMS):
             runner.replace(self._replacing(runner.machine.group_id, runner.machine.tombstones()))
         return runner.as_kind(ClassicGroup)
 

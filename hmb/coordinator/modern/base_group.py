@@ -84,6 +84,10 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     def _is_ready(self) -> bool:
         return True
 
+    @abstractmethod
+    def reads(self, topic: str) -> bool:
+        """Return whether the members read the topic, so that its committed offsets do not expire."""
+
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is not None or epoch >= 0:

@@ -324,6 +324,9 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         if member_id is not None or epoch >= 0:
             self.state.known(member_id or "").check_fetch(epoch)
 
+    def reads(self, topic: str) -> bool:
+        return self.subscriptions.include(topic)
+
     # -- admin requests
 
     @property

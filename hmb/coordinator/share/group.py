@@ -174,6 +174,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         raise self._not_a_consumer_group()
 
+    def reads(self, topic: str) -> bool:
+        return False
+
     def _not_a_consumer_group(self) -> KafkaError:
         return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
 

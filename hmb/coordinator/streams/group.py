@@ -279,7 +279,6 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         self.state.known(commit.member_id).check_commit(commit, self.state.topology)
 
     def reads(self, topic: str) -> bool:
-        """Return whether the members read the topic."""
         known = self.state.topology
         return not self.is_empty and known is not None and reader_of(known, topic) is not None
 
