@@ -56,7 +56,7 @@ class Stop:
         self.watchers.wake_all()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BrokerContext:
     """The parts of the broker that handlers use, such as topics and groups."""
 

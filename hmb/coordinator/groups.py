@@ -19,7 +19,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from hmb.coordinator.classic.description import DescribedGroup, describe_classic_group
@@ -57,7 +57,6 @@ from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.group_records import SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.streams.records import STREAMS_KEYS
-from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.protocol.enums import JOIN_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -69,6 +68,9 @@ from hmb.storage.clock import monotonic_ms
 from hmb.storage.events import EventLog
 from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
+
+if TYPE_CHECKING:
+    from hmb.coordinator.streams.settings import StreamsGroupSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -36,9 +36,9 @@ def version_range(text: str) -> range:
     return range(int(first), 2**15 if text.endswith("+") else int(last or first) + 1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Field:
-    """The declaration of one field in a message class."""
+    """The declaration of one field in a message class. It never changes."""
 
     kind: str  # Kafka's name of the type, or "array", or "struct"
     versions: str = "0+"

@@ -80,8 +80,7 @@ SNAPSHOT_VERSION = 1
 HIGHEST_ASSIGNED_ID = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedBatch:
+class ProducedBatch(NamedTuple):
     """A batch of a producer in the log: its first and last sequence numbers, and its first and last offsets."""
 
     first_sequence: int

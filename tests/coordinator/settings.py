@@ -15,7 +15,7 @@ _DEFAULTS = BrokerConfig()
 
 def group_settings(**changes: int) -> GroupSettings:
     """Return the default settings of classic groups, with these changes."""
-    return replace(classic_group_settings(_DEFAULTS), **changes)
+    return classic_group_settings(_DEFAULTS)._replace(**changes)
 
 
 def consumer_group_settings(**changes: Any) -> ConsumerGroupSettings:

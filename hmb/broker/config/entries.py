@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hmb.broker.config.broker import BROKER_CONFIGS, LOG_DEFAULTS, TOPIC_KEYS
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
@@ -15,8 +15,7 @@ BROKER_NAMES = {topic_name: name for name, topic_name in LOG_DEFAULTS.items()}
 TOLD_IF_SET = {key.name for key in RATES} | {"super.users", "allow.everyone.if.no.acl.found"}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigDescription:
+class ConfigDescription(NamedTuple):
     """One setting of a topic, a broker or a group, with its current value, the source of the value, and all synonyms.
 
     The synonyms of a setting are its values from all sources, including the default (dynamic.py).

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hmb.broker.config.broker import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
@@ -23,9 +24,11 @@ from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from hmb.coordinator.streams.settings import StreamsGroupSettings
 
 NAMES = (
     "consumer.session.timeout.ms",
@@ -91,6 +94,8 @@ def share_group_settings(broker: DynamicConfig, group: str) -> ShareGroupSetting
 
 def streams_group_settings(broker: DynamicConfig, group: str) -> StreamsGroupSettings:
     """Return the current settings of a streams group. The coordinator calls this function at each heartbeat."""
+    from hmb.coordinator.streams.settings import StreamsGroupSettings  # Only a broker with streams groups needs it.
+
     config, own = broker.current, broker.altered_of_group(group)
     return StreamsGroupSettings(
         session_timeout=int(own.get("streams.session.timeout.ms", config.streams_session)),

@@ -19,8 +19,8 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from hmb.broker.config.keys import ConfigError, split_list
 from hmb.broker.config.limits import LISTENER_LIMITS, LimitsConfig
@@ -32,8 +32,7 @@ from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import monotonic_ms
 
 
-@dataclass(frozen=True)
-class ListenerLimits:
+class ListenerLimits(NamedTuple):
     """The limits of one listener: its number of connections, and its rate of new connections."""
 
     connections: int = INT32_MAX

@@ -18,8 +18,8 @@ import logging
 import re
 import socket
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.keys import ConfigError
@@ -37,8 +37,7 @@ ADVICE = {
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(NamedTuple):
     """One listener: the address on which it accepts connections, and the address that the broker sends to clients."""
 
     name: str
@@ -117,7 +116,7 @@ def bind(listener: Listener) -> tuple[socket.socket, Listener]:
         advice = ADVICE.get(error.errno or 0, "choose another address with --host and --port")
         raise BindError(f"cannot listen on {listener}: {error.strerror}; {advice}") from error
     port = bound.getsockname()[1]
-    return bound, replace(listener, port=port, advertised_port=listener.advertised_port or port)
+    return bound, listener._replace(port=port, advertised_port=listener.advertised_port or port)
 
 
 def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:

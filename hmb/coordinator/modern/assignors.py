@@ -27,7 +27,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from hmb.protocol.range_assignment import divide_into_ranges, member_order
@@ -38,14 +38,13 @@ Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its ta
 ROUNDS = 16  # the maximum number of balancing rounds; each round about halves the imbalance
 
 
-@dataclass(frozen=True, slots=True)
-class MemberToAssign:
+class MemberToAssign(NamedTuple):
     """The input of an assignor for one member: the topics that it reads, and its target assignment so far (`owned`)."""
 
     member_id: str
     instance_id: str | None
     topics: frozenset[UUID]
-    owned: frozenset[PartitionId] = field(default=frozenset())
+    owned: frozenset[PartitionId] = frozenset()
 
     @property
     def order(self) -> tuple[bool, str]:

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from hmb.coordinator.journal.records import Key, KeyAndValue, Keys, Value, encode_key, encode_value
 from hmb.coordinator.modern.store import RecordedSteps
@@ -54,8 +53,7 @@ MemberT = TypeVar("MemberT", bound=ModernMember)
 TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or the tasks of Kafka Streams
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTypes(Generic[MemberT, TargetT]):
+class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members and their targets to records and back.
 
     - `keys` contains all record types of the group, including those that only this kind of group has.

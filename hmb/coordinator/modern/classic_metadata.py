@@ -15,13 +15,12 @@ Source: Kafka's `ConsumerGroupMemberMetadataValue.ClassicMemberMetadata`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicMetadata:
+class ClassicMetadata(NamedTuple):
     """The session timeout (ms) and the protocols of a member that uses the classic protocol.
 
     `protocols` contains pairs (name, metadata). The preferred protocol is first, and at least one protocol exists.

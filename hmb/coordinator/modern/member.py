@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
+from typing import NamedTuple
 from uuid import UUID
 
 from hmb.coordinator.group import Commit
@@ -46,8 +47,7 @@ from hmb.protocol.topics import PartitionId
 Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(NamedTuple):
     """The partitions that a member will own in the end (its target), and the facts that determine its next step."""
 
     epoch: int  # the epoch of the target assignment

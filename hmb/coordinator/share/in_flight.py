@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -36,8 +35,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 _E = DeliveryEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Neighboring records with the same delivery state, from `first` to `last` (inclusive)."""
 
     first: int
@@ -53,7 +51,7 @@ class Run:
 
     def continues(self, other: Run) -> bool:
         """Return whether `other`, the next run, has the same state, so that both can be one run."""
-        return replace(other, first=self.first, last=self.last) == self
+        return other._replace(first=self.first, last=self.last) == self
 
 
 class StateBatch(NamedTuple):
@@ -287,7 +285,7 @@ class InFlightRecords:
             return position + 1
         if run.first == offset:
             return position
-        self._runs[position : position + 1] = [replace(run, last=offset - 1), replace(run, first=offset)]
+        self._runs[position : position + 1] = [run._replace(last=offset - 1), run._replace(first=offset)]
         return position + 1
 
     def _overlapping(self, first: int, last: int) -> Iterator[Run]:
@@ -328,7 +326,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
     merged: list[Run] = []
     for run in runs:
         if merged and merged[-1].continues(run):
-            merged[-1] = replace(merged[-1], last=run.last)
+            merged[-1] = merged[-1]._replace(last=run.last)
         else:
             merged.append(run)
     return merged

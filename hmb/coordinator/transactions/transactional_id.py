@@ -29,8 +29,7 @@ Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionMetadata`, `TransactionCoo
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, TransactionEvent, TransactionState
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -46,8 +45,7 @@ COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPL
 AllocateId = Callable[[], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """The stored value of one transactional id. Times are in ms since 1970.
 
     - All changes of `state` follow the table `TRANSITIONS` in states.py.
@@ -101,7 +99,7 @@ class Transaction:
 
     def _after(self, event: TransactionEvent, now: int, **changes: Any) -> Transaction:
         before = {"previous_producer_id": self.producer_id, "updated": now}
-        return replace(self, state=TRANSITIONS.next(self.state, event), **(before | changes))
+        return self._replace(state=TRANSITIONS.next(self.state, event), **(before | changes))
 
     # -- InitProducerId
 

@@ -36,7 +36,6 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hmb.protocol.errors import KafkaError
@@ -67,8 +66,7 @@ LOGGER = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cleanable:
+class Cleanable(NamedTuple):
     """The segments of a log that can be compacted now.
 
     The records at the offsets from `first_dirty` up to `end` are dirty: they were not compacted yet.

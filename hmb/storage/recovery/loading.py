@@ -47,6 +47,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import KafkaError
@@ -79,8 +80,7 @@ class LoadedLog:
     producers: ProducerState
 
 
-@dataclass(frozen=True, slots=True)
-class LogCheckpoint:
+class LogCheckpoint(NamedTuple):
     """The content of the state files about one log. The broker reads these files before the log's own files."""
 
     recovery_point: int | None  # all records at lower offsets have been synced; None if unknown

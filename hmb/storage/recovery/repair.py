@@ -27,7 +27,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hmb.protocol.errors import KafkaError
@@ -59,8 +58,7 @@ LARGEST_MARKER = 100  # greatest size of a marker's batch, in bytes
 LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try to restore the batch
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(NamedTuple):
     """Damaged bytes of a segment's file, the offsets that they had, and the batches that replace them."""
 
     position: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -138,7 +137,7 @@ def test_a_repeated_request_waits_while_the_transaction_ends() -> None:
 
 
 def test_a_fenced_producer_gets_only_errors() -> None:
-    ongoing = replace(started(), epoch=5)
+    ongoing = started()._replace(epoch=5)
     for producer, expected in (
         (ProducerIdAndEpoch(7, 4), FENCED),
         (ProducerIdAndEpoch(7, 6), FENCED),
@@ -185,7 +184,7 @@ def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
 
 @pytest.mark.parametrize("knows", [False, True])
 def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
-    last = replace(NEW, epoch=MAX_PRODUCER_EPOCH - 1)
+    last = NEW._replace(epoch=MAX_PRODUCER_EPOCH - 1)
     known = last.producer if knows else None
     rotated = last.init(1000, known, 10, new_id)
     assert (rotated.producer, rotated.previous_producer_id) == ((99, 0), 7)
@@ -195,13 +194,13 @@ def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
 
 
 def test_when_the_epochs_are_used_up_at_an_end_the_markers_have_the_old_id() -> None:
-    ongoing = replace(started(WITH_EPOCHS), epoch=MAX_PRODUCER_EPOCH - 1)
+    ongoing = started(WITH_EPOCHS)._replace(epoch=MAX_PRODUCER_EPOCH - 1)
     ending = ongoing.end(ongoing.producer, True, WITH_EPOCHS, 30, new_id)
     assert (ending.producer, ending.next_producer_id) == ((7, MAX_PRODUCER_EPOCH), 99)
     over = ending.complete(40)
     assert (over.producer, over.next_producer_id) == ((99, 0), -1)
     assert over.end(ongoing.producer, True, WITH_EPOCHS, 50, no_id) is over, "a repetition is known by the old id"
-    fenced = replace(ongoing, epoch=MAX_PRODUCER_EPOCH).fence(30)
+    fenced = ongoing._replace(epoch=MAX_PRODUCER_EPOCH).fence(30)
     assert (fenced.state, fenced.epoch) == (STATES.PREPARE_ABORT, MAX_PRODUCER_EPOCH)
 
 
@@ -225,7 +224,7 @@ def test_a_written_state_is_read_back_unchanged(transaction: Transaction) -> Non
     decoded = decode_key(key, KEYS)
     assert isinstance(decoded, TransactionLogKey)
     assert value is not None
-    assert transaction_of(decoded, decode_value(decoded, value)) == replace(transaction, last_epoch=NO_PRODUCER_EPOCH)
+    assert transaction_of(decoded, decode_value(decoded, value)) == transaction._replace(last_epoch=NO_PRODUCER_EPOCH)
 
 
 def test_a_dead_transactional_id_is_a_tombstone() -> None:
