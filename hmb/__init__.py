@@ -184,8 +184,9 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
   serves the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`). During the first JoinGroup, the thread
   waits until step 5, and during the second JoinGroup until step 13. During SyncGroup, the thread waits from step 15 to
   step 22.
-- Between steps 3 and 4, `GroupConverter.join` selects the protocol of the group (`coordinator/migration/converter.py`).
-  Before step 16, `GroupConverter.sync` does the same.
+- Between steps 3 and 4, `GroupCoordinator._join` checks that the group uses the classic protocol. Before step 16,
+  `GroupCoordinator._sync` does the same. `GroupConverter` handles the requests of classic members in a group of the new
+  protocol (`coordinator/migration/converter.py`).
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
   and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
 - Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The

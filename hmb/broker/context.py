@@ -23,11 +23,9 @@ from hmb.broker.security.tokens.delegation import DelegationTokens, no_tokens
 from hmb.broker.share.sessions import ShareSessions
 from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
+from hmb.coordinator.cluster_topics import MayDescribe, everything
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.share.requests import ShareGroupRequests
-from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import NO_PRODUCER_ID
@@ -38,7 +36,10 @@ from hmb.storage.events import EventLog
 from hmb.storage.watchers import Watchers
 
 if TYPE_CHECKING:
+    from hmb.broker.coordinators import ShareGroups
     from hmb.broker.security.login import Login
+    from hmb.coordinator.share.requests import ShareGroupRequests
+    from hmb.coordinator.share.settings import ShareGroupSettings
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ class BrokerContext:
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-    share: ShareGroupRequests
+    share_groups: ShareGroups
     share_sessions: ShareSessions
     share_settings: Callable[[str], ShareGroupSettings]
     stop: Stop
@@ -94,7 +95,12 @@ class BrokerContext:
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)
-        self.share.on_topics_deleted(ids)
+        self.share_groups.on_topics_deleted(ids)
+
+    @property
+    def share(self) -> ShareGroupRequests:
+        """The object that handles the requests for share groups."""
+        return self.share_groups.requests
 
     @property
     def config(self) -> BrokerConfig:

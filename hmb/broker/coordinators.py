@@ -9,7 +9,11 @@ setting applies at once.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
 
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_overrides import (
@@ -18,28 +22,25 @@ from hmb.broker.config.group_overrides import (
     share_group_settings,
     streams_group_settings,
 )
-from hmb.broker.config.share_groups import duration_ms
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.share.coordinator import ShareCoordinator
-from hmb.coordinator.share.partitions import SharePartitions
-from hmb.coordinator.share.requests import ShareGroupRequests
-from hmb.coordinator.share.settings import EARLIEST, LATEST
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
-from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from hmb.storage.clock import BrokerClock
-from hmb.storage.log import Log
+
+if TYPE_CHECKING:
+    from hmb.coordinator.share.requests import ShareGroupRequests
 
 
 def group_coordinator(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> GroupCoordinator:
     """Create the coordinator of all groups, with its journal in the topic `__consumer_offsets`."""
     return GroupCoordinator(
-        _journal(OFFSETS_TOPIC, topics, configs, clock),
+        journal_of(OFFSETS_TOPIC, topics, configs, clock),
         classic_group_settings(configs.current),
         GroupTopics(topics),
         partial(consumer_group_settings, configs),
@@ -56,7 +57,7 @@ def transaction_coordinator(
 ) -> TransactionCoordinator:
     """Create the coordinator of all transactions, with its journal in the topic `__transaction_state`."""
     return TransactionCoordinator(
-        _journal(TRANSACTIONS_TOPIC, topics, configs, clock),
+        journal_of(TRANSACTIONS_TOPIC, topics, configs, clock),
         producer_ids,
         MarkerWriter(topics.log_of, topics.logs, groups, partial(_must_sync, configs)),
         lambda: configs.current.transaction_max_timeout,
@@ -64,28 +65,56 @@ def transaction_coordinator(
     )
 
 
-def share_group_requests(
-    topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock
-) -> ShareGroupRequests:
-    """Create the object that handles requests of share groups, with its share coordinator and share-partitions."""
+class ShareGroups:
+    """The parts of a broker that only share groups need: the share coordinator, and the handling of requests.
 
-    def first_offset(log: Log, reset: str) -> int:
-        """Return the offset at which a group begins to read a log. `reset` is the group's `share.auto.offset.reset`."""
-        if reset == EARLIEST:
-            return log.log_start_offset
-        if reset != LATEST and (found := log.offset_for_timestamp(clock.now_ms() - duration_ms(reset))) is not None:
-            return found.offset
-        return log.high_watermark
+    Most brokers have no share groups, and the modules of share groups take 20 ms to import. This class therefore
+    creates the parts when they are first needed: at the start of the broker if the topic `__share_group_state` exists,
+    otherwise at the first request for a share group. Thread-safe.
+    """
 
-    journal = _journal(SHARE_STATE_TOPIC, topics, configs, clock)
-    updates = configs.current.share_updates
-    coordinator = ShareCoordinator(journal, updates_per_snapshot=updates, clock=clock.now_ms)
-    settings = partial(share_group_settings, configs)
-    partitions = SharePartitions(coordinator, settings, first_offset, groups.timer, clock.monotonic_ms)
-    return ShareGroupRequests(groups, coordinator, partitions, GroupTopics(topics))
+    def __init__(self, topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock) -> None:
+        self._topics, self._configs, self._groups, self._clock = topics, configs, groups, clock
+        self._lock = threading.Lock()  # held while the parts are created; a thread that holds it takes no other lock
+        self.created: ShareGroupRequests | None = None
+
+    @property
+    def requests(self) -> ShareGroupRequests:
+        """The object that handles the requests for share groups. The first access creates it."""
+        from hmb.broker.share.creation import share_group_requests
+
+        with self._lock:
+            if self.created is None:
+                self.created = share_group_requests(self._topics, self._configs, self._groups, self._clock)
+                self.created.coordinator.start()
+            return self.created
+
+    def start(self) -> None:
+        """Create the parts if the broker has stored states of share-partitions."""
+        if self._topics.get(SHARE_STATE_TOPIC) is not None:
+            _ = self.requests
+
+    def stop(self, deadline: float) -> None:
+        if self.created is not None:
+            self.created.coordinator.stop(deadline)
+
+    def prune(self) -> None:
+        """Delete old records of `__share_group_state`."""
+        if self.created is not None:
+            self.created.coordinator.prune(self._delete_before)
+
+    def _delete_before(self, ends: dict[int, int]) -> None:
+        """Delete the records of each partition that are below an offset. `ends` contains the offsets."""
+        starts = {TopicPartition(SHARE_STATE_TOPIC, number): offset for number, offset in ends.items()}
+        self._topics.delete_records(starts)
+
+    def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
+        """Delete the share-partitions of deleted topics. `ids` maps the name of each deleted topic to its id."""
+        if self.created is not None:
+            self.created.on_topics_deleted(ids)
 
 
-def _journal(topic: str, topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> Journal:
+def journal_of(topic: str, topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> Journal:
     journal_topic = JournalTopic(topics, configs.current, topic)
     return Journal(journal_topic, must_sync=partial(_must_sync, configs), clock=clock.now_ms)
 

@@ -52,7 +52,7 @@ from hmb.broker.config.group_overrides import share_group_settings
 from hmb.broker.config.start_settings import data_dir_of, window_sizes
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
-from hmb.broker.coordinators import group_coordinator, share_group_requests, transaction_coordinator
+from hmb.broker.coordinators import ShareGroups, group_coordinator, transaction_coordinator
 from hmb.broker.counting import counted
 from hmb.broker.dispatch import Handler
 from hmb.broker.fetch_sessions import FetchSessions
@@ -77,10 +77,8 @@ from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
-from hmb.coordinator.share.requests import ShareGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.topics import SHARE_STATE_TOPIC, TopicPartition
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
@@ -143,7 +141,7 @@ class BrokerServer:
         self._context: BrokerContext | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
-        self._share: ShareGroupRequests | None = None
+        self._share: ShareGroups | None = None
         self._server: Server | None = None
         self._cleaner: Cleaner | None = None
         self.housekeepers: list[Housekeeper] = []
@@ -256,7 +254,7 @@ class BrokerServer:
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
         self._groups = groups = group_coordinator(topics, configs, self._clock)
         self._transactions = transactions = transaction_coordinator(topics, configs, producer_ids, groups, self._clock)
-        self._share = share = share_group_requests(topics, configs, groups, self._clock)
+        self._share = share = ShareGroups(topics, configs, groups, self._clock)
         security = self._open_security(directory, manifest)
         self._context = context = BrokerContext(
             configs=configs,
@@ -266,7 +264,7 @@ class BrokerServer:
             fetch_sessions=FetchSessions(self._config.fetch_session_slots, self._config.fetch_session_eviction),
             groups=groups,
             transactions=transactions,
-            share=share,
+            share_groups=share,
             share_sessions=ShareSessions(self._config.share_max_sessions),
             share_settings=partial(share_group_settings, configs),
             stop=self._stop,
@@ -281,7 +279,7 @@ class BrokerServer:
             telemetry=ClientTelemetry(lambda: configs.client_metrics),
             has_authorizer=self.authorizer is not None,
         )
-        for coordinator in (groups, transactions, share.coordinator):
+        for coordinator in (groups, transactions, share):
             coordinator.start()
         self._start_housekeeping(self._logs, groups, transactions, configs)
         server.start(context)
@@ -312,7 +310,7 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
             (lambda: self.context.tokens.check_interval, lambda: self.context.tokens.remove_expired()),
-            (lambda: SHARE_STATE_PRUNE_INTERVAL, self._prune_share_state),
+            (lambda: SHARE_STATE_PRUNE_INTERVAL, lambda: self.context.share_groups.prune()),
         ]
         # Each housekeeper is a thread that runs periodic tasks. Compacting a log takes long, and would delay all other
         # tasks. The second housekeeper therefore only compacts logs.
@@ -320,13 +318,6 @@ class BrokerServer:
         self.housekeepers = [Housekeeper(self._stop, short_tasks), Housekeeper(self._stop, compaction)]
         for housekeeper in self.housekeepers:
             housekeeper.start()
-
-    def _prune_share_state(self) -> None:
-        def delete_before(ends: dict[int, int]) -> None:
-            starts = {TopicPartition(SHARE_STATE_TOPIC, number): offset for number, offset in ends.items()}
-            self.context.topics.delete_records(starts)
-
-        self.context.share.coordinator.prune(delete_before)
 
     def cancel_start(self) -> None:
         """Interrupt `start`, which may recover logs for a long time. Call this method in a second thread.
@@ -364,7 +355,7 @@ class BrokerServer:
         if self._transactions is not None:
             self._transactions.stop(deadline)
         if self._share is not None:
-            self._share.coordinator.stop(deadline)
+            self._share.stop(deadline)
         if self._server is not None:
             self._server.stop(deadline)
         for housekeeper in self.housekeepers:

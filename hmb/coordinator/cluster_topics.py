@@ -7,9 +7,16 @@ not have to compare its topics with the topics of the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 from uuid import UUID
+
+MayDescribe = Callable[[str], bool]  # (topic) -> whether ACLs let a member see the topic
+
+
+def everything(topic: str) -> bool:
+    """Return True: without ACLs, a member may see every topic."""
+    return True
 
 
 class AssignableTopic(NamedTuple):

@@ -83,6 +83,10 @@ class Group(Protocol):
     event_texts: list[str]  # for example "rebalance after generation 3, because member a leaves"
 
     @property
+    def successor(self) -> Group | None:
+        """The group that replaces this group after the current step, because the protocol changes; or None."""
+
+    @property
     def protocol_type(self) -> str | None: ...
 
     @property
@@ -105,6 +109,9 @@ class Group(Protocol):
 
     def check_commit(self, commit: Commit, now: int) -> None:
         """Raise KafkaError if the sender of the commit is not allowed to commit these offsets."""
+
+    def reads(self, topic: str) -> bool:
+        """Return whether the members read the topic. If the group does not know the topics, return True."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise KafkaError if a client with this member id and epoch is not allowed to fetch committed offsets."""

@@ -22,67 +22,25 @@ Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSu
 from __future__ import annotations
 
 from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.subscriptions import topics_of
 from hmb.coordinator.group import Group
-from hmb.coordinator.modern.base_group import ModernGroup
 from hmb.coordinator.offsets import CommittedOffset, Expiry
-from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
+from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import GroupState, GroupType
-from hmb.protocol.errors import ProtocolError
-
-VERSION_SIZE = 2  # bytes: the metadata of a member begins with its version, an int16
-
-
-def subscribed_topics(subscription: bytes) -> list[str]:
-    """Return the names of the topics in a consumer's metadata. Raises ProtocolError if it is malformed.
-
-    The metadata can have any version, because each version begins with the same fields.
-    """
-    return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
-
-
-def topics_of(group: ClassicGroup) -> set[str] | None:
-    """Return the topics that a classic group of consumers reads.
-
-    None means that the topics are unknown: the group has no protocol yet, or the metadata of a member cannot be
-    decoded.
-    """
-    if not group.state.members:
-        return set()
-    topics: set[str] = set()
-    try:
-        for member in group.state.members:
-            if group.state.protocol is None or not member.supports(group.state.protocol):
-                return None
-            topics.update(subscribed_topics(member.metadata(group.state.protocol)))
-    except ProtocolError:
-        return None
-    return topics
-
-
-def is_subscribed(group: Group, topic: str) -> bool:
-    """Return whether the group reads the topic. If the broker does not know the topics of the group, return True."""
-    if isinstance(group, ModernGroup):
-        return group.reads(topic)
-    assert isinstance(group, ClassicGroup)
-    if group.protocol_type != CONSUMER:
-        return False
-    topics = topics_of(group)
-    return topics is None or topic in topics
 
 
 def expiry(group: Group) -> Expiry | None:
     """Return the rule that decides which offsets of the group expire, or None while no offset can expire."""
     if group.kind is GroupType.SHARE:
         return None  # A share group stays until a client deletes it, because its share-partitions do not expire.
-    if isinstance(group, ModernGroup):
+    if not isinstance(group, ClassicGroup):
         return Expiry(_commit_time, group.reads)
-    assert isinstance(group, ClassicGroup)
     if group.protocol_type is None:  # The group never had a member and only stores offsets.
         return Expiry(_commit_time, lambda topic: False)
     if group.state.current is GroupState.EMPTY:
         since = group.state.timestamp
         return Expiry(_commit_time if since == -1 else lambda offset: since, lambda topic: False)
-    topics = topics_of(group) if group.protocol_type == CONSUMER else None
+    topics = topics_of(group.state) if group.protocol_type == CONSUMER else None
     if group.state.current is GroupState.STABLE and topics is not None:
         return Expiry(_commit_time, topics.__contains__)
     return None

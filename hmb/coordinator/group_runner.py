@@ -29,7 +29,6 @@ from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.events import EventKind, EventLog
@@ -163,7 +162,7 @@ class GroupRunner:
         error that prevented the write.
         """
         self.machine.tick(self._clock())
-        if isinstance(self.machine, ConsumerGroup) and self.machine.successor is not None:
+        if self.machine.successor is not None:
             self.replace(self.machine.successor)
         for call, response in self.machine.responses:
             assert isinstance(call, WaitingCall)

@@ -3,9 +3,10 @@
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
 restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py,
-modern/group.py, share/group.py and streams/group.py contain the behaviour of one group. `GroupConverter` selects the
-protocol of a group (migration/converter.py). `GroupRunner` shares a group between threads, and `OffsetRequests` handles
-the requests for committed offsets.
+modern/group.py, share/group.py and streams/group.py contain the behaviour of one group. The modules `requests` of the
+folders modern, share and streams handle the requests for these groups. `GroupConverter` changes the protocol of a group
+(migration/converter.py). `GroupRunner` shares a group between threads, and `OffsetRequests` handles the requests for
+committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
 removes a group when a client deletes the group, or when the group has no members and its last offset has expired.
@@ -19,6 +20,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -26,7 +28,7 @@ from hmb.coordinator.classic.description import DescribedGroup, describe_classic
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe, everything
 from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
@@ -43,23 +45,14 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.member_room import check_room
-from hmb.coordinator.migration.converter import GroupConverter
-from hmb.coordinator.modern.base_group import AnyModernGroup
-from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.heartbeat import check_heartbeat
-from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.settings import ConsumerGroupSettings
-from hmb.coordinator.modern.subscriptions import MayDescribe, everything
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
-from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.group_records import SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.streams.records import STREAMS_KEYS
-from hmb.protocol.enums import JOIN_EPOCH, GroupType
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -70,6 +63,8 @@ from hmb.storage.failure_isolation import isolated
 from hmb.units import now_ms
 
 if TYPE_CHECKING:
+    from hmb.coordinator.migration.converter import GroupConverter
+    from hmb.coordinator.modern.base_group import AnyModernGroup
     from hmb.coordinator.streams.settings import StreamsGroupSettings
 
 LOGGER = logging.getLogger(__name__)
@@ -99,8 +94,8 @@ class GroupCoordinator:
         self._journal = journal
         self._offset_manager = OffsetManager(journal)
         self._settings = settings
-        self._topics = topics
-        self._converter = GroupConverter(settings, consumer_settings, topics, wall_clock)
+        self.topics = topics
+        self._consumer_settings = consumer_settings
         self._modern_settings: dict[GroupType, Callable[[str], Any] | None] = {
             GroupType.SHARE: share_settings,  # None if the coordinator has no share groups
             GroupType.STREAMS: streams_settings,  # None if the coordinator has no streams groups
@@ -113,6 +108,16 @@ class GroupCoordinator:
         self.loaded = threading.Event()
         self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
         self._stop_loading = threading.Event()
+
+    @cached_property
+    def converter(self) -> GroupConverter:
+        """The object that makes and converts KIP-848 groups.
+
+        Only a broker with KIP-848 groups needs the modules of these groups. Their import takes 20 ms.
+        """
+        from hmb.coordinator.migration.converter import GroupConverter
+
+        return GroupConverter(self._settings, self._consumer_settings, self.topics, self._wall_clock)
 
     # -- start and stop
 
@@ -201,14 +206,15 @@ class GroupCoordinator:
 
     def _make(self, group_id: str) -> GroupRunner:
         """Return a new group, which uses the classic protocol until a member joins with another protocol."""
-        return GroupRunner(self._converter.classic(group_id), self._journal, self.timer, self._clock, self._events)
+        group = ClassicGroup(group_id, self._settings, self._wall_clock)
+        return GroupRunner(group, self._journal, self.timer, self._clock, self._events)
 
     def _modern(self, kind: type[AnyModernGroup], group_id: str) -> AnyModernGroup:
-        if kind is ConsumerGroup:
-            return self._converter.consumer(group_id)
+        if kind.kind is GroupType.CONSUMER:
+            return self.converter.consumer(group_id)
         settings = self._modern_settings[kind.kind]
         assert settings is not None
-        return kind(group_id, settings, self._topics, self._wall_clock)
+        return kind(group_id, settings, self.topics, self._wall_clock)
 
     def _find_existing(self, group_id: str) -> GroupRunner:
         """Return the group with this id.
@@ -229,7 +235,7 @@ class GroupCoordinator:
         Raises UNKNOWN_MEMBER_ID if the group has another protocol, and the errors of `_find_existing`.
         """
         runner = self._find_existing(group_id)
-        if not isinstance(runner.machine, ClassicGroup | ConsumerGroup):
+        if runner.machine.kind not in (GroupType.CLASSIC, GroupType.CONSUMER):
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} is a {runner.machine.kind} group")
         return runner
 
@@ -251,42 +257,32 @@ class GroupCoordinator:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
         # A KIP-848 group answers JoinGroup at once, so its change must be on disk before the response.
-        is_mixed = isinstance(runner.machine, ConsumerGroup)
-        runner.step(lambda now: self._converter.join(runner, call, request, now, may_describe), durable=is_mixed)
+        is_mixed = runner.machine.kind is GroupType.CONSUMER
+        runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()
         return response
 
-    def consumer_heartbeat(
-        self,
-        request: ConsumerGroupHeartbeatRequest,
-        client_id: str,
-        client_host: str,
-        version: int,
-        may_describe: MayDescribe = everything,
-    ) -> ConsumerGroupHeartbeatResponse:
-        """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError.
-
-        `may_describe` decides which topics a regular expression of this member can match.
-        """
-        check_heartbeat(request, version)
-        size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
-        check_room(size, self._table.all)
-        joins = request.member_epoch == JOIN_EPOCH
-        self._journal.check_coordinates(request.group_id)
-        runner = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
-        if runner is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-        return runner.step(
-            lambda now: self._converter.consumer_heartbeat(runner, request, client_id, client_host, now, may_describe),
-            durable=True,
-        )
+    def _join(
+        self, runner: GroupRunner, call: WaitingCall, request: JoinGroupRequest, now: int, may_describe: MayDescribe
+    ) -> None:
+        runner.check_loaded()
+        if isinstance(runner.machine, ClassicGroup):
+            runner.machine.join(call, request, now)
+        else:
+            self.converter.join(runner, call, request, now, may_describe)
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
         runner = self._find_of_member(request.group_id)
-        runner.step(lambda now: self._converter.sync(runner, call, request, now))
+        runner.step(lambda now: self._sync(runner, call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
+
+    def _sync(self, runner: GroupRunner, call: WaitingCall, request: SyncGroupRequest, now: int) -> None:
+        if isinstance(runner.machine, ClassicGroup):
+            runner.machine.sync(call, request, now)
+        else:
+            self.converter.sync(runner, call, request, now)
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """Extend the session of a member. Raises KafkaError."""
@@ -300,7 +296,7 @@ class GroupCoordinator:
             if isinstance(runner.machine, ClassicGroup):  # The heartbeat changes only a deadline, so it needs no step.
                 runner.machine.heartbeat(request, self._clock())
                 return
-        runner.step(lambda now: self._converter.heartbeat(runner, request, now))
+        runner.step(lambda now: self.converter.heartbeat(runner, request, now))
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
         """Remove members from a group. Return one error code for each entry of `leaving`. Raises KafkaError."""
@@ -310,7 +306,12 @@ class GroupCoordinator:
             if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
                 return [error.code] * len(leaving)
             raise
-        return runner.step(lambda now: self._converter.leave(runner, leaving, now), durable=True)
+        return runner.step(lambda now: self._leave(runner, leaving, now), durable=True)
+
+    def _leave(self, runner: GroupRunner, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
+        if isinstance(runner.machine, ClassicGroup):
+            return runner.machine.leave(leaving, now)
+        return self.converter.leave(runner, leaving, now)
 
     # -- admin requests
 
@@ -319,12 +320,6 @@ class GroupCoordinator:
         runner = self._table.find(group_id)
         with runner.lock:
             return describe_classic_group(runner.as_kind(ClassicGroup).state)
-
-    def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
-        """Return the state and the members of a KIP-848 group. Raises KafkaError."""
-        runner = self._table.find(group_id)
-        with runner.lock:
-            return describe_consumer_group(runner.as_kind(ConsumerGroup), self._topics)
 
     def last_heartbeats(self, group_id: str) -> dict[str, int]:
         """Return, for each member of a group, how long ago (ms) its last heartbeat has arrived. Raises KafkaError."""
@@ -368,9 +363,15 @@ class GroupCoordinator:
 
 def _class_of(key: Key) -> type[AnyModernGroup]:
     """Return the class of the group to which a record belongs."""
+    # Most brokers have only classic groups. The modules of the other kinds of groups take 50 ms to import.
+    if isinstance(key, SHARE_KEYS):
+        from hmb.coordinator.share.group import ShareGroup
+
+        return ShareGroup
     if isinstance(key, STREAMS_KEYS):
-        # Only a broker with streams groups needs their modules. The import takes 15 ms.
         from hmb.coordinator.streams.group import StreamsGroup
 
         return StreamsGroup
-    return ShareGroup if isinstance(key, SHARE_KEYS) else ConsumerGroup
+    from hmb.coordinator.modern.group import ConsumerGroup
+
+    return ConsumerGroup

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from hmb.coordinator.group import Commit
-from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group_expiry import expiry
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.group_table import GroupTable, check_group_id
 from hmb.coordinator.journal.partition import QueuedRecords
@@ -107,7 +107,7 @@ class OffsetRequests:
         with runner.lock:
             if not runner.machine.is_empty and runner.machine.protocol_type not in (CONSUMER, GroupType.STREAMS):
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
-            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(runner.machine, topic)}
+            read = {topic for topic in {each.topic for each in partitions} if runner.machine.reads(topic)}
             deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(deletion)
         return read

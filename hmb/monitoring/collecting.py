@@ -25,6 +25,7 @@ from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
+from hmb.coordinator.modern.requests import ConsumerGroupRequests
 from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.monitoring.positions import positions_of
@@ -222,7 +223,7 @@ def _consumer_members(broker: BrokerContext, group_id: str) -> list[GroupMemberI
             last_heartbeat=None,
             partitions=_names((it.topic_name, it.partitions) for it in member.assignment.topic_partitions),
         )
-        for member in broker.groups.describe_consumer(group_id).members
+        for member in ConsumerGroupRequests(broker.groups).describe(group_id).members
     ]
 
 

@@ -17,7 +17,7 @@ from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.group_overrides import consumer_group_settings, share_group_settings, streams_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
-from hmb.broker.coordinators import share_group_requests
+from hmb.broker.coordinators import ShareGroups
 from hmb.broker.deferred import final
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
@@ -73,7 +73,7 @@ class Asker:
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
             self.broker.transactions.stop(time.monotonic() + 5)
-            self.broker.share.coordinator.stop(time.monotonic() + 5)
+            self.broker.share_groups.stop(time.monotonic() + 5)
             self.logs.close()
         self.closed = True
 
@@ -112,7 +112,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         MarkerWriter(topics.log_of, topics.logs, groups, lambda: sync),
         lambda: configs.current.transaction_max_timeout,
     )
-    share = share_group_requests(topics, configs, groups, SYSTEM_CLOCK)
+    share = ShareGroups(topics, configs, groups, SYSTEM_CLOCK)
     context = BrokerContext(
         configs=configs,
         cluster_id=logs.cluster_id,
@@ -121,14 +121,14 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         fetch_sessions=FetchSessions(config.fetch_session_slots, config.fetch_session_eviction),
         groups=groups,
         transactions=transactions,
-        share=share,
+        share_groups=share,
         share_sessions=ShareSessions(config.share_max_sessions),
         share_settings=partial(share_group_settings, configs),
         stop=Stop(),
     )
     groups.start()
     transactions.start()
-    share.coordinator.start()
+    share.start()
     return Asker(context, Dispatcher(context, LISTENER, client=ConnectedClient("192.0.2.1")), logs)
 
 

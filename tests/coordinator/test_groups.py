@@ -19,6 +19,7 @@ from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.modern.requests import ConsumerGroupRequests
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -238,7 +239,7 @@ def test_a_member_that_joins_a_group_during_its_deletion_must_try_again(
         groups.delete(group_id)
         return group
 
-    heartbeat = partial(groups.consumer_heartbeat, client_id="c", client_host="/host", version=1)
+    heartbeat = partial(ConsumerGroupRequests(groups).heartbeat, client_id="c", client_host="/host", version=1)
     new = ConsumerGroupHeartbeatRequest(
         group_id="new", member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[]
     )
@@ -256,7 +257,7 @@ def test_a_classic_member_of_a_kip_848_group_gets_no_response_before_it_is_on_di
     new = ConsumerGroupHeartbeatRequest(
         group_id="g", member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[]
     )
-    groups.consumer_heartbeat(new, client_id="c", client_host="/host", version=1)
+    ConsumerGroupRequests(groups).heartbeat(new, client_id="c", client_host="/host", version=1)
     request = joining("classic")
     request.protocols[0].metadata = ConsumerProtocolSubscription(topics=["t"]).versioned(3)
 
@@ -266,7 +267,7 @@ def test_a_classic_member_of_a_kip_848_group_gets_no_response_before_it_is_on_di
     with monkeypatch.context() as patch:
         patch.setattr(journal, "write", _fail)
         assert code_of(join_group) is ErrorCode.NOT_COORDINATOR
-    assert [each.member_id for each in groups.describe_consumer("g").members] == ["m"]
+    assert [each.member_id for each in ConsumerGroupRequests(groups).describe("g").members] == ["m"]
     assert join_group().error_code == 0
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.shared_responses import describe_all
 from hmb.coordinator.modern.description import DescribedConsumerGroup
+from hmb.coordinator.modern.requests import ConsumerGroupRequests
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 
 def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
-    groups = describe_all(request, DescribedConsumerGroup, context.broker.groups.describe_consumer)
+    requests = ConsumerGroupRequests(context.broker.groups)
+    groups = describe_all(request, DescribedConsumerGroup, requests.describe)
     return ConsumerGroupDescribeResponse(groups=groups)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
+from hmb.coordinator.modern.requests import ConsumerGroupRequests
 from hmb.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -29,7 +30,7 @@ from hmb.protocol.messages.consumer_group_heartbeat import (
 def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> ConsumerGroupHeartbeatResponse:
     response = ConsumerGroupHeartbeatResponse()
     with error_code_in(response):
-        return context.broker.groups.consumer_heartbeat(
+        return ConsumerGroupRequests(context.broker.groups).heartbeat(
             request, context.client_id, context.client_host, context.version, context.may_describe
         )
     return response

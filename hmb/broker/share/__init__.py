@@ -20,4 +20,5 @@ RECORD_LIMIT, it acquires only 500 of these records.
 
 Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`. The module
 `state_results` does not belong to ShareFetch: the handlers of five other APIs use it.
+The module `creation` creates the objects of hmb/coordinator/share.
 """

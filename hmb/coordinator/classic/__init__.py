@@ -32,6 +32,7 @@ On a first reading, skip these modules:
 - `pending_members`    a client requests a member id before it joins (KIP-394)
 - `static_members`     a client that restarts keeps its partitions (KIP-345)
 - `older_clients`      the differences between the versions of JoinGroup and SyncGroup
+- `subscriptions`      the topics that the members read
 - `record`             the group as a record of `__consumer_offsets`
 - `description`        builds the response to DescribeGroups
 - `settings`           the broker settings for classic groups

@@ -74,8 +74,10 @@ from hmb.coordinator.classic.rebalance import JOIN_AGAIN, Rebalance
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.state import ClassicState
 from hmb.coordinator.classic.static_members import replace_member
-from hmb.coordinator.group import Commit, check_empty
+from hmb.coordinator.classic.subscriptions import topics_of
+from hmb.coordinator.group import Commit, Group, check_empty
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
+from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -99,6 +101,7 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
+        self.successor: Group | None = None  # A converter replaces a classic group at once, so this is always None.
         self._settings = settings
 
     @classmethod
@@ -253,6 +256,13 @@ class ClassicGroup:
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
+
+    def reads(self, topic: str) -> bool:
+        """Return whether the members read the topic. If the group does not know the topics, return True."""
+        if self.protocol_type != CONSUMER:
+            return False
+        topics = topics_of(self.state)
+        return topics is None or topic in topics
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
         """Remove members by member id or group instance id. Return one error code for each entry of `leaving`.

@@ -44,7 +44,7 @@ from uuid import uuid4
 from hmb.coordinator.classic.members import Call, MemberIdentity, protocols_of
 from hmb.coordinator.classic.older_clients import check_protocol, requests_member_id
 from hmb.coordinator.classic.rebalance import JOIN_AGAIN
-from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe
 from hmb.coordinator.group import unloaded
 from hmb.coordinator.migration.partitions import encode_assignment, ids_of
 from hmb.coordinator.modern.classic_metadata import ClassicMetadata
@@ -52,7 +52,6 @@ from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import MemberState
-from hmb.coordinator.modern.subscriptions import MayDescribe
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call, MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.journal.records import KeyAndValue
@@ -27,7 +27,6 @@ from hmb.coordinator.migration.downgrade import classic_group_of, may_downgrade
 from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_members
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.settings import ConsumerGroupSettings
-from hmb.coordinator.modern.subscriptions import MayDescribe
 from hmb.protocol.enums import JOIN_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -55,10 +54,6 @@ class GroupConverter:
         self._consumer_settings = consumer_settings
         self._topics = topics
         self._clock = clock
-
-    def classic(self, group_id: str) -> ClassicGroup:
-        """Return a new classic group."""
-        return ClassicGroup(group_id, self._settings, self._clock)
 
     def consumer(self, group_id: str) -> ConsumerGroup:
         """Return a new KIP-848 group."""
@@ -148,7 +143,7 @@ class GroupConverter:
 
         If this write fails, the tombstones are part of the next writes of the classic group.
         """
-        classic = self.classic(group_id)
+        classic = ClassicGroup(group_id, self._settings, self._clock)
 
         def after_write(error: KafkaError | None, now: int) -> None:
             if error is not None:

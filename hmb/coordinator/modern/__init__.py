@@ -35,7 +35,8 @@ Read the modules of this folder in this order:
 
 On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `records` converts members to
 values of records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
-expressions. `settings` declares the settings of a group. `description` builds the response to ConsumerGroupDescribe.
+expressions. `settings` declares the settings of a group. `requests` finds the group of a request. `description` builds
+the response to ConsumerGroupDescribe.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
 their requests, and `classic_metadata` contains the data that only these members have.

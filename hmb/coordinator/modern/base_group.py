@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Commit, check_empty
+from hmb.coordinator.group import Commit, Group, check_empty
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.base_state import ModernState
 from hmb.coordinator.modern.deadlines import MemberDeadlines
@@ -57,6 +57,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.responses: list[tuple[Any, Any]] = []  # only to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
+        self.successor: Group | None = None  # set only by a KIP-848 group (migration/)
         self._settings = settings
         self._topics = topics
         self._clock = clock
@@ -86,7 +87,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
 
     @abstractmethod
     def reads(self, topic: str) -> bool:
-        """Return whether the members read the topic, so that its committed offsets do not expire."""
+        """Return whether the members read the topic."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""

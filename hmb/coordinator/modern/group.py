@@ -37,7 +37,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe, everything
 from hmb.coordinator.group import Commit, Group, unloaded
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.base_group import ModernGroup
@@ -46,7 +46,7 @@ from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_f
 from hmb.coordinator.modern.member import ConsumerMember, Goal
 from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.subscriptions import MayDescribe, Subscriptions, everything
+from hmb.coordinator.modern.subscriptions import Subscriptions
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -85,7 +85,6 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()
         self._downgraded = downgraded
-        self.successor: Group | None = None
         self.subscriptions = Subscriptions(self.state, topics, clock)
         self._causes: list[str] = []  # why the group needs a new target; empty after the target is computed
 

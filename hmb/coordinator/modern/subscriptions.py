@@ -19,17 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, existing_topics, metadata_hash
+from hmb.coordinator.cluster_topics import (
+    AssignableTopic,
+    ClusterTopics,
+    MayDescribe,
+    existing_topics,
+    metadata_hash,
+)
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.topic_regex import topic_regex
-
-MayDescribe = Callable[[str], bool]  # (topic) -> whether ACLs let a member see the topic
-
-
-def everything(topic: str) -> bool:
-    """Return True: without ACLs, a member may see every topic."""
-    return True
 
 
 class Subscriptions:

@@ -12,12 +12,12 @@ from unittest.mock import patch
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.cluster_topics import everything
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.journal.records import GroupMetadataKey, Key, KeyAndValue, decode_key, decode_value
 from hmb.coordinator.migration.converter import GroupConverter
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
-from hmb.coordinator.modern.subscriptions import everything
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -62,7 +62,7 @@ class MigrationDriver:
 
     def __post_init__(self) -> None:
         self.converter = GroupConverter(self.settings, lambda group_id: self.policy, self.topics, lambda: self.now)
-        self.runner = self._runner(self.converter.classic("g"))
+        self.runner = self._runner(ClassicGroup("g", self.settings, lambda: self.now))
 
     def _runner(self, machine: ClassicGroup | ConsumerGroup) -> GroupRunner:
         journal: Any = self
