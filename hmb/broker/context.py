@@ -21,7 +21,6 @@ from hmb.broker.security.refused_logins import RefusedLogins
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, no_tokens
 from hmb.broker.share.sessions import ShareSessions
-from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.cluster_topics import MayDescribe, everything
 from hmb.coordinator.groups import GroupCoordinator
@@ -38,6 +37,7 @@ from hmb.storage.watchers import Watchers
 if TYPE_CHECKING:
     from hmb.broker.coordinators import ShareGroups
     from hmb.broker.security.login import Login
+    from hmb.broker.telemetry.instances import ClientTelemetry
     from hmb.coordinator.share.requests import ShareGroupRequests
     from hmb.coordinator.share.settings import ShareGroupSettings
 
@@ -80,7 +80,7 @@ class BrokerContext:
     refused_logins: RefusedLogins = field(default_factory=lambda: RefusedLogins(EventLog()))
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     tokens: DelegationTokens = field(default_factory=no_tokens)
-    telemetry: ClientTelemetry = field(default_factory=lambda: ClientTelemetry(dict))
+    telemetry: ClientTelemetry | None = None  # None unless `client.telemetry.enable` is true
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 
     def check_has_authorizer(self) -> None:

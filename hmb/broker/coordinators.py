@@ -81,10 +81,10 @@ class ShareGroups:
     @property
     def requests(self) -> ShareGroupRequests:
         """The object that handles the requests for share groups. The first access creates it."""
-        from hmb.broker.share.creation import share_group_requests
-
         with self._lock:
             if self.created is None:
+                from hmb.broker.share.creation import share_group_requests
+
                 self.created = share_group_requests(self._topics, self._configs, self._groups, self._clock)
                 self.created.coordinator.start()
             return self.created

@@ -44,7 +44,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
@@ -73,7 +73,6 @@ from hmb.broker.security.settings import authorizer_of, unopened_listeners
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens, TokenSettings
 from hmb.broker.share.sessions import ShareSessions
-from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
@@ -85,6 +84,9 @@ from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
 from hmb.storage.state.manifest import Manifest
 from hmb.units import MINUTE_MS
+
+if TYPE_CHECKING:
+    from hmb.broker.telemetry.instances import ClientTelemetry
 
 LOGGER = logging.getLogger(__name__)
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
@@ -244,6 +246,14 @@ class BrokerServer:
         self._quotas.resolve_hosts()
         return store
 
+    def _client_telemetry(self, configs: DynamicConfig) -> ClientTelemetry | None:
+        """Return the client instances that send metrics, or None if the broker does not offer client telemetry."""
+        if not self._config.client_telemetry:
+            return None
+        from hmb.broker.telemetry.instances import ClientTelemetry  # Only a broker with client telemetry needs it.
+
+        return ClientTelemetry(lambda: configs.client_metrics)
+
     def _open(self, server: Server) -> None:
         self._logs = self._open_data_dir()
         directory, manifest = self._logs.directory, self._logs.manifest
@@ -276,7 +286,7 @@ class BrokerServer:
             tokens=DelegationTokens(security, TokenSettings.from_properties(self.properties), self._clock.now_ms),
             refused_logins=RefusedLogins(self._logs.events),
             quotas=self._quotas,
-            telemetry=ClientTelemetry(lambda: configs.client_metrics),
+            telemetry=self._client_telemetry(configs),
             has_authorizer=self.authorizer is not None,
         )
         for coordinator in (groups, transactions, share):

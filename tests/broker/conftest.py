@@ -24,6 +24,7 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.share.sessions import ShareSessions
+from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
@@ -125,6 +126,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         share_sessions=ShareSessions(config.share_max_sessions),
         share_settings=partial(share_group_settings, configs),
         stop=Stop(),
+        telemetry=ClientTelemetry(dict),
     )
     groups.start()
     transactions.start()

@@ -141,10 +141,9 @@ def setting(
     **rest: Any,
 ) -> Any:
     """Declare the setting `name`. The result is the default of a field in `BrokerConfig`."""
-    type = ConfigType.LIST if is_list else TYPES.get(default.__class__)
-    if type is None:
-        type = ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
-    return ConfigKey(name, type, default, doc, minimum, maximum, **rest)
+    number = ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
+    kind = ConfigType.LIST if is_list else TYPES.get(type(default), number)
+    return ConfigKey(name, kind, default, doc, minimum, maximum, **rest)
 
 
 dynamic_setting = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs

@@ -15,6 +15,7 @@ Left out: nothing. HMB supports the whole API.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
+from hmb.broker.telemetry.instances import ClientTelemetry
 from hmb.broker.telemetry.subscriptions import TelemetryClient
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.get_telemetry_subscriptions import (
@@ -29,7 +30,7 @@ ACCEPTED = [Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY]  # a client uses th
 def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -> GetTelemetrySubscriptionsResponse:
     broker = context.broker
     try:
-        instance_id, requested = broker.telemetry.subscribe(
+        instance_id, requested = telemetry_of(context).subscribe(
             request.client_instance_id, telemetry_client(context), broker.clock.now_ms()
         )
     except KafkaError as error:
@@ -43,6 +44,13 @@ def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -
         delta_temporality=True,
         requested_metrics=list(requested.metrics),
     )
+
+
+def telemetry_of(context: RequestContext) -> ClientTelemetry:
+    """Return the client instances of the broker."""
+    telemetry = context.broker.telemetry
+    assert telemetry is not None, "the broker offers this API only if client.telemetry.enable is true"
+    return telemetry
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:

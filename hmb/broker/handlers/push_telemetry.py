@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.get_telemetry_subscriptions import telemetry_client
+from hmb.broker.handlers.get_telemetry_subscriptions import telemetry_client, telemetry_of
 from hmb.broker.telemetry.metrics_data import decode_metrics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
@@ -39,7 +39,7 @@ def handle(request: PushTelemetryRequest, context: RequestContext) -> PushTeleme
 
 def _check(request: PushTelemetryRequest, context: RequestContext) -> None:
     broker = context.broker
-    broker.telemetry.check_push(
+    telemetry_of(context).check_push(
         request.client_instance_id,
         telemetry_client(context),
         request.subscription_id,
