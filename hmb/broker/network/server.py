@@ -180,10 +180,7 @@ class Server:
                 security=security,
             )
             if security.protocol.has_sasl:
-                from hmb.broker.security.mechanisms import mechanisms_of  # only for SASL; see `require_login`
-
-                mechanisms = mechanisms_of(security, broker.security, broker.tokens)
-                connection.require_login(mechanisms, security.sessions, broker.refused_logins)
+                connection.require_login(security, broker)
             connection.thread.start()  # If no thread can start, do not put the connection into the table.
             self._connections[connection] = listener.name
             self._limits.add(host, listener.name)
