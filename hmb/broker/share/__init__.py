@@ -19,6 +19,6 @@ acquires all 600 records, because the broker returns both batches completely. If
 RECORD_LIMIT, it acquires only 500 of these records.
 
 Read the modules of this folder in this order: `sessions`, `acknowledging`, `fetching`, `batches`. The module
-`state_results` does not belong to ShareFetch: the handlers of five other APIs use it.
-The module `creation` creates the objects of hmb/coordinator/share.
+`state_results` does not belong to ShareFetch: the handlers of five other APIs use it. The module `creation` creates the
+objects of hmb/coordinator/share.
 """
