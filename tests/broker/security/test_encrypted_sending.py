@@ -13,7 +13,7 @@ import pytest
 
 from hmb.broker.network import sending
 from hmb.broker.network.sending import send
-from hmb.broker.security.tls import MOST_ENCRYPTED, TlsListener, TlsSocket, encrypted, shake_hands
+from hmb.broker.security.tls import MOST_ENCRYPTED, TlsListener, TlsSocket, shake_hands
 from hmb.protocol.primitives import Part
 from hmb.security.certificates import Certificates
 from hmb.security.stores import TlsSettings
@@ -26,9 +26,9 @@ Ends = tuple[TlsSocket, ssl.SSLSocket]
 @pytest.fixture
 def ends(certificates: Certificates) -> Iterator[Ends]:
     """Yield the broker's socket and the client's socket of a connection with TLS, after the handshake."""
-    context = TlsListener(TlsSettings.from_properties(tls_settings(certificates)), "none").context()
+    listener = TlsListener(TlsSettings.from_properties(tls_settings(certificates)), "none")
     one, other = socket.socketpair()
-    with encrypted(one, context) as broker, ThreadPoolExecutor(1) as pool:
+    with listener.encrypted(one) as broker, ThreadPoolExecutor(1) as pool:
         handshake = pool.submit(shake_hands, broker, 30)
         with client_context(certificates).wrap_socket(other, server_hostname="localhost") as client:
             handshake.result()
