@@ -47,9 +47,15 @@ def fill(bootstrap: str) -> None:
             end()
     with hmb.Admin(bootstrap) as admin:
         admin.alter_group_offsets("readers", {PARTITION: 9})
+        admin.alter_share_offsets("workers", {PARTITION: 8})
 
 
-def test_topics_and_group_offsets_move_from_hmb_to_kafka_and_back(kafka_43: Path, tmp_path: Path) -> None:
+def started(admin: hmb.Admin) -> int | None:
+    """Return the start offset of the share group."""
+    return admin.list_share_offsets("workers")[PARTITION].start_offset
+
+
+def test_topics_and_the_offsets_of_groups_move_from_hmb_to_kafka_and_back(kafka_43: Path, tmp_path: Path) -> None:
     with hmb.Broker() as first, peers.Kafka43(tmp_path / "kafka") as kafka, hmb.Broker() as last:
         fill(first.bootstrap_servers)
         run("backup", str(tmp_path / "one.tar"), "-b", first.bootstrap_servers)
@@ -63,6 +69,7 @@ def test_topics_and_group_offsets_move_from_hmb_to_kafka_and_back(kafka_43: Path
             assert records(bootstrap, "gaps") == [record | {"offset": at} for at, record in enumerate(gaps)]
             with hmb.Admin(bootstrap) as admin:
                 assert admin.list_group_offsets("readers")[PARTITION].offset == 4
+                assert started(admin) == 3
             assert run("topics", "describe", "plain", "-b", bootstrap)[0]["configs"] == {"retention.ms": "-1"}
 
 
@@ -78,3 +85,4 @@ def test_a_backup_of_kafka_with_transactions_is_restored_into_hmb(kafka_43: Path
         assert records(target.bootstrap_servers, "gaps") == [it | {"offset": at} for at, it in enumerate(gaps)]
         with hmb.Admin(target.bootstrap_servers) as admin:
             assert admin.list_group_offsets("readers")[PARTITION].offset == 3
+            assert started(admin) == 2
