@@ -1,11 +1,11 @@
-"""Draws the fields of a file or a message, one field in each row: its position, its bytes, its name and its value.
+"""Draws the fields of a file or a message. Each row shows the position, the bytes, the name and the value of one field.
 
-For example, the first two fields of a batch:
+For example, the drawing of a batch begins with these two rows:
        0  00 00 00 00 00 00 00 00    base_offset = 0
        8  00 00 00 55                batch_length = 85
 
-The functions in `hmb.records.annotate` compute the rows of a drawing. `hmb decode` and `hmb dump-log --hex` use them,
-too.
+The module `hmb.records.annotate` computes the positions, names and values of the fields. The commands `hmb decode` and
+`hmb dump-log --hex` use the same module.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ LONGEST = 33  # characters of a name with its value
 
 
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
-    """Draw one row for each line, from `top` downwards. Return one box for each row: the box of the row's first byte.
+    """Draw fields, one below the other, from `top` downwards. Return the box of each field's first byte.
 
-    `tone_of` gets the name of a field, and returns the color (the tone) of the field's bytes.
+    A field has a row of its own, or several rows if it has more than MOST_BYTES bytes. `tone_of` is a function. Its
+    argument is the name of a field, and it returns the color (the tone) of the field's bytes.
     """
     boxes = []
     y = top
@@ -50,7 +51,11 @@ def rows_of(lines: Iterable[Line]) -> int:
 
 
 def label_of(line: Line) -> str:
-    """Return the name of a field and its value. If the row is too short, leave out the note after the value."""
+    """Return the name and the value of a field as text, for example `batch_length = 85`.
+
+    If the text is too long for a row, leave out the note after the value. If it is still too long, return only the
+    name.
+    """
     name = line.path.partition("].")[2] or line.path  # without the number of the record
     text = f"{name} = {meaning(line.path, line.value)}"
     for shorter in (text, text.partition("  ")[0]):

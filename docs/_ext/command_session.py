@@ -1,21 +1,23 @@
-"""The directive `session`: a page shows commands with their output, and the build of the page runs them.
+"""The directive `session` runs commands while a page is built, and shows them with their output on the page.
 
-A page shows a command that works and a command that fails:
+For example, a page shows a command that works, and a command that fails as expected:
     ```{session}
     $ hmb topics create weather --partitions 2
     $ hmb topics describe nosuch  # exit code 3
     ```
 
-A line that begins with `$ ` is a command for the shell. A line that ends with a backslash continues on the next line.
-All sessions of a page share one temporary directory and one broker, whose data is in `hmb-data`.
+A line that begins with `$ ` is a shell command. If a line ends with a backslash, the next line belongs to the same
+command. All `session` blocks of a page use the same temporary directory and the same broker. The data of this broker is
+in the folder `hmb-data` of the temporary directory.
 
 A comment such as `# exit code 3` names the expected exit code. Without a comment, the expected exit code is 0. If a
 command ends with another exit code, the build fails. A command line that ends with `&` continues in the background, and
 the page shows the first output of the command.
 
-The broker of a page uses free ports of the machine, which differ in each build. The page shows the default port and the
-three ports after it instead: the directive replaces the port numbers in the commands and in their output. It also
-removes the path of the temporary directory from the output.
+The commands on a page use the ports 9092 to 9095. Another program may use these ports during a build, so the build
+chooses four free ports. Before the directive runs a command, it replaces the port numbers in the command by the free
+ones. In the output of the command, it replaces the free ones by 9092 to 9095 again. It also removes the path of the
+temporary directory from the output. The page therefore looks the same after each build.
 
 The directive has three options. `:files:` names files that the directive copies into the temporary directory. The names
 are relative to the page. With `:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each

@@ -1,6 +1,6 @@
 """Defines the directive `essay`, and converts docstrings to reStructuredText for autodoc.
 
-A page shows the docstring of a module:
+For example, a page shows the docstring of the module `hmb.storage.segment`:
     ```{essay} hmb.storage.segment
     ```
 
@@ -8,10 +8,11 @@ The docstring of a module is a short essay. The directive `essay` shows this doc
 only a part of the docstring: the part begins at the text in the option `start-at`, and ends before the text in the
 option `end-before`.
 
-People write docstrings for readers of the code, so a docstring is not exact reStructuredText. This module changes a
-docstring in three ways. It adds an empty line between a sentence that ends with a colon and the list, table or drawing
-after it. It treats every indented block as literal text, even without a double colon before the block. It also treats
-a table with spaces between its columns as literal text.
+Autodoc is the part of Sphinx that shows docstrings on pages. It expects reStructuredText. HMB's docstrings are written
+for readers of the code, so they do not follow all rules of reStructuredText. This module therefore changes a docstring
+in three ways before autodoc reads it. If a sentence ends with a colon, the module adds an empty line between this
+sentence and the list, table or drawing after it. The module makes every indented block literal text, even if the block
+has no double colon before it. It also makes a table literal text if spaces separate the columns of the table.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each paragraph that is a table with spaces between its columns, so that it becomes literal text."""
+    """Indent each table whose columns are separated by spaces, so that a page shows these spaces."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -75,7 +76,7 @@ def indent_columns(lines: list[str]) -> list[str]:
 
 
 def announce_blocks(lines: list[str]) -> list[str]:
-    """Put a double colon before each indented block that has none, because reStructuredText requires one."""
+    """Put a double colon before each indented block without a double colon, because reStructuredText requires it."""
     announced: list[str] = []
     last = ""  # the last line that has text and is not in an indented block
     for number, line in enumerate(lines):
@@ -119,7 +120,7 @@ def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _optio
 
 
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
-    """Double the backslashes of a help text for sphinx-click. reStructuredText does not show a single backslash."""
+    """Double each backslash in the help text of a command. reStructuredText does not show a single backslash."""
     lines[:] = [line.replace("\\", "\\\\") for line in lines]
 
 

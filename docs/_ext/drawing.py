@@ -1,6 +1,6 @@
 """Makes drawings from code. The class `Drawing` is an SVG canvas, and the directive `drawing` shows it on a page.
 
-A page shows the drawing that a function returns:
+For example, a page shows the drawing that the function `append` returns:
     ```{drawing} drawings/log.py:append
     The producer appends a record at the end of the log.
     ```
@@ -16,7 +16,7 @@ Each tone has one meaning in the whole book:
     gray      something that no longer exists or is not used
     violet    the subject of the drawing
 
-`conf.py` defines the tones as CSS variables: one set of colors for light pages, and another set for dark pages.
+`conf.py` defines two colors for each tone: one for light pages, and one for dark pages. The tones are CSS variables.
 
 Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
 that each text fits into its box and that each shape is on the canvas.
@@ -45,7 +45,7 @@ SMALLEST_SCALE = 0.72  # The smallest scale of a drawing on a narrow screen. A r
 
 
 class DrawingError(Exception):
-    """A drawing has a text that is too long for its box, or a shape outside of its canvas."""
+    """A drawing has a mistake. For example, a text is too long for its box, or a shape is outside of the canvas."""
 
 
 class Point(NamedTuple):

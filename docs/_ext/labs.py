@@ -1,8 +1,8 @@
 """Writes a page for each notebook of a lab into `docs/labs`, before Sphinx reads the pages.
 
-The text of a lab is a notebook, `labs/NN_name/lab.md`. The build runs the notebook. One cell of the notebook measures
-the student's answer. In the build, this cell measures the lab's solution instead, and the page does not show the code
-of the solution.
+The text of a lab is a notebook: the file `labs/NN_name/lab.md`. The build of the pages runs this notebook. One cell of
+the notebook measures the program that a student has written. During the build, this cell measures the lab's own
+solution instead. The page does not show the code of the solution.
 """
 
 from __future__ import annotations

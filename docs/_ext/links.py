@@ -4,14 +4,14 @@
 build of HTML, this module therefore reads all written files. It warns about each link to a file or to an anchor that
 does not exist.
 
-*Links to other sites.* A machine without network access can build the book, so the build does not try these links. The
-directive `external-links` lists them, each with its pages and a date:
+*Links to other sites.* A machine without network access can build the book, so the build does not open these links. The
+directive `external-links` shows a table of them. Each row contains a link, the pages that use the link, and a date:
     ```{external-links}
     ```
 
-The file `links.txt` beside `conf.py` contains a date for each link: the day on which the link was listed, or the day on
-which the other site last answered. `make links` tries all links and writes the file. A link that is not in the file has
-the date of the build.
+The dates are stored in the file `links.txt` beside `conf.py`. The date of a link is the last day on which the other
+site answered. If the site has never answered, it is the day on which the link was first listed. `make links` opens all
+links and writes the file. If a link is not in the file yet, the table shows the day of the build.
 """
 
 from __future__ import annotations
@@ -37,18 +37,21 @@ WORKING = ("working", "redirected")  # results of Sphinx's builder `linkcheck`
 
 
 class Entry(NamedTuple):
-    """One line of `links.txt`: when a link was listed, or when its site last answered."""
+    """The date of one link in `links.txt`: the day on which the link was listed, or on which its site last answered."""
 
     day: str
     state: str
 
 
 class ExternalLinks(nodes.General, nodes.Element):
-    """The place in a page where the list of links will be. Sphinx must read all pages before the list is complete."""
+    """A placeholder for the list of links, which is complete only after Sphinx has read all pages."""
 
 
 class ExternalLinksDirective(SphinxDirective):
-    """The directive `external-links`. Every build reads its page again, because other pages may have new links."""
+    """The directive `external-links`, which shows all links to other sites.
+
+    Sphinx reads the page with this directive again in each build, because other pages may have new links.
+    """
 
     def run(self) -> list[nodes.Node]:
         self.env.note_reread()
@@ -74,7 +77,7 @@ def forget_page(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 
 def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: BuildEnvironment) -> None:
-    """Add the links of the pages that another process of Sphinx has read."""
+    """Add the links of pages that another process has read. Sphinx reads pages in several processes."""
     theirs = links_of(other)
     links_of(env).update({page: theirs[page] for page in pages if page in theirs})
 
@@ -90,7 +93,7 @@ def today() -> str:
 
 
 def show_list(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Replace each `ExternalLinks` node of a page by the table of all links."""
+    """Replace each placeholder of a page (an `ExternalLinks` node) with the table of all links."""
     for place in list(document.findall(ExternalLinks)):
         place.replace_self(_table(app, page))
 
@@ -118,7 +121,7 @@ def _table(app: Sphinx, page: str) -> nodes.table:
     return nodes.table("", group, classes=["external-links"])
 
 
-# -- after the build
+# -- the check of the links in the HTML files, after the build
 
 
 class Anchors(HTMLParser):

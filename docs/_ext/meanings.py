@@ -1,6 +1,6 @@
 """The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
-A page shows the options of a dictionary:
+For example, a page shows the options of HMB's data source for Spark, which the dictionary SOURCE_OPTIONS contains:
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
 """

@@ -1,6 +1,6 @@
 """Shows the result files of benchmarks as tables and charts on a page, so that nobody must copy numbers by hand.
 
-A page contains directives like these:
+A page uses the three directives of this module as in these examples:
     ```{measured} thesis
     ```
     ```{measured} clients-20261121-215731.json
@@ -15,7 +15,7 @@ The argument is the name of a file in bench/results, or the name of a benchmark 
 uses the newest file. If a suite has no file yet, the page contains a note. Below the tables or charts, the page names
 the file, the commit, the command and the machine.
 
-`thesis-figures` shows the results of the thesis, which bench/thesis/cells.py contains.
+`thesis-figures` shows the results that the bachelor thesis published. They are stored in bench/thesis/cells.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
 class Results(SphinxDirective, ABC):
-    """A directive that shows tables or charts of one result file, and below them the origin of the file."""
+    """A directive that shows tables or charts of one result file, and a caption below them.
+
+    The caption names the file, and the command, the commit and the machine with which the results were measured.
+    """
 
     required_arguments = 1
 
@@ -122,7 +125,7 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 
 
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
-    """Return the caption below tables and charts. It names the file, the command, the commit and the machine."""
+    """Return the caption below tables and charts: the result file, the command, the commit and the machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
     at = " ".join([commit[:10], *changes])  # If the files of the run differed from the commit, "and changes" follows.
     machine = document["machine"]

@@ -1,7 +1,7 @@
 """Runs the notebooks that read topics with Spark during the build of the pages, if Spark can run on this machine.
 
-Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. `make docs` also works without PySpark and
-Java. In this case, each notebook shows its code without results, and a note at the top of its page names the reason.
+These notebooks need PySpark and Java. `pip install 'hmb[spark]'` installs both. `make docs` also works without them:
+each of these notebooks then shows its code without results, and a note at the top of its page names the reason.
 
 This extension also gives each plot of a lab a text alternative, for readers who cannot see the plot. The text consists
 of the sentences of the page that describe the plot.
@@ -34,7 +34,7 @@ the pages again, or run the notebook yourself (`hmb lab start`).
 
 
 def problem() -> str | None:
-    """Return the reason why notebooks cannot run, or None if they can run."""
+    """Return the reason why notebooks that need Spark cannot run, or None if they can run."""
     for module in ("pyspark", "pyarrow", "pandas", "matplotlib"):
         if find_spec(module) is None:
             return f"{module} is not installed (`pip install 'hmb[spark]'`)"
@@ -49,14 +49,14 @@ def problem() -> str | None:
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    """Exclude all notebooks from execution if they cannot run."""
+    """If the notebooks that need Spark cannot run on this machine, tell Sphinx not to run them."""
     app.add_config_value("notebooks_problem", problem(), "env")
     if config.notebooks_problem:
         config.nb_execution_excludepatterns = [*config.nb_execution_excludepatterns, SPARK_PAGES]
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
-    """If a page is a notebook that did not run, add the text NOTE below the heading of the page.
+    """Add the text NOTE below the heading of a page if the page is a notebook that could not run.
 
     `source` is a list with one string, the text of the page.
     """
@@ -67,7 +67,10 @@ def add_note(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def describe_plots(app: Sphinx, document: nodes.document) -> None:
-    """Give each plot of a lab a text alternative, and warn about a plot that no sentence describes."""
+    """Make a text alternative for each plot of a lab from the sentences about the plot.
+
+    If the page contains no sentence about a plot, log a warning.
+    """
     if not LAB_PAGE.fullmatch(app.env.docname):
         return
     plots: list[nodes.image] = []

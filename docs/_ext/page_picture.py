@@ -1,6 +1,6 @@
-"""The directive `page-picture` shows a picture of the page that `hmb broker --ui` serves.
+"""The directive `page-picture` shows a screenshot of the broker's page, which `hmb broker --ui` serves.
 
-For example, the chapter on the log explains how the broker looks up an offset, and shows a look-up on the page:
+For example, the chapter on the log explains how the broker looks up an offset, and shows a screenshot of a look-up:
     ```{page-picture} look-up
     :alt: Three steps: the search in the segments, the search in the index, and the scan.
     The look-up of offset 1,203 on the page.
@@ -8,7 +8,7 @@ For example, the chapter on the log explains how the broker looks up an offset, 
 
 The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has a light file and a dark
 file, and the reader's browser shows one of them. A book for an e-reader contains only the light file.
-`tools/page_pictures.py` makes the files again after a change of the page.
+`tools/page_pictures.py` makes these files. Run it again when the broker's page has changed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The directive `part` adds one part of the book, with the pages of the part, to the navigation.
+"""The directive `part` adds one part of the book to the navigation: the title of the part, and its pages.
 
-The first page of the book adds a part:
+For example, the first page of the book adds the part with the labs:
     ```{part} Labs
     labs/*
     ```
 
-The argument of the directive is the title of the part. Each line of its content is a page or a pattern, relative to the
-folder of the page that contains the directive. If a line matches no page, the directive ignores the line. If a part has
-no pages, the navigation does not contain it. The first page of the book can therefore name parts whose pages do not
-exist yet.
+The argument of the directive is the title of the part. Each line below the argument names a page, or several pages by a
+pattern such as `labs/*`. These names are relative to the folder of the page that contains the directive. If a line
+matches no page, the directive ignores the line. If a part has no pages, the navigation does not contain the part. The
+first page of the book can therefore name parts whose pages do not exist yet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The page of an API comes from the code. The table of handlers lists the APIs that the broker supports. The message
-classes declare the versions of each API. The text comes from the docstrings of the handlers and of the message classes.
+The extension makes the pages from the code. The table of handlers lists the APIs that the broker supports, and each of
+these APIs gets a page. The message classes declare the versions of the API. The docstrings of two modules become the
+text of the page: the module of the handler, and the module of the message classes.
 
 The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,
 because Sphinx reads every changed file again.
@@ -45,7 +46,7 @@ def write_pages(app: Sphinx) -> None:
 
 
 def table() -> str:
-    """Return a Markdown table with one row for each API of Kafka 4.3 or HMB, in the order of the API keys."""
+    """Return a Markdown table with a row for each API that Kafka 4.3 or HMB supports, in the order of the API keys."""
     kafka = json.loads(KAFKA_VERSIONS.read_text(encoding="utf-8"))["4.3"]
     rows = ["| key | API | HMB | Kafka 4.3 | flexible | purpose |", "| --- | --- | --- | --- | --- | --- |"]
     for key in ApiKey:

@@ -10,8 +10,8 @@ For example, a producer sends one batch, and the broker responds:
 Each participant has a *lane*: a box with its name, and a vertical line below the box. Time runs from top to bottom, and
 each message or note has a row of its own. A *wait* is a bar on a lane. It begins at one row and ends at another one.
 
-Where a text lies on the line of a lane, the line has a gap, so no line runs through a text. The text alternative of the
-drawing lists all messages and notes in their order.
+If a text is on the line of a lane, the line has a gap there, so that a reader can read the text. The text alternative
+of the drawing lists all messages and notes in their order.
 """
 
 from __future__ import annotations
@@ -69,16 +69,22 @@ class Sequence:
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
     def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:
-        """Add a note about one lane. Without `tone`, the note has the tone of the lane."""
+        """Add a note: a row with a text about one participant. Without `tone`, the note has the color of the lane."""
         number = self._numbers[lane]
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin a bar at the last row, because the participant now waits. If its lane already has a bar, do nothing."""
+        """Show that the participant of a lane begins to wait: begin a bar at the last row.
+
+        If a bar has already begun on this lane, do nothing.
+        """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the bar of the lane at the last row. If the lane has no bar, do nothing."""
+        """Show that the participant of a lane no longer waits: end its bar at the last row.
+
+        If no bar has begun on this lane, do nothing.
+        """
         number = self._numbers[lane]
         if number in self._open:
             self._waits.append(Wait(number, self._open.pop(number), len(self._rows) - 1))
@@ -115,9 +121,10 @@ class Sequence:
         return " ".join(sentences)
 
     def _span(self, row: Row, xs: list[float]) -> tuple[float, float]:
-        """Return the left and the right end of a row's text. The text stays on the canvas.
+        """Return the left and the right end of a row's text (x coordinates). Both ends are on the canvas.
 
-        If an arrow crosses several lanes, a short text is between the sender's lane and the lane beside it.
+        Usually, the text is at the middle of the arrow. If the arrow crosses several lanes, a short text is between the
+        sender's lane and the next lane instead, so that no lane runs through the text.
         """
         wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
         middle = (xs[row.source] + xs[row.target]) / 2
@@ -128,7 +135,7 @@ class Sequence:
         return left, left + wide
 
     def _draw_line(self, picture: Drawing, number: int, x: float, xs: list[float], bottom: float) -> None:
-        """Draw the line of a lane, with a gap at each text that covers it."""
+        """Draw the vertical line of a lane. Where a text is on the line, leave a gap."""
         start = MARGIN + HEADER
         for index, row in enumerate(self._rows):
             left, right = self._span(row, xs)

@@ -1,10 +1,10 @@
-"""The directive `settings` shows a table of the broker's settings or of the topics' settings, made from the code.
+"""The directive `settings` reads the settings of the broker or of topics from the code, and shows them as a table.
 
-A page shows the settings of a topic:
+For example, a page shows the settings of a topic:
 ```{settings} hmb.broker.config.broker:TOPIC_KEYS
 ```
 
-The option `:only:` names the settings that the table shows. Without this option, the table shows all settings:
+With the option `:only:`, the table shows only the named settings:
     ```{settings} hmb.broker.config.broker:TOPIC_KEYS
     :only: retention.ms retention.bytes
     ```
@@ -52,14 +52,17 @@ class Settings(TableDirective):
 
 
 def row(key: ConfigKey, has_column: bool) -> list[str]:
-    """Return the cells of one setting. If `has_column` is true, one cell states when a change takes effect."""
+    """Return the cells for one setting: its name, its default and its effect.
+
+    If `has_column` is true, another cell shows when a change of the setting takes effect.
+    """
     effect = (key.doc[:1].upper() + key.doc[1:]).replace("|", "\\|").rstrip(".") + "."
     moment = ["now" if key.dynamic else "after a restart"] if has_column else []
     return [f"`{key.name}`", default(key), *moment, effect]
 
 
 def default(key: ConfigKey) -> str:
-    """Return the default as text. If the setting's name ends with a unit such as `.ms`, the text has a unit."""
+    """Return the default value of a setting as text, for example "7 d" for `retention.ms`, "no limit" or "none"."""
     if key.default is None or key.default == "":
         return "none"
     if isinstance(key.default, (int, float)) and not isinstance(key.default, bool):
@@ -72,7 +75,10 @@ def default(key: ConfigKey) -> str:
 
 
 def amount(number: float, name: str) -> str | None:
-    """Return a time or a size in its largest whole unit, for example "7 days"; None for any other setting."""
+    """Return a time or a size as text, in the largest unit that gives a whole number: 86,400,000 ms becomes "1 d".
+
+    Return None if the setting `name` is neither a time nor a size.
+    """
     units = {"ms": ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))}.get(
         name.rpartition(".")[2], ()
     )

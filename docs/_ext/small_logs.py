@@ -1,4 +1,4 @@
-"""Makes small logs for drawings, so that a drawing shows batches that HMB has written, and not invented ones.
+"""Makes small logs for drawings, so that a drawing shows batches that HMB really wrote.
 
 For example, these lines make a log with two records:
     with small_log(LogConfig(segment_bytes=1_000)) as log:
@@ -61,7 +61,7 @@ def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide HMB's log messages. A drawing that damages a log would otherwise print them during the build."""
+    """Hide HMB's log messages in the `with` block: if a drawing damages a log on purpose, the build shows no errors."""
     logger = logging.getLogger("hmb")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

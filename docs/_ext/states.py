@@ -1,12 +1,13 @@
 """The directive `states` shows a picture of a state machine, drawn from the table that the code uses.
 
-A page shows the states of a consumer group:
+For example, a page shows the states of a consumer group:
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The picture shows the states in a column, in the order of their enum. The arrows on the right side lead down, and the
-arrows on the left side lead up. A longer arrow has a larger distance from the column. The table below the picture names
-the event that causes each change of state.
+The picture shows the states as boxes in a column, in the order in which an enum defines them. A straight arrow leads to
+the next box. Another arrow that leads down is on the right side of the column. An arrow that leads up, or back to its
+own box, is on the left side. Arrows that would overlap have different distances from the column. The table below the
+picture names the event that causes each change of state.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ LANE = 24  # pixels between two arrows on the same side
 
 
 class Arrow(NamedTuple):
-    """An arrow from an old state to a new state.
+    """An arrow of the picture, from an old state to a new state.
 
-    `before` and `after` are the positions of the two states in the column of boxes. `number` is the arrow's number.
+    The picture shows the states as boxes in a column. `before` and `after` are the positions of the two boxes in this
+    column. `number` is the number that the picture shows beside the arrow.
     """
 
     number: int
@@ -70,7 +72,11 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 
 
 def label_of(state: Any) -> str:
-    """Return Kafka's name of a state. If the value of a state is a sentence, its name in the code is the label."""
+    """Return the text for the box of a state: usually Kafka's name of the state.
+
+    In some enums, the value of a state is a sentence, which is too long for a box. The text is then the name of the
+    state in the code.
+    """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MOST_WORDS else label
 
@@ -81,7 +87,10 @@ def _in_words(transitions: Sequence[Any]) -> str:
 
 
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """Divide the arrows of one side into lanes, short arrows first. No two arrows of one lane touch."""
+    """Distribute the arrows of one side over lanes, so that two arrows in the same lane do not touch.
+
+    A lane is a vertical line beside the boxes. The shortest arrows get the lanes nearest to the boxes.
+    """
     lanes: list[list[Arrow]] = []
     for arrow in sorted(arrows, key=lambda each: each.length):
         for lane in lanes:
@@ -109,7 +118,9 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # Two arrows can touch the same box: one begins there, and one ends there. The shift keeps them 12 pixels apart.
+    # One arrow can end at a box, and another arrow can begin at the same side of this box. The start of an arrow is
+    # moved by 6 pixels, and its end by 6 pixels in the opposite direction. The two arrows are therefore 12 pixels
+    # apart.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

@@ -1,21 +1,22 @@
 """The directive `step-by-step` shows a process in steps. Each step has a drawing and a caption.
 
-A page shows the steps that a function returns:
+For example, a page shows how HMB finds an offset:
     ```{step-by-step} steps/index_lookup.py:steps
     A look-up of offset 8011
     ```
 
-The argument of `step-by-step` names a Python file, relative to the page, and a function that returns a list of `Step`.
-The text below the argument is the title. The build of the page calls the function. The function runs HMB's own code,
-and makes a drawing of the state after each step.
+The argument of `step-by-step` consists of the path of a Python file, relative to the page, and the name of a function.
+The text below the argument is the title of the process. The build of the page calls the function, which returns a list
+of `Step`. The function runs HMB's own code, and draws the state after each step of the process.
 
-A page contains all steps of a process, one below the other. Without JavaScript, on paper and in the EPUB, a reader sees
-all steps. In a browser, the script `_static/step-by-step.js` shows only one step. The script adds the buttons "back"
-and "next". When the steps have the focus, the keys "arrow left" and "arrow right" work like these buttons.
+A page contains all steps of a process, one below the other. A reader sees all of them on paper, in the EPUB, and in a
+browser without JavaScript. In a browser with JavaScript, the script `_static/step-by-step.js` shows one step at a time,
+and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
+like these buttons.
 
-Each step's caption names its subject, so that a reader understands the caption without the other captions. Each step's
-drawing has a text alternative (drawing.py). All drawings of a process have the same size, so that the page does not
-jump.
+The caption of each step names its subject, so that a reader understands the caption without the other captions. Each
+drawing has a text alternative (drawing.py). All drawings of a process have the same size. With different sizes, the
+rest of the page would move when the reader goes to the next step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base class of directives that show a table from the code. The argument of such a directive is `module:name`."""
+"""The base class of directives that show a table from the code. Their argument names the table: `module:name`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Traces a real run of HMB, for drawings that show which function called which.
 
-A drawing names some functions of HMB. `traced` then records each call of these functions, in all threads that start
-inside the `with` block, and `add_calls` adds the recorded calls to a sequence (sequence.py):
+The program of a drawing names some functions of HMB. `traced` records each call of these functions, in all threads that
+start inside its `with` block. Then `add_calls` adds the recorded calls to a drawing (a sequence, sequence.py):
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -12,7 +12,8 @@ inside the `with` block, and `add_calls` adds the recorded calls to a sequence (
 
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function. The program of the drawing imports the functions from HMB. If somebody
-renames such a function, the build of the page therefore fails.
+renames a function, the import fails, and so does the build of the page. A drawing therefore never shows functions that
+no longer exist.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ PATIENCE = 60.0  # seconds; a run that has not made the expected calls after thi
 class Watched(NamedTuple):
     """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    Each participant of the drawing has a lane, a vertical line. The drawing shows a call as an arrow to the lane of the
-    participant `lane`, to which the function belongs. If `lane` is empty, the drawing does not show the call. If
-    another watched function makes the call, the arrow begins at the lane of that function. Otherwise, it begins at the
-    participant `caller`. `reply` is the text at the arrow back to the caller. If `reply` is empty, the drawing does not
-    show this arrow. If `waits` is true, the drawing shows a bar on the caller's lane while the function runs.
+    Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The field `lane` names
+    the participant to which the function belongs. A call becomes an arrow to this lane, and `text` is the text of the
+    arrow. If `lane` is empty, the drawing does not show the call.
+
+    The arrow begins at the lane of the caller. The caller is the watched function that makes the call. If no watched
+    function makes the call, the field `caller` names the participant that makes it. The text `reply` belongs to the
+    arrow back to the caller. If `reply` is empty, the drawing does not show this arrow. If `waits` is true, the drawing
+    shows a bar on the caller's lane while the function runs.
     """
 
     function: Callable[..., Any]
@@ -55,7 +59,10 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The begin or the end of a call. The texts may contain values of the function's local variables at this moment."""
+    """The begin or the end of a call.
+
+    `lane`, `caller` and `text` can contain values that the function's local variables had at this moment.
+    """
 
     moment: float  # seconds since a moment that is the same for all events
     thread: str
@@ -112,11 +119,12 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     """Add the recorded calls (`events`) to the drawing of a sequence.
 
-    A call becomes an arrow between two lanes. If both functions belong to the same lane, the call becomes a text on
-    this lane, a note.
+    A call becomes an arrow from the lane of the caller to the lane of the called function. If the two lanes are the
+    same, the call becomes a note: a text on this lane.
 
-    A thread can run several watched functions, one after the other. The lane of the first function is the lane of the
-    thread. If a later function has no `caller`, the arrow of its call begins at the lane of the thread.
+    If another watched function makes the call, the arrow begins at the lane of that function. Otherwise, it begins at
+    the lane that the field `caller` names. If `caller` is empty, too, the arrow begins at the lane of the first watched
+    function that this thread called.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -135,7 +143,11 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 
 
 class _Thread(NamedTuple):
-    """A thread of the drawing: its own lane (`home`), and a list with the lanes of the functions that it runs now."""
+    """A thread whose calls the drawing shows.
+
+    `home` is the lane of the first function that the thread called. `lanes` are the lanes of the functions that it runs
+    now.
+    """
 
     home: str
     lanes: list[str]  # A lane is the column of one participant in the diagram.
