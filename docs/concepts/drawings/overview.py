@@ -1,4 +1,4 @@
-"""The drawing of the first page of the concepts part."""
+"""The drawing on the first page of the part about concepts."""
 
 from __future__ import annotations
 
