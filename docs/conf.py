@@ -46,8 +46,8 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 
-# The tones of drawings (_ext/drawing.py), for example "blue" for a producer. Each tone has two colors on a light page:
-# the color of edges, and the color of areas.
+# The drawings (_ext/drawing.py) use tones such as "blue", which marks a producer. These are the tones on a light page.
+# Each tone consists of two colors: the first for edges, and the second for areas.
 TONES_ON_LIGHT = {
     "plain": ("#64748b", "#ffffff"),
     "blue": ("#1d4ed8", "#dbeafe"),
@@ -69,7 +69,10 @@ TONES_ON_DARK = {
 
 
 def css_variables(tones: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return two CSS variables for each tone, for example `drawing-blue` (edges) and `drawing-blue-area` (areas)."""
+    """Return two CSS variables for each tone of a drawing.
+
+    For the tone "blue", `drawing-blue` is the color of edges, and `drawing-blue-area` is the color of areas.
+    """
     edges = {f"drawing-{tone}": edge for tone, (edge, _) in tones.items()}
     return edges | {f"drawing-{tone}-area": area for tone, (_, area) in tones.items()}
 

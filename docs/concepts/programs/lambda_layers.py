@@ -7,7 +7,7 @@ PIZZAS = "margherita funghi margherita napoli funghi margherita napoli funghi ma
 
 
 def count(address: str, start: int, until: int | Literal["end"]) -> Counter[str]:
-    """Count the orders from the offset `start` on. Stop at the offset `until`, or at the end of the log."""
+    """Count the orders at offsets from `start` to `until` - 1, or up to the end of the log if `until` is "end"."""
     with hmb.Consumer(address, "orders", offset=start, until=until) as consumer:
         return Counter(record.value.decode() for record in consumer)
 

@@ -3,7 +3,7 @@ from collections import Counter
 import hmb
 
 WINDOW, TOLERANCE = 10, 5  # minutes
-# Each event is a pair: the minute in which it happens, and the minute in which it arrives.
+# Each pair is one event: the minute in which the event happens, and the minute in which the program receives it.
 EVENTS = ((1, 1), (4, 4), (8, 9), (12, 12), (9, 13), (14, 15), (18, 18), (7, 20), (21, 22), (27, 27))
 
 
