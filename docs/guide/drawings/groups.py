@@ -1,4 +1,4 @@
-"""The drawings of the chapter on consumer groups: two rebalances, and two commits on their way to disk."""
+"""The drawings of the chapter on consumer groups: two rebalances, and how the broker writes two commits to disk."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a run of a classic group that can draw its messages.
+    """Return a `ClassicRun`, a group with three members, that also draws the messages of the group.
 
-    While the run's field `sequence` contains a diagram, the run adds each message to this diagram.
+    The messages are drawn from the moment at which the caller sets the field `sequence` to an empty diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 
@@ -90,7 +90,7 @@ def recorded_run() -> Any:
 
 
 def classic() -> Drawing:
-    """Draw the messages of a rebalance in the classic protocol: a third member joins a group of two members."""
+    """Draw the messages of a rebalance in Kafka's classic group protocol: a third member joins two members."""
     run = recorded_run()
     for name in ("ada", "ada", "bob", "bob", "ada"):
         run.join(name)
@@ -113,7 +113,7 @@ def classic() -> Drawing:
 
 
 def modern() -> Drawing:
-    """Draw the heartbeats of a rebalance in KIP-848's protocol: a third member joins a group of two members."""
+    """Draw the heartbeats of a rebalance in the newer group protocol (KIP-848): a third member joins two members."""
     run_class: Any = load_steps("ModernRun")
     run = run_class()
     for name in ("ada", "bob", "ada", "ada", "bob"):
@@ -139,7 +139,10 @@ def parts(owned: set[int]) -> str:
 
 
 def commit() -> Drawing:
-    """Draw how the commits of two groups share one write and one sync. The calls are recorded in a real broker."""
+    """Draw how a broker writes the commits of two groups with one append and one sync.
+
+    The function runs a broker and records its calls. The drawing shows the recorded calls.
+    """
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker, ExitStack() as consumers:
         servers = broker.bootstrap_servers
         with hmb.Admin(servers) as admin:

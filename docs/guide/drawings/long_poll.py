@@ -46,7 +46,7 @@ WATCHED = [
 def long_poll() -> Drawing:
     """Draw a Fetch that waits at the end of a log until a producer appends a record.
 
-    A real broker makes the recorded calls.
+    The function runs a broker and records its calls. The drawing shows the recorded calls.
     """
     with traced(WATCHED) as events, BrokerServer() as broker, hmb.Producer(broker.bootstrap_servers) as producer:
         producer.send("weather", b"rain").result()
@@ -82,9 +82,10 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Return the events with only the first call of `Watchers.add`.
+    """Return the events without all calls of `Watchers.add` except the first.
 
-    The later call adds a watcher that waits for the stop of the broker.
+    The first call adds the Fetch's watcher to the log. The later calls add the same watcher to other sets, for example
+    to the set that the broker wakes when it stops. The drawing shows only the watcher of the log.
     """
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

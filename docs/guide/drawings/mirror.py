@@ -1,4 +1,4 @@
-"""The drawing of the chapter on mirrors: a mirror copies batches to a target, and commits its position there."""
+"""The drawing of the chapter on mirrors: a mirror copies batches to a target cluster, and stores its position there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from drawing import Drawing
 
 
 def flow() -> Drawing:
-    """Draw the mirror between a source and a target. After a transaction marker of the source, their offsets differ."""
+    """Draw how a mirror copies a log from a source cluster to a target cluster.
+
+    The log of the source contains a transaction marker, which the mirror does not copy. A record after the marker
+    therefore has a smaller offset in the target, for example 3 instead of 4.
+    """
     drawing = Drawing(
         760,
         330,

@@ -1,4 +1,4 @@
-"""The drawings of the chapter on the protocol: a frame, the choice of a version, and the way of one request."""
+"""The drawings of the chapter on the protocol: a frame, the choice of a version, and the handling of one request."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ WATCHED = [
 
 
 def dispatch() -> Drawing:
-    """Draw the way of one Metadata request through a real broker, from its recorded calls."""
+    """Draw how a broker handles one Metadata request.
+
+    The function runs a broker and records its calls. The drawing shows the recorded calls.
+    """
     assert HANDLERS[ApiKey.METADATA] is metadata.handle
     with traced(WATCHED) as events, BrokerServer() as broker:
         host, _, port = broker.bootstrap_servers.rpartition(":")

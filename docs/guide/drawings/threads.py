@@ -1,4 +1,4 @@
-"""The drawings of the chapter on threads and locks: the threads of a running broker, and the locks of two requests."""
+"""The drawings of the chapter on threads and locks: the threads of a broker, and the locks that two requests take."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def object_of(file: str) -> str:
 
 
 def threads() -> Drawing:
-    """Draw the clients and the threads of a broker, and the locks that each kind of thread has taken in a run."""
+    """Draw the threads of a broker, and the locks that each kind of thread took while two clients used the broker."""
     before = set(threading.enumerate())
     with pytest.MonkeyPatch.context() as patch:
         order = recorded_order(patch)
@@ -117,7 +117,7 @@ def commit() -> Drawing:
 
 
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
-    """Draw a row for each lock, in the order of the page on locks. Time runs from left to right."""
+    """Draw one row for each lock. The rows have the order of the table in `locks.md`. Time runs from left to right."""
     numbers = {(file, lock): int(number) for number, file, lock, _ in ROW.findall(LOCKS.read_text(encoding="utf-8"))}
     mine = thread_with_most([event for event in events if event.lock in numbers])
     held = list(held_of(mine))
@@ -138,7 +138,7 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Find the thread that took locks most often, among the threads that serve connections. Return its events."""
+    """Return the events of one thread: of all threads that serve a connection, the one that took locks most often."""
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")
@@ -147,7 +147,7 @@ def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
 
 
 def held_of(events: Sequence[LockEvent]) -> Iterator[tuple[Name, int, int]]:
-    """Yield each lock with two positions in `events`: where a thread takes the lock, and where it releases the lock."""
+    """Yield each lock that a thread takes, and its two positions in `events`: of the take and of the release."""
     begins: dict[Name, int] = {}
     for number, event in enumerate(events):
         if event.is_taken:

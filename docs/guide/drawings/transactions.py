@@ -24,7 +24,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the lane of a log, or "" for the coordinator's own log, which the drawing does not show."""
+    """Return the name of a log, which is also its column in the drawing, or "" if the drawing does not show the log."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
@@ -56,7 +56,10 @@ WATCHED = [
 
 
 def transaction() -> Drawing:
-    """Draw the requests and the writes of a transaction with two partitions. A real broker makes the recorded calls."""
+    """Draw the requests and the writes of a transaction with two partitions.
+
+    The function runs a broker and records its calls. The drawing shows the recorded calls.
+    """
     with traced(WATCHED) as events, BrokerServer(config=SETTINGS) as broker:
         servers = broker.bootstrap_servers
         with hmb.Admin(servers) as admin:
@@ -77,7 +80,7 @@ def transaction() -> Drawing:
 
 
 def readers() -> Drawing:
-    """Draw one log twice: while a transaction is open, and after its abort. The offsets are from a real log."""
+    """Draw one log twice: while a transaction is open, and after the transaction was aborted. The offsets are real."""
     with BrokerServer(config=SETTINGS) as broker:
         servers = broker.bootstrap_servers
         with (
@@ -123,7 +126,7 @@ def labels_of(batch: Batch) -> list[str]:
 def draw_log(
     drawing: Drawing, y: float, title: str, labels: list[str], stable: int, high: int, seen: list[int]
 ) -> None:
-    """Draw one state of the log. Records that a reader with read_committed gets are green."""
+    """Draw one state of the log. A record is green if a consumer with read_committed receives it."""
     left, wide = 14, 116
     drawing.text(left, y, title, anchor="start", strong=True)
     for offset, label in enumerate(labels):
