@@ -1,4 +1,7 @@
-"""Rank the cities by their mean temperature. The mean of a city can rise and fall."""
+"""Print the two cities with the highest mean temperature.
+
+The mean of a city can rise and fall, so the program compares the newest mean of each city.
+"""
 
 import heapq
 from typing import Any
@@ -11,14 +14,17 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of a tuple with a version and a mean. The version is the number of temperatures in the mean."""
+    """Return the city of the tuple `item`, the number of its temperatures, and their mean.
+
+    The number is the version of the mean: a newer mean contains more temperatures.
+    """
     state = states[item[0]]
     _, count = state
     return [(item[0], (count, MEAN.result(state)))]
 
 
 def warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
-    """Return the two cities with the highest means."""
+    """Return the two cities with the highest mean. `newest` maps each city to the version and the value of its mean."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
     return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
 

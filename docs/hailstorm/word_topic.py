@@ -8,7 +8,7 @@ servers = sys.argv[1]
 
 
 def record(count: tuple[str, int]) -> tuple[bytes, bytes]:
-    """Return the key and the value of the record for an output of the bolt."""
+    """Return the key (the word) and the value (its count) of the record for an output of the bolt `count`."""
     return count[0].encode(), str(count[1]).encode()
 
 

@@ -1,4 +1,4 @@
-"""The drawing of the negotiator's state machine, made from the table that the negotiator uses."""
+"""Draws the state machine of the negotiator from `STEPS`, the table of phases and events that the negotiator uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECOVERING = (MasterPhase.DISCONNECTED, MasterPhase.INITIALIZE, MasterPhase.ENDE
 
 
 def plain_steps() -> list[Step]:
-    """Return the changes of phase in a run without failures, in the order of the table."""
+    """Return the changes of phase in a run without failures, in the order of the table `STEPS`."""
     return [STEPS[0], *(step for step in STEPS if step.after not in RECOVERING)]
 
 
@@ -57,7 +57,11 @@ def machine() -> Drawing:
 
 
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
-    """Write a legend: the event of each numbered arrow, and below it the changes of phase after a failure."""
+    """Write the legend of the drawing.
+
+    The first part names the event of each numbered arrow. The second part lists the events without an arrow, such as
+    the failure of a processor.
+    """
     y = 24.0
     for number, step in enumerate(steps, 1):
         drawing.text(LEGEND, y, f"{number}  {step.because}", anchor="start", size=12.5)

@@ -1,4 +1,4 @@
-"""The drawing of a run: the state machines of `hmb.hailstorm` run in a simulation with crashes."""
+"""Draws the progress of a topology that runs in Hailstorm's simulation, with two crashes."""
 
 from __future__ import annotations
 

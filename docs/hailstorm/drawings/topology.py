@@ -1,4 +1,4 @@
-"""The drawings of topologies and of low water marks, made from the processors of the example `trending`."""
+"""Draws the example `trending` of Hailstorm, the low water mark of one of its bolts, and the states of a snapshot."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def low_water_marks() -> Drawing:
 
 
 def split() -> Drawing:
-    """Draw what happens to the state of a bolt during a snapshot."""
+    """Draw how the state S of a bolt becomes two states, A and B, during a snapshot, and one state again afterwards."""
     drawing = Drawing(
         640,
         210,
