@@ -21,7 +21,7 @@ STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 
 
 class Highest(StatefulProcessor):
-    """The state of a city is its highest temperature so far."""
+    """Decides whether a city has a new highest temperature. The state of a city is its highest temperature so far."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.state = handle.getValueState("highest", "celsius DOUBLE")

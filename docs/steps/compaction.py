@@ -34,7 +34,7 @@ WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
 
 
 class State(NamedTuple):
-    """The contents of a drawing: the log, its current batch, the map, and the records that stay."""
+    """The contents of a drawing: the log, the batch that a pass reads, the map of keys, and the records that stay."""
 
     title: str
     records: list[Record]
@@ -73,7 +73,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of both passes of a compaction, its result on disk, and the result of a later compaction."""
+    """Return the steps of two compactions: first both passes and the result of one, then the result of a later one."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")
@@ -103,7 +103,7 @@ def throttle() -> Throttle:
 
 
 def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Add the batches to the map, the newest batch first. Return a step for each batch."""
+    """Add the batches to the map, the newest batch first. Return the step that shows each batch, and the last state."""
     made = []
     for batch in reversed(batches):
         map.add(batch)
@@ -122,7 +122,7 @@ def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list
 
 
 def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Decide for each batch, the oldest batch first, which records stay. Return a step for each batch."""
+    """Decide which records of each batch stay, the oldest batch first. Return a step per batch, and the last state."""
     rule = Compaction(map, {}, NOW, CONFIG.delete_retention_ms)
     made = []
     for batch in batches:
@@ -155,7 +155,7 @@ def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | No
 
 
 def later_round(log: Log, first_dirty: int) -> Step:
-    """Return the step after another compaction, which deletes the tombstone because its time has passed."""
+    """Return the step after another compaction, 24 hours later. This compaction deletes the tombstone."""
     write_segment(log, LATER)
     now = NOW + CONFIG.delete_retention_ms
     work = cleanable(log, first_dirty, now)
@@ -202,7 +202,7 @@ def draw(state: State) -> Drawing:
 
 
 def draw_record(drawing: Drawing, record: Record, y: float, tone: Tone, *, is_dropped: bool) -> None:
-    """Draw one record at the place of its offset. A tombstone has the value null."""
+    """Draw one record above its offset, in the column of this offset. A tombstone has the value null."""
     x = LEFT + CELL * record.offset
     value = "null" if record.value is None else record.value.decode()
     drawing.box(x, y, CELL - 4, 50, key_of(record), value, tone=tone, dashed=is_dropped)

@@ -25,7 +25,7 @@ CELL = 52  # pixels: the width of an index entry or a batch
 
 
 class Found(NamedTuple):
-    """A segment with its index, and the results of a look-up's three parts: segment, index entry and batch."""
+    """A log, and what the look-up of an offset has found: a segment, then an entry of its index, then a batch."""
 
     bases: list[int]  # base offsets of all segments
     segment: int  # base offset of the segment that contains the wanted offset
@@ -95,7 +95,7 @@ def draw_index(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
 
 
 def tones_of_result(found: Found) -> list[Tone]:
-    """Return the tones of the index entries after the search: the entry that it has found is violet."""
+    """Return the tones (colors) of the index entries after the search: violet for the found entry, gray for others."""
     return ["violet" if number == found.search.number else "gray" for number in range(len(found.entries))]
 
 

@@ -1,7 +1,8 @@
-"""The steps of a Produce request whose response is lost. Sequence numbers prevent a duplicate in the log.
+"""Shows in steps what happens when the network loses the response of a Produce request.
 
-The logs in this module are real: HMB's log checks the sequence numbers of each batch. Only the requests, and the
-messages that the network loses, are made up. The list `SENT` contains them.
+The producer sends the request again, and sequence numbers prevent a duplicate in the log. The logs in this module are
+real: HMB's log checks the sequence numbers of each batch. Only the network is not real. The lists `SENT` and `WITHOUT_IDS`
+contain the requests, and name the messages that the network loses.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def run(requests: tuple[Sent, ...]) -> list[Outcome]:
 
 
 def send(log: Log, sent: Sent) -> Outcome:
-    """Append the batch of a request to the log, unless the network loses the request. Return the state after it."""
+    """Append the batch of a request to the log, unless the network loses the request. Return the state afterwards."""
     before, answer = log.log_end_offset, None
     if sent.fate != "request lost":
         value = f"order {sent.sequence + 1}".encode()
@@ -173,7 +174,7 @@ def draw_memory(drawing: Drawing, sent: Sent, outcome: Outcome) -> None:
 
 
 def request_of(sent: Sent) -> str:
-    """Return the text at the arrow of a request."""
+    """Return the text above the arrow of a request, for example "order 2, sequence 1"."""
     if sent.producer_id == NO_ID:
         return "order 1, no sequence number"
     return f"order {sent.sequence + 1}, sequence {sent.sequence}"

@@ -34,7 +34,7 @@ WIDTH, HEIGHT, ROW, CELL = 480, 270, 66, 30
 
 
 class Row(NamedTuple):
-    """The row of one member in a drawing: the partitions that it reads, and its last message in this step."""
+    """One member's row in a drawing: the partitions that the member reads, its last message, and its epoch."""
 
     owned: list[int]
     message: str = ""
@@ -88,7 +88,7 @@ class ClassicRun:
         self.answered.clear()
 
     def join(self, name: str) -> None:
-        """Send JoinGroup. Before the join, the member gives up its partitions (an eager rebalance)."""
+        """Send JoinGroup for the member `name`. The member first gives up its partitions (an eager rebalance)."""
         self.owned[name] = []
         call = Call(name, "/host", JoinGroupRequest.versions[-1])
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"orders")
@@ -105,7 +105,7 @@ class ClassicRun:
         self.settle()
 
     def sync(self, name: str) -> None:
-        """Send SyncGroup. The leader's request contains the assignment of all members."""
+        """Send SyncGroup for the member `name`. The request of the leader contains the assignment of all members."""
         call, parts = Call(name), []
         if self.ids[name] == self.group.state.members.leader_id:
             members = [SubscribedMember(each, frozenset({TOPIC.name})) for each in self.generations]
@@ -124,7 +124,7 @@ class ClassicRun:
         self.settle()
 
     def heartbeat(self, name: str) -> None:
-        """Send a heartbeat, and note the error in its response."""
+        """Send a heartbeat for the member `name`. The next drawing shows the error code of the response."""
         request = HeartbeatRequest(group_id="kitchen", generation_id=self.generations[name], member_id=self.ids[name])
         try:
             self.group.heartbeat(request, 0)
@@ -133,7 +133,7 @@ class ClassicRun:
             self.answered[name] = f"Heartbeat: {error.code.name}"
 
     def settle(self) -> None:
-        """Write the group's records, and give the responses to the members."""
+        """Let the members handle the group's responses. The records of the group count as stored at once."""
         self.group.tick(0)
         while self.group.writes or self.group.responses:
             responses, writes = self.group.responses.copy(), self.group.writes.copy()
@@ -145,7 +145,7 @@ class ClassicRun:
                 write.on_stored(None, 0)
 
     def receive(self, name: str, answer: JoinGroupResponse | SyncGroupResponse) -> None:
-        """Let a member handle a response."""
+        """Let the member `name` handle a response: store its id, its generation or its partitions."""
         request = self.waiting.pop(name)
         self.answered[name] = f"{request}: {answer.error_code.name}" if answer.error_code else f"{request}: answered"
         if isinstance(answer, SyncGroupResponse):
@@ -229,7 +229,7 @@ class ModernRun:
         self.messages.clear()
 
     def heartbeat(self, name: str) -> None:
-        """Send a heartbeat, and follow the assignment in the response."""
+        """Send a heartbeat for the member `name`, and change its partitions to the assignment in the response."""
         joins = name not in self.epochs
         owned = [ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=TOPIC.id, partitions=sorted(self.owned[name]))]
         request = ConsumerGroupHeartbeatRequest(

@@ -21,7 +21,10 @@ WIDTH, HEIGHT, LEFT, CELL, ROW = 480, 350, 124, 88, 62
 
 
 class Act(NamedTuple):
-    """A call of a method of the simulation. If it has no caption, the next call's drawing also shows its effect."""
+    """A call of a method of the simulation, with a caption for its drawing.
+
+    A call without a caption has no drawing of its own. The drawing of the next call shows the effects of both calls.
+    """
 
     method: str
     argument: str
@@ -85,7 +88,7 @@ def steps() -> list[Step]:
 
 
 def rules_of_lab() -> Any:
-    """Return the rules of replication in the solution of lab 11."""
+    """Return the solution of lab 11, a module whose functions are the rules of replication."""
     spec = importlib.util.spec_from_file_location("rules_of_lab_11", LAB / "solution.py")
     if spec is None or spec.loader is None:
         raise AssertionError(f"{LAB} has no solution.py")
@@ -95,7 +98,11 @@ def rules_of_lab() -> Any:
 
 
 def draw(act: Act, safe: ReplicatedPartition, fast: ReplicatedPartition) -> Drawing:
-    """Draw the three logs, the high watermark, and the records that are acknowledged with each value of acks."""
+    """Draw the three logs, the high watermark, and the records that the leader has acknowledged.
+
+    The logs and the high watermark are from the simulation with acks=all (`safe`). The drawing lists the acknowledged
+    records for acks=all and for acks=1 (`fast`).
+    """
     drawing = Drawing(WIDTH, HEIGHT, in_words(act, safe, fast))
     for row, name in enumerate(safe.replicas):
         draw_replica(drawing, safe, name, 40 + ROW * row)

@@ -80,7 +80,7 @@ def round_of_cleaner() -> Drawing:
 
 
 def draw_records(drawing: Drawing, y: float, records: list[Record], active: int, dirty: int) -> None:
-    """Draw each record at the place of its offset, with its key and its value."""
+    """Draw each record above its offset, as a box with its key and its value."""
     for record in records:
         tone: Tone = "violet" if record.offset >= active else "amber" if record.offset >= dirty else "green"
         x = LEFT + CELL * record.offset
@@ -105,7 +105,7 @@ def in_words(records: list[Record]) -> str:
     )
 
 
-# -- the swap
+# -- the swap of the old segments for a new one
 
 
 def steps_of_swap(log: Log) -> Iterator[str]:
@@ -141,7 +141,10 @@ def copy_batch(new: Segment, segment: Segment, position: int) -> None:
 
 
 def start_after_crash(directory: Path) -> list[Record]:
-    """Copy the files of a log that is not closed, as after a crash. Open the copy, and return its records."""
+    """Return the records that a broker finds after a crash at this moment.
+
+    The function copies the files of the open log, and opens the copy.
+    """
     with TemporaryDirectory() as temporary:
         copy = Path(temporary) / "copy"
         shutil.copytree(directory, copy)

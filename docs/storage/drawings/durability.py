@@ -19,7 +19,7 @@ WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
-    """The syncs of one run. For each sync, `syncs` contains the recovery points before and after the sync."""
+    """The syncs of one run, as pairs of recovery points: (0, 1) is a sync that moves the recovery point from 0 to 1."""
 
     syncs: list[tuple[int, int]]
 
@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated segment for the group commit. During each sync of the segment, the next producers append batches."""
+    """A simulated segment. While the group commit syncs the segment, more producers append batches to it."""
 
     files: tuple[()] = ()
 

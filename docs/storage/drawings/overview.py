@@ -1,4 +1,4 @@
-"""The drawing of the first page of the storage chapters: the way of a batch."""
+"""Draws the way of a batch through the broker, for the first page of the chapters on storage."""
 
 from __future__ import annotations
 

@@ -19,5 +19,5 @@ def readings() -> DataFrame:
 
 @pipelines.materialized_view
 def highest() -> DataFrame:
-    """A view: each update of the pipeline computes it again from `readings`."""
+    """A view with the highest temperature of each city. Each update of the pipeline computes the view again."""
     return spark.read.table("readings").groupBy("city").agg(functions.max("celsius").alias("highest"))
