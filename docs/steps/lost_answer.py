@@ -1,8 +1,8 @@
 """Shows in steps what happens when the network loses the response of a Produce request.
 
 The producer sends the request again, and sequence numbers prevent a duplicate in the log. The logs in this module are
-real: HMB's log checks the sequence numbers of each batch. Only the network is not real. The lists `SENT` and `WITHOUT_IDS`
-contain the requests, and name the messages that the network loses.
+real: HMB's log checks the sequence numbers of each batch. Only the network is not real. The lists `SENT` and
+`WITHOUT_IDS` contain the requests, and name the messages that the network loses.
 """
 
 from __future__ import annotations
