@@ -61,7 +61,7 @@ from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
 PROCESS = Path("/proc/self")
-MS = 1000  # per second
+MS = 1000  # ms per second
 
 
 def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:

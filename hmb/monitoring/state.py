@@ -145,7 +145,7 @@ class ApiInfo:
     requests_per_s: float | None  # over the last minute; None if the broker takes no samples
     errors: int  # requests whose response contains an error code
     record_bytes: int  # bytes of records in Produce requests and in Fetch responses
-    total_ms: float  # of all requests: the time from the handler's start until the response is ready, with waits
+    total_ms: float  # the sum of the times from the handler's start until the response is ready, with waits
     p50_ms: float
     p99_ms: float
 

@@ -120,7 +120,7 @@ def kafka_python(seen: Seen, name: str, bootstrap: str) -> Iterator[None]:
 
 
 def member_types(broker: peers.Peer) -> list[int]:
-    """Return the sorted types of the members, or an empty list unless the KIP-848 group is Stable."""
+    """Return the sorted types of the members. Return an empty list until the KIP-848 group is Stable."""
     with Connection(peers.HOST, broker.port) as connection:
         (group,) = connection.send(ConsumerGroupDescribeRequest(group_ids=[GROUP]), 1).groups
     if group.error_code != ErrorCode.NONE or group.group_state != "Stable":

@@ -158,7 +158,7 @@ def test_a_partition_that_is_new_begins_at_its_start() -> None:
 
 
 def test_a_start_never_goes_back_below_the_complete_clock() -> None:
-    """A start never uses a snapshot below the complete clock.
+    """When a topology starts, it never uses a snapshot below the complete clock.
 
     The sink may have written all outputs below this clock.
     """

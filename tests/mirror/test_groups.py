@@ -19,7 +19,7 @@ RECORDS = 24
 def copy_in_transactions(source: hmb.Broker, mirror: MakeMirror) -> None:
     """Copy each record in a transaction of its own.
 
-    A marker follows each record in the copy, so each run has one record.
+    A marker follows each record in the copy, so each run of consecutive offsets has one record.
     """
     source.create_topic("orders")
     for number in range(RECORDS):

@@ -67,7 +67,10 @@ def test_the_checks_notice_a_record_that_is_no_longer_served(data: DataSet, monk
 
 def test_damage_that_nobody_reports_is_noticed(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose_all(path: Path, _: object) -> None:
-        """Remove the whole log, and the manifest that lists its files. The next start then cannot notice the loss."""
+        """Remove the whole log, and the manifest that lists its files.
+
+        A broker that starts then cannot notice the loss.
+        """
         for file in path.parent.iterdir():
             file.unlink()
         (path.parent.parent / "hmb-manifest").unlink()

@@ -1,4 +1,4 @@
-"""Tests of filters that Spark passes to the reader: the query reads fewer records, but all that match."""
+"""Tests of filters that Spark passes to the reader: the query reads fewer records, and misses no match."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def test_a_broker_that_never_ran_ends_without_an_effect_and_restarts() -> None:
 
 
 def test_a_start_that_cannot_load_the_groups_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit of the test is short, and the loader of the test never ends."""
+    """In this test, the time limit is short, and the loader of the groups never ends."""
     monkeypatch.setattr(embedded, "LONGEST_LOADING", 0.01)
     monkeypatch.setattr(GroupCoordinator, "_load", lambda coordinator: None)
     broker = hmb.Broker()

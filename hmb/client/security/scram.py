@@ -87,7 +87,7 @@ class ScramLogin:
             raise ScramError("the broker's message does not continue the client's nonce")
         iterations = int(first["iterations"])
         if not scram.MIN_ITERATIONS <= iterations <= MOST_ITERATIONS:
-            raise ScramError(f"the broker asks for {iterations} iterations, but at least 4096 are secure")
+            raise ScramError(f"the broker asks for {iterations} iterations, but fewer than 4096 are not secure")
         salted = scram.salted_password(self._mechanism, self._password, scram.decoded(first["salt"]), iterations)
         bare = f"c={scram.encoded(HEADER.encode())},r={first['nonce']}"
         messages = f"{self._bare},{message.decode()},{bare}"

@@ -1,4 +1,4 @@
-"""Tests of the consumer's fetch sessions: their requests, a comparison with a broker's sessions, and a consumer."""
+"""Tests of the consumer's fetch sessions: requests, a comparison with HMB's broker, and a real consumer."""
 
 from __future__ import annotations
 

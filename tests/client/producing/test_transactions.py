@@ -262,10 +262,10 @@ class SlowGroupCoordinator(Coordinating):
 
 
 def test_closing_ends_a_call_that_waits_for_the_group_coordinator(made: list[Connection]) -> None:
-    """`send_offsets_to_transaction` then raises an error at once, and no connection stays open.
+    """A call that waits for the group coordinator raises an error at once when the producer is closed.
 
-    Before a bug was fixed, the call waited until `delivery_timeout`, and the connection to the transaction coordinator
-    stayed open.
+    The call is `send_offsets_to_transaction`, and no connection stays open. Before a bug was fixed, the call waited
+    until `delivery_timeout`, and the connection to the transaction coordinator stayed open.
     """
     script = SlowGroupCoordinator()
     scene = Scene(script)

@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.external, pytest.mark.slow]
 
 MAIN_CLASS = "org.apache.kafka.connect.cli.ConnectDistributed"
 STORAGE = ("config", "offset", "status")
-LINES = 50  # of each part of the file
+LINES = 50  # the number of lines in each part of the file
 WORKER = {
     "group.id": "connect",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
     "exactly.once.source.support": "enabled",
-    "consumer.isolation.level": "read_committed",  # of the sink
+    "consumer.isolation.level": "read_committed",  # a setting of the sink connector's consumer
     "consumer.session.timeout.ms": "3000",
     "consumer.heartbeat.interval.ms": "500",
     "offset.flush.interval.ms": "500",

@@ -54,7 +54,8 @@ class MigrationDriver:
     topics: Topics = field(default_factory=lambda: Topics(a=4))
     now: int = 1_000
     fails: bool = False  # whether every write fails
-    meanwhile: Callable[[], object] | None = None  # is called during the next write, which then fails
+    # If set, this function is called during the next write, and the write then fails.
+    meanwhile: Callable[[], object] | None = None
     disk: dict[bytes, bytes] = field(default_factory=dict)
     runner: GroupRunner = field(init=False)
     converter: GroupConverter = field(init=False)

@@ -125,7 +125,9 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
 
 
 def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
-    """zoe leaves. While the broker writes this, eve leaves, and the group becomes classic. The first write fails.
+    """The member zoe leaves.
+
+    While the broker writes this, eve leaves, and the group becomes classic. The first write fails.
 
     Before a bug was fixed, the downgrade deleted only the records of the members in memory, so the records of zoe
     stayed on disk.
@@ -140,9 +142,10 @@ def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_
 
 
 def test_after_two_failed_writes_the_next_group_deletes_the_records_of_the_first_one() -> None:
-    """The write of the downgrade fails, and then that of an upgrade. So the records of the first group are on disk.
+    """The write of a downgrade fails, and then the write of an upgrade fails, too.
 
-    Before a bug was fixed, the last group deleted only its own records.
+    So the records of the first group are still on disk. Before a bug was fixed, the last group deleted only its own
+    records.
     """
     driver, _, _ = settled()
     driver.fails = True

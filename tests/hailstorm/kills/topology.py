@@ -1,6 +1,6 @@
 """The topology of the kill runs.
 
-Environment variables name its topic and its database, so that worker processes can import it.
+Environment variables name the topology's topic and database, so that worker processes can import the topology.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the dump of an index: a part of its log, or the whole log, is missing."""
+"""Tests of the dump of an index whose log is missing, in part or as a whole."""
 
 from pathlib import Path
 from struct import pack
