@@ -34,7 +34,7 @@ UNUSED = (
     *("hmb.coordinator.share.coordinator", "hmb.coordinator.streams.group"),
 )
 """Modules for TLS, SASL, ACLs, groups of newer protocols, monitoring and tests, and large modules of other projects."""
-MOST_MODULES = 260  # of hmb, without the messages: ApiVersions needs the message classes of all APIs
+MOST_MODULES = 260  # at most this number of modules of hmb, without those of the messages, which ApiVersions needs
 
 
 @pytest.fixture(scope="module")

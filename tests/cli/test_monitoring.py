@@ -89,7 +89,7 @@ def test_a_broker_stops_cleanly_while_a_page_listens(tmp_path: Path) -> None:
                 pass
             broker.terminate()
             assert broker.wait(30) == 0
-            stream.read()  # The stream ends.
+            stream.read()  # `read` returns, because the stream has ended.
         assert broker.stderr.read() == b""
 
 

@@ -310,5 +310,5 @@ def _drain(terminal: int) -> None:
     try:
         while os.read(terminal, 65536):
             pass
-    except OSError:  # On Linux, the end of a terminal is an error.
+    except OSError:  # On Linux, a read at the end of a terminal raises an error.
         os.close(terminal)

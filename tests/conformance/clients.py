@@ -28,7 +28,7 @@ import hmb
 from . import java_clients
 
 STALL_SECONDS = 30.0  # After this time without a record, a reader stops.
-IN_FLIGHT = 10_000  # the maximum of unacknowledged records, for clients without their own limit
+IN_FLIGHT = 10_000  # the maximum number of unacknowledged records, for clients without their own limit
 ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog. Level 3 means "error".
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NULL = b"<null>"

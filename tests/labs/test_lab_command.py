@@ -217,7 +217,7 @@ def test_a_damaged_state_file_is_named(folder: Path, content: str, message: str)
 def test_a_lab_that_a_newer_version_has_changed_is_named_once(folder: Path) -> None:
     lab("start", "4")
     state = json.loads((folder / "lab-04" / ".lab.json").read_text())
-    del state["digest"], state["second_checks"]  # an older version wrote neither
+    del state["digest"], state["second_checks"]  # An older version of HMB wrote neither of them.
     (folder / "lab-04" / ".lab.json").write_text(json.dumps(state))
     (folder / "lab-04" / "lab.md").write_text("my notes\n")
     first = lab("hint", "4")

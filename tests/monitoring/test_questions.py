@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.external,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)"),
 ]
-RECORDS, READ = 200, 50  # in each of the two partitions of "orders"
+RECORDS, READ = 200, 50  # the numbers of sent and of read records, in each of the two partitions of "orders"
 QUICK = CONFIG | {"log.retention.check.interval.ms": "300", "log.segment.delete.delay.ms": "0"}
 
 

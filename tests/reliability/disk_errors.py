@@ -347,7 +347,7 @@ def cases(seed: int, counts: dict[str, int]) -> Iterator[Case]:
     while True:
         for kind in KINDS:
             first, length = choose.randrange(1, counts[kind] + 1), choose.choice((1, 1, 1, 2, 5, 25))
-            # The power failure comes after the error. Later requests may have repaired the damage before it, or not.
+            # The power failure comes after the error. Between the two, later requests may have repaired the damage.
             yield Case(Fault(kind, first, length), choose.randrange(first * ALL_STEPS // counts[kind], ALL_STEPS + 1))
 
 

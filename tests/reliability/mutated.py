@@ -81,7 +81,7 @@ SETTINGS = {
 class MutationFigures:
     """The counts, the longest times and the faults of a run."""
 
-    sent: Counter[str] = field(default_factory=Counter)  # by client
+    sent: Counter[str] = field(default_factory=Counter)  # the number of sent requests, by client
     outcomes: Counter[str] = field(default_factory=Counter)
     slowest: dict[str, float] = field(default_factory=dict)  # API -> seconds of its slowest request
     faults: list[str] = field(default_factory=list)

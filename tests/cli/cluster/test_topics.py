@@ -80,7 +80,7 @@ def test_several_are_deleted_and_the_missing_one_is_named(run: Hmb, servers: str
 
 def test_topics_of_kafka_itself_are_listed_when_asked_for(run: Hmb, servers: str) -> None:
     with hmb.Admin(servers) as admin:
-        admin.list_group_offsets("g")  # The broker creates __consumer_offsets for this.
+        admin.list_group_offsets("g")  # The broker creates __consumer_offsets for this request.
     assert "__consumer_offsets" not in run("topics", "list", "-b", servers).stdout.splitlines()
     assert "__consumer_offsets" in run("topics", "list", "--internal", "-b", servers).stdout.splitlines()
 

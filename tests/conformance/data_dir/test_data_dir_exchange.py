@@ -105,8 +105,8 @@ def test_logs_move_from_kafka_to_hmb_and_back(origin: Origin, destination: Path,
     exchange.move(hmb.data_dir, other.data_dir, TOPICS, clean=ending == "stopped")
     with other:
         exchange.assert_same(exchange.read_topics(other.bootstrap), continued)
-        # Idempotence is off, because a new cluster assigns the same producer ids again that the old cluster has written
-        # to the logs.
+        # Idempotence is off, because the new cluster assigns producer ids that the old cluster has already written to
+        # the logs.
         client = exchange.producer(other.bootstrap, "none", **{"enable.idempotence": False})
         exchange.write(client, ["deleted"], 5, random.Random(6))
         offsets = [record.offset for record in exchange.read_log(other.bootstrap, "deleted")]

@@ -67,7 +67,7 @@ def test_transactions_move_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: 
     with peers.Hmb(directory) as hmb:
         assert described(hmb.port) == of_kafka
         assert read(hmb.bootstrap, TOPIC, "read_committed") == [b"1"]
-        # The start of this producer also aborts the open transaction of its predecessor.
+        # When this producer starts, it also aborts the open transaction of the previous producer.
         kept.append(write(hmb.bootstrap, "open", b"4", "commit"))
         kept.append(write(hmb.bootstrap, "done", b"5", "abort"))
         kept.append(write(hmb.bootstrap, "gone", b"6", "nothing"))

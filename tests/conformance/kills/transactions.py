@@ -34,7 +34,7 @@ from tests.conformance.matrix import BROKERS
 
 SOURCE, COPY, GROUP = "numbers", "copy", "copiers"
 PARTITIONS = 2  # the number of partitions of the copied topic
-AT_ONCE = 50  # the maximum of numbers in one transaction
+AT_ONCE = 50  # the maximum number of values in one transaction
 SECONDS = 30.0
 QUICKLY: dict[str, str | int | float | bool] = {
     "reconnect.backoff.ms": 20,

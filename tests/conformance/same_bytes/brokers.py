@@ -83,7 +83,7 @@ class Side:
     def __init__(self, name: str, port: int, login_port: int | None = None) -> None:
         self.name = name
         self.port = port
-        self.login_port = port if login_port is None else login_port  # the port of the listener for users
+        self.login_port = port if login_port is None else login_port  # the port of the listener that requires a login
         self.topic_ids: dict[str, UUID] = {}
         self.known: dict[object, str] = {}  # topic id -> its placeholder in comparisons
 

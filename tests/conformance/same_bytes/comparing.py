@@ -49,7 +49,7 @@ IDENTITY = (
 TEXTS = ("error_message", "documentation", "batch_index_error_message")
 A_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 UUID_IN_BASE64 = re.compile(r"[\w-]{22}")
-LONG = 100  # the maximum of characters that are shown of a value
+LONG = 100  # At most this number of characters of a value is shown.
 ABSENT = "(absent)"
 
 

@@ -164,7 +164,7 @@ def test_a_round_does_not_append_to_the_file_of_a_failed_round(
 def test_the_cleaner_held_the_files_of_deleted_topics_open(
     tmp_path: Path, damaged: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # pytest would keep a logged error, and the error refers to the log.
+    # pytest keeps logged errors, and such an error would keep the log in memory.
     caplog.set_level(logging.CRITICAL, "hmb.storage.compaction.cleaner")
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())

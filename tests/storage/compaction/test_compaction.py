@@ -254,7 +254,7 @@ def test_a_crash_at_any_step_of_the_swap_loses_and_doubles_nothing(
         with pytest.raises(Crash):
             compact(log)
     shutil.copytree(log.directory, snapshot)
-    for _ in range(2):  # The second start uses the files that the first one has left.
+    for _ in range(2):  # The second start uses the files of the first start.
         after = Log(snapshot, CONFIG)
         offsets = [record.offset for record in read_all(after)]
         assert offsets == sorted(set(offsets)) and set(offsets) <= set(everything)

@@ -178,7 +178,7 @@ def test_a_flipped_bit_in_a_time_index_hides_no_records(open_log: LogMaker, capl
     log.close()
     path = log.segments[0].path.with_suffix(".timeindex")
     good = path.read_bytes()
-    for position in range(len(good) - 12):  # The last entry is left out, because each start checks it.
+    for position in range(len(good) - 12):  # The last entry is left out, because the broker checks it at each start.
         for bit in range(0, 8, 3):
             overwrite(path, 0, good)
             overwrite(path, position, bytes([good[position] ^ 1 << bit]))

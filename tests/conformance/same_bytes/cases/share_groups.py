@@ -78,8 +78,8 @@ def acknowledge(epoch: int, types: list[int], **options: Any) -> ShareAcknowledg
 
 
 JOINED = Step(join())
-# A share group's partitions are initialized in the background. So a response may already contain an assignment, and the
-# epoch of its group, or not.
+# The partitions of a share group are initialized in the background. So a response may or may not contain an assignment,
+# and the epochs may differ.
 ASSIGNED = ["assignment", "member_epoch", "group_epoch", "assignment_epoch"]
 BEAT = [
     case("join", join(), ignored=ASSIGNED),
