@@ -1,6 +1,6 @@
 """Tests that folders import each other in one direction only.
 
-A reader can therefore understand a folder without the folders that import it.
+A reader can understand a folder without the folders that import it.
 """
 
 from __future__ import annotations

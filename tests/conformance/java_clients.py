@@ -47,7 +47,7 @@ def write_kafka_082(bootstrap: str, topic: str, lines: Path, codec: str) -> None
 
 
 def write_kafka_082_new_producer(bootstrap: str, topic: str, lines: Path, codec: str) -> None:
-    """Write with the Java producer of Kafka 0.8.2, its first release."""
+    """Write with the Java producer in its first release, Kafka 0.8.2."""
     _console_producer_082(bootstrap, topic, lines, codec, "--new-producer")
 
 

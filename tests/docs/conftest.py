@@ -14,7 +14,7 @@ BuildPages = Callable[..., Any]
 
 @pytest.fixture
 def build_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BuildPages]:
-    """Return a function that builds pages (name -> Markdown) with some extensions. It returns the application."""
+    """Return a function that builds pages (name -> Markdown) with some extensions, and returns Sphinx's application."""
     pytest.importorskip("sphinx", reason="Sphinx is not installed; `make docs` installs it")
     from sphinx.testing.util import SphinxTestApp
 

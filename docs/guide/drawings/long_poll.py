@@ -19,7 +19,7 @@ from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher, Watchers
 
 WAITER, APPENDER, LOG = "Fetch's thread", "Produce's thread", "log weather-0"
-PAUSE = 0.4  # seconds between the begin of the wait and the Produce
+PAUSE = 0.4  # seconds between the start of the wait and the Produce
 LIMIT = 10.0  # seconds, the time limit of the Fetch
 
 

@@ -35,7 +35,7 @@ PURPOSES = {  # the first part of a thread's name -> what the thread does
     "group-timer": "wakes groups",
     "housekeeper": "deletes, syncs, compacts",
 }
-OBJECTS = {  # the begin of a file's name -> the object that the locks of the file protect
+OBJECTS = {  # the beginning of a file's name -> the object that the locks of the file protect
     "broker/topics": "topics",
     "storage/log_manager": "list of logs",
     "coordinator/journal": "journal",

@@ -1,4 +1,4 @@
-"""Tests of KIP-848 groups: beside classic groups, after a restart, with committed offsets, and with admin requests.
+"""Tests of KIP-848 groups: together with classic groups, after a restart, and with offsets and admin requests.
 
 The requests of these tests pass through dispatch, without a network.
 """
