@@ -4,8 +4,8 @@
     python -m tests.conformance.librdkafka --tests 0030 0081      # only these two, with their output
     python -m tests.conformance.librdkafka --against kafka43
 
-`librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a` (the test needs a
-feature that this build or a single broker does not have).
+`librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a`. A test is not
+applicable if it needs a feature that this build or a single broker does not have, or if it fails with Kafka, too.
 
 If a test that should pass fails, the command exits with code 1. If a test with a gap passes, the command reports it, so
 that the list can be updated.
