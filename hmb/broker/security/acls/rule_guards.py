@@ -39,6 +39,7 @@ WITHOUT_ITEMS = {
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
     *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
+FETCHES = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}  # each with its list of topics, which is never null
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
@@ -118,7 +119,7 @@ def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
 def guard_topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse the topics of a request on which the operation is forbidden. Let the handler refuse unknown ids."""
     refused, rest = _split_topics(operation, request, context, access)
-    if request.api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH):
+    if request.api_key in FETCHES:
         handle = partial(_fetch_permitted, access, handle)
     return refuse_part(refused, rest, context, handle)
 
@@ -129,16 +130,19 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
     The broker receives more Produce and Fetch requests than any others, and most of them name no forbidden topic. For
     these two APIs, the function therefore looks only at the names of the topics first. `split` copies the request.
     """
+    if (field := FREQUENT.get(request.api_key)) is not None:
+        forbidden: set[str] = set()
+        for topic in getattr(request, field):
+            name = topic_name(topic, context)
+            if name and name not in forbidden and not access.may(operation, TOPIC, name):
+                forbidden.add(name)
+        return split(request, context, lambda name, partition: name in forbidden) if forbidden else (None, request)
 
+    @cache  # Ask, and log a refusal, once for each topic, and not for each partition.
     def is_forbidden(name: str) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)
 
-    if (field := FREQUENT.get(request.api_key)) is None:
-        ask = cache(is_forbidden)  # Ask, and log a refusal, once for each topic, and not for each partition.
-        return split(request, context, lambda name, partition: ask(name))
-    names = {topic_name(topic, context) for topic in getattr(request, field)}
-    forbidden = set(filter(is_forbidden, names))
-    return split(request, context, lambda name, partition: name in forbidden) if forbidden else (None, request)
+    return split(request, context, lambda name, partition: is_forbidden(name))
 
 
 def _fetch_permitted(access: Access, handle: Handle, request: Any, context: RequestContext) -> Answer:
