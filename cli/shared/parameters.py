@@ -10,7 +10,6 @@ The function returns the value that the command receives. If the text is wrong, 
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -142,6 +141,8 @@ def api(text: str) -> type[Request]:
     wanted = text.replace("_", "").replace("-", "").lower()
     found = int(wanted) if wanted.isdecimal() else names.get(wanted)
     if found not in API_KEYS:
+        import difflib  # This import takes 1.5 ms. Only error messages need it.
+
         near = difflib.get_close_matches(wanted, names, 1)
         hint = f"did you mean {api_name(names[near[0]])}?" if near else "write Produce, Fetch ... or a number"
         raise click.BadParameter(f"HMB has no API {text!r}; {hint}")
@@ -161,6 +162,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     If no known name is similar, the hint lists all of them.
     """
+    import difflib  # Only error messages need it.
+
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(names)}"

@@ -36,8 +36,6 @@ which returns an empty response. The connection then ends, and the broker does n
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -229,6 +227,8 @@ class BrokerServer:
         """Lock the data directory, or make a temporary one."""
         directory = self._data_dir
         if directory is None:
+            import tempfile  # This import takes 5 ms. Most brokers have a data directory.
+
             directory = self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         return LogManager(
             directory,
@@ -374,6 +374,8 @@ class BrokerServer:
             self._logs.close(crash=crash)
             self._logs = None
         if self._temporary is not None:
+            import shutil
+
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def __enter__(self) -> Self:

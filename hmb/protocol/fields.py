@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # A real import would be circular: schema.py imports this mod
     from hmb.protocol.schema import Struct
 
 
+@cache
 def version_range(text: str) -> range:
     """Return the range of versions that `text` describes: "3", "0-12", "3+" (3 and all later ones) or "none"."""
     if text == "none":

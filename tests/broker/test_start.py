@@ -26,7 +26,8 @@ with running_broker(sys.argv[1], "127.0.0.1", 0, {}) as broker:
     print(json.dumps(sorted(sys.modules)))
 """
 UNUSED = (
-    *("_hashlib", "_ssl", "asyncio", "email", "http", "prometheus_client", "re2", "rich", "subprocess", "xml"),
+    *("_hashlib", "_ssl", "asyncio", "concurrent", "difflib", "email", "http", "prometheus_client", "re2", "rich"),
+    *("subprocess", "tempfile", "xml"),
     *("hmb.client", "hmb.monitoring", "hmb.testing", "hmb.broker.telemetry"),
     *("hmb.broker.network.connection_login", "hmb.broker.security.acls", "hmb.broker.security.login"),
     *("hmb.broker.security.scram", "hmb.broker.security.tls", "hmb.security.scram", "hmb.security.stores"),

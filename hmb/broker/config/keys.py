@@ -13,7 +13,6 @@ of at most 2^31-1 is an int.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -195,6 +194,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     A comparison of two names takes about 20 microseconds, and a request can contain thousands of unknown names.
     Therefore the function compares only names with the same first letter and a similar length.
     """
+    import difflib  # This import takes 1.5 ms. Only error messages need it.
+
     alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]
     matches = difflib.get_close_matches(name, alike, 1, cutoff)
     return f", did you mean {matches[0]!r}?" if matches else ""
