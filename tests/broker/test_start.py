@@ -34,7 +34,7 @@ UNUSED = (
     *("hmb.coordinator.migration", "hmb.coordinator.modern.group", "hmb.coordinator.share.group"),
     *("hmb.coordinator.share.coordinator", "hmb.coordinator.streams.group"),
 )
-"""Modules for TLS, SASL, ACLs, groups of newer protocols, monitoring and tests, and large modules of other projects."""
+"""Modules for TLS, SASL, ACLs, groups of newer protocols, monitoring and tests; and large modules outside of HMB."""
 MOST_MODULES = 260  # at most this number of modules of hmb, without those of the messages, which ApiVersions needs
 
 
