@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from hmb.broker.security.acls.authorizer import Access, Authorizer
-from hmb.broker.security.acls.rule_guards import FREQUENT, guard_by_rule
+from hmb.broker.security.acls.rule_guards import FREQUENT, guard_by_rule, guard_produce
 from hmb.broker.security.acls.rules import RULES
 from hmb.broker.security.store import SecurityState
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import AclOperation as Op
+from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class, response_class
+from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.schema import Response
 from tests.broker.security.test_acls import acl
 
@@ -42,3 +45,32 @@ def test_the_handler_gets_the_permitted_topics(api: ApiKey, caplog: pytest.LogCa
         guard_by_rule(RULES[api], request(*names), context, access, handle)
     assert passed == [request("a", "b")] * 2
     assert len([record for record in caplog.records if "denied" in record.getMessage()]) == 1
+
+
+def test_a_remembered_permission_to_write_ends_with_the_acl() -> None:
+    """The guard of Produce remembers topics. A changed ACL decides about the next request."""
+    authorizer = Authorizer([], allows_without_acl=False)
+    permission = acl("a", Op.WRITE)
+    authorizer.load(SecurityState(acls={permission.id: permission}))
+    passed: list[Any] = []
+
+    def codes(name: str, principal: str = "User:alice") -> list[int]:
+        data = ProduceRequest.TopicProduceData.PartitionProduceData()
+        topic = ProduceRequest.TopicProduceData(name=name, partition_data=[data])
+        access = Access(authorizer, principal, "127.0.0.1")
+        context: Any = SimpleNamespace(version=9)
+        answer = guard_produce(ProduceRequest(topic_data=[topic]), context, access, handle)
+        return [each.error_code for topic in answer.responses for each in topic.partition_responses]
+
+    def handle(request: Any, _: Any) -> Response:
+        passed.append(request)
+        return ProduceResponse()
+
+    for _ in range(3):
+        assert codes("a") == []
+    assert len(passed) == 3 and len(authorizer.writable) == 1
+    for name, principal in (("b", "User:alice"), ("a", "User:bob")):
+        assert codes(name, principal) == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    authorizer.load(SecurityState())
+    assert codes("a") == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert len(passed) == 3

