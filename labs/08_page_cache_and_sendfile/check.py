@@ -146,7 +146,7 @@ def test_no_copy(answer, data, monkeypatch):
 
 
 def test_checksum(answer, data, rng):
-    """`checksum` returns the CRC-32 of `count` bytes from `offset` on."""
+    """`checksum` returns the CRC-32 of `count` bytes of the file, starting at `offset`."""
     content, descriptor = data
     for offset, count in ((0, 0), (0, 1), (10, 100_000), (0, SIZE), (SIZE - 5, 100), (rng.randrange(SIZE), 70_000)):
         found, expected = answer.checksum(descriptor, offset, count), zlib.crc32(content[offset : offset + count])

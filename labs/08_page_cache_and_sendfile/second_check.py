@@ -24,7 +24,7 @@ def data(tmp_path, rng):
 
 
 class Pair:
-    """Two connected sockets with small buffers. Neither of them ever waits."""
+    """Two connected non-blocking sockets with small buffers. A call of a non-blocking socket never waits."""
 
     def __init__(self):
         self.here, self.there = socket.socketpair()
@@ -44,7 +44,7 @@ class Pair:
 
 
 def write(response, connection, case):
-    """Call `write`, and return its result. The check fails if `write` does not return soon, or raises an exception."""
+    """Call `write`, and return its result. The check fails if `write` waits too long, or raises an exception."""
     found = []
 
     def call():
@@ -97,14 +97,14 @@ def test_small_parts(answer, data):
 
 
 def test_large_parts(answer, data, rng):
-    """Every byte arrives once, although the connection accepts only a few bytes at a time."""
+    """Every byte arrives exactly once, even if the connection accepts only a few bytes at a time."""
     compare(answer, data, [(0, SIZE)])
     compare(answer, data, [rng.randbytes(300_000)])
     compare(answer, data, [b"head", (10, 200_000), rng.randbytes(100_000), (500_000, 100_000)], 3000)
 
 
 def test_write_never_waits(answer, data):
-    """If a connection accepts no more bytes, `write` returns False. Responses to other connections are not delayed."""
+    """If a connection accepts no more bytes, `write` returns False at once, and so delays no other connection."""
     slow, fast = Pair(), Pair()
     large, small = answer.Response(data[1], [b"head", (0, SIZE)]), answer.Response(data[1], [b"small"])
     found = write(large, slow.here, f"a receiver that never reads, and a response of {SIZE:,} bytes")
@@ -117,7 +117,7 @@ def test_write_never_waits(answer, data):
 
 
 def test_complete_responses(answer, data):
-    """After the last byte, `write` returns True, and sends nothing again."""
+    """When all bytes are sent, `write` returns True. Further calls also return True, and send nothing."""
     pair, response = Pair(), answer.Response(data[1], [b"head", (0, 4)])
     results = [write(response, pair.here, "a response of 8 bytes") for _ in range(3)]
     pair.read(100)

@@ -7,7 +7,7 @@ import os
 
 
 class Response:
-    """A response in parts. A part is bytes from memory, or a pair (offset, count): a range of a file."""
+    """A response that consists of parts. A part is bytes, or a pair (offset, count) for a range of a file."""
 
     def __init__(self, descriptor, parts):
         self.descriptor, self.parts = descriptor, parts

@@ -33,7 +33,7 @@ def test_a_full_batch(answer):
 
 
 def test_linger(answer):
-    """`cut_batches` ends a batch when the first record of the batch has waited for `linger`."""
+    """`cut_batches` ends a batch when the first record of the batch has waited for the time `linger`."""
     for records, linger, expected in (
         ([(0, 10), (4, 10), (6, 10)], 5, [(5, [10, 10]), (11, [10])]),
         ([(0, 10), (5, 10)], 5, [(5, [10]), (10, [10])]),
@@ -49,7 +49,7 @@ def test_linger(answer):
 def test_random_batches(answer, rng):
     """`cut_batches` keeps the order of the records.
 
-    No batch of several records is larger than `batch_size`, and no record waits longer than `linger`.
+    No batch of several records is larger than `batch_size`, and no record waits longer than the time `linger`.
     """
     for _ in range(200):
         times = sorted(rng.randrange(60) for _ in range(rng.randrange(1, 12)))
@@ -80,7 +80,10 @@ def test_compression(answer, rng):
 
 
 def test_frontier(answer, rng):
-    """`frontier` returns the runs that no other run beats, sorted by latency."""
+    """`frontier` returns the runs that no other run beats, sorted by latency.
+
+    A run beats another one if its latency or its rate is better, and neither of them is worse.
+    """
     a, b, c, d = ("a", 1.0, 100.0), ("b", 2.0, 300.0), ("c", 3.0, 200.0), ("d", 4.0, 400.0)
     compare(answer, "frontier", ([a],), [a])
     compare(answer, "frontier", ([b, a],), [a, b])
@@ -95,7 +98,10 @@ def test_frontier(answer, rng):
 
 
 def test_choose(answer):
-    """`choose` returns the settings with the highest rate among the runs that meet both goals, or None."""
+    """`choose` considers only runs with at most the latency `max_latency` and at least the rate `min_rate`.
+
+    It returns the settings of the run with the highest rate, or None if no run meets both goals.
+    """
     runs = [("linger 0", 1.0, 100.0), ("linger 5", 5.0, 300.0), ("linger 50", 50.0, 400.0)]
     compare(answer, "choose", (runs, 10.0, 200.0), "linger 5")
     compare(answer, "choose", (runs, 5.0, 300.0), "linger 5")

@@ -23,7 +23,10 @@ def test_keys(answer, rng):
 
 
 def test_sticky(answer):
-    """`place` changes the partition for records without a key after at least `batch_size` bytes of such records."""
+    """`place` puts records without a key into one partition until they have at least `batch_size` bytes.
+
+    The next record without a key then goes to the next partition.
+    """
     for sizes, partitions, expected in (
         ([10, 10, 10], 3, [0, 0, 0]),
         ([50, 50, 10], 3, [0, 0, 1]),
@@ -36,7 +39,10 @@ def test_sticky(answer):
 
 
 def test_mixed(answer, rng):
-    """Keyed records do not affect where records without a key go: the bytes of keyed records are not counted."""
+    """`place` does not count the bytes of records with a key.
+
+    So a record with a key never changes the partition of the records without a key.
+    """
     compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
             [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip
     for _ in range(100):
@@ -51,7 +57,10 @@ def test_mixed(answer, rng):
 
 
 def test_batches(answer, rng):
-    """`count_batches` fills one batch for each partition, and begins a new one if the next record does not fit."""
+    """`count_batches` fills one batch at a time for each partition.
+
+    It begins a new batch when the next record does not fit.
+    """
     for sizes, places, expected in (
         ([], [], 0),
         ([50, 50], [0, 0], 1),
@@ -75,7 +84,7 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` returns the partition to which the chance with the chosen number belongs.
+    """`choose` numbers the chances of all partitions, and returns the partition that has the chance `number % total`.
 
     A partition with fewer waiting batches has more chances.
     """

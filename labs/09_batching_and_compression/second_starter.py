@@ -15,5 +15,5 @@ def count_batches(records, places, batch_size):
 
 
 def choose(waiting, number):
-    """Choose a partition with a random number. A partition with fewer waiting batches is chosen more often."""
+    """Choose a partition; `number` is a random number. A partition with fewer waiting batches is chosen more often."""
     return number % len(waiting)

@@ -15,10 +15,16 @@ def compressed_sizes(values, compress, count):
 
 
 def frontier(runs):
-    """Return the runs (settings, latency, rate) that no other run beats, sorted by latency."""
+    """Return the runs (settings, latency, rate) that no other run beats, sorted by latency.
+
+    A run beats another one if its latency or its rate is better, and neither of them is worse.
+    """
     return runs
 
 
 def choose(runs, max_latency, min_rate):
-    """Return the settings with the highest rate among the runs that meet both goals, or None."""
+    """Return the settings of the run with the highest rate, or None.
+
+    Consider only runs with at most the latency `max_latency` and at least the rate `min_rate`.
+    """
     return runs[0][0]

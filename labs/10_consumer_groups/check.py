@@ -9,7 +9,7 @@ NAMES = ["anna", "ben", "carla", "dan", "eve", "finn"]
 
 
 def check_complete(result, partitions, consumers, case):
-    """Check that each partition has one owner, and that no consumer has two partitions more than another one."""
+    """Check that each partition has one owner, and that the load is even."""
     assert isinstance(result, dict), f"{case} returns {result!r} (right: a dictionary)"
     assert set(result) == set(consumers), f"{case} has an entry for each consumer; it returns {result!r}"
     for number in range(partitions):
@@ -36,9 +36,9 @@ def test_ranges(answer):
 
 
 def test_the_rest(answer, rng):
-    """`assign_range` sorts the consumers by name, whatever their order in the argument is.
+    """`assign_range` sorts the consumers by name, so their order in the argument has no effect.
 
-    If the partitions cannot be divided evenly, the first consumers get one partition more.
+    If the partitions cannot be divided evenly, the first consumers get one partition more than the others.
     """
     for consumers in (["b", "a"], ["c", "a", "b"], rng.sample(NAMES, 6)):
         case = f"assign_range(7, {consumers})"
@@ -75,7 +75,7 @@ def cases(rng):
 def test_sticky_is_complete(answer, rng):
     """`assign_sticky` assigns each partition to exactly one consumer.
 
-    No consumer has two or more partitions more than another one.
+    The load is even: the numbers of partitions of two consumers differ by at most one.
     """
     for previous, partitions, consumers in cases(rng):
         case = f"assign_sticky({previous}, {partitions}, {consumers})"
@@ -103,7 +103,7 @@ def test_few_moves(answer, rng):
 def test_the_same_result(answer, rng):
     """`assign_sticky` does not change `previous`.
 
-    It returns the same result, whatever the order of the consumers is.
+    It returns the same result for every order of the consumers in the argument.
     """
     for previous, partitions, consumers in cases(rng):
         given = copy.deepcopy(previous)

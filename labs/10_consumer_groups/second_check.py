@@ -53,9 +53,9 @@ def test_one_owner(answer, rng):
 
 
 def test_nothing_stops(answer, rng):
-    """A consumer keeps each partition that it owns before the round and also owns in `target`.
+    """In a round, a consumer keeps each of its partitions that `target` also assigns to it.
 
-    It gives up all other partitions in this round.
+    It gives up all its other partitions in this round.
     """
     for owned, target, found, case in calls(answer, rng):
         for name, numbers in target.items():
@@ -67,7 +67,7 @@ def test_nothing_stops(answer, rng):
 
 
 def test_free_partitions(answer, rng):
-    """A partition without an owner, or with an owner that has left the group, gets its new owner in this round."""
+    """`next_round` assigns a partition to its new owner if no consumer of the group owns the partition now."""
     for owned, target, found, case in calls(answer, rng):
         assert set(found) == set(target), f"{case} has an entry for each consumer in the group: {found}"
         for name, numbers in target.items():
@@ -78,7 +78,10 @@ def test_free_partitions(answer, rng):
 
 
 def test_rounds(answer, rng):
-    """`rounds` needs one round if no partition moves between consumers that stay, and otherwise two."""
+    """`rounds` returns an empty list if `owned` equals `target`.
+
+    Otherwise, it returns two assignments if a partition moves between consumers that stay in the group, and else one.
+    """
     for owned, target in cases(rng):
         found = list(answer.rounds(copy.deepcopy(owned), copy.deepcopy(target)))
         case = f"rounds({owned}, {target})"

@@ -10,5 +10,5 @@ def next_round(owned, target):
 
 
 def rounds(owned, target):
-    """Return the assignments after each round, until every consumer owns its partitions in `target`."""
+    """Return a list with the assignment after each round, up to the round that reaches `target`."""
     return [target]

@@ -14,7 +14,7 @@ def assign_range(partitions, consumers):
 def assign_sticky(previous, partitions, consumers):
     owned = {name: previous.get(name, []) for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
-    # For example, 8 partitions for 3 consumers: `each` is 2, and `rest` is 2, so two consumers get a third partition.
+    # For example, if 3 consumers share 8 partitions, `each` is 2 and `rest` is 2: two consumers get a third partition.
     # The function chooses the two consumers that now own the most partitions, so that few partitions get a new owner.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}

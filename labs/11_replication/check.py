@@ -26,7 +26,7 @@ def test_high_watermark(answer, rng):
 
 
 def test_in_sync(answer, rng):
-    """`in_sync` returns the leader, and each replica that has been up to date within the last `max_lag` steps."""
+    """`in_sync` returns the leader, and each follower that had the leader's whole log at most `max_lag` steps ago."""
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 5}, 9, 3), ["A"])
@@ -61,8 +61,8 @@ def test_common_length(answer, rng):
 def test_acknowledgements(answer):
     """`is_acknowledged` returns whether the record is acknowledged.
 
-    With `acks` "0", it is acknowledged at once. With "1", it is acknowledged as soon as the leader has the record. With
-    "all", it is acknowledged as soon as it is below the high watermark.
+    If `acks` is "0", every record is acknowledged at once. If `acks` is "1", a record is acknowledged as soon as the
+    leader has it. If `acks` is "all", a record is acknowledged as soon as its offset is below the high watermark.
     """
     for offset, leader_end, mark in ((0, 1, 1), (4, 5, 4), (3, 5, 4), (4, 5, 5), (2, 5, 0)):
         compare(answer, "is_acknowledged", ("0", offset, leader_end, mark), True)
@@ -78,7 +78,7 @@ def partition_after(answer, acks, seed):
 
 
 def test_all_loses_nothing(answer, rng):
-    """With acks=all, random runs with crashes lose no acknowledged record."""
+    """In 300 random runs with crashes and acks=all, no acknowledged record is lost."""
     for _ in range(300):
         seed = rng.randrange(10**6)
         partition = partition_after(answer, "all", seed)
@@ -87,7 +87,7 @@ def test_all_loses_nothing(answer, rng):
 
 
 def test_one_loses_records(answer, rng):
-    """With acks=1, some of 300 random runs lose an acknowledged record."""
+    """In 300 random runs with crashes and acks=1, at least one acknowledged record is lost."""
     seeds = [rng.randrange(10**6) for _ in range(300)]
     partitions = [partition_after(answer, "1", seed) for seed in seeds]
     has_loss = any(each.lost for each in partitions)
@@ -95,7 +95,7 @@ def test_one_loses_records(answer, rng):
 
 
 def test_all_acknowledges(answer, rng):
-    """With acks=all, more than half of all records are acknowledged."""
+    """In 100 random runs with crashes and acks=all, more than half of all records are acknowledged."""
     acknowledged = produced = 0
     for _ in range(100):
         partition = partition_after(answer, "all", rng.randrange(10**6))

@@ -34,7 +34,7 @@ def test_starts(answer, rng):
 
 
 def test_end_of_epoch(answer, rng):
-    """`end_of_epoch` returns the greatest epoch at or below the given one, and the offset after its last record."""
+    """`end_of_epoch` returns the greatest epoch at or below `epoch`, and the offset after its last record."""
     for epochs, epoch in (([0, 0], 0), ([0, 0, 1], 0), ([0, 0, 1], 1), ([0, 2, 2, 5], 2), ([0, 0], 3), ([0, 0, 4], 3)):
         compare(answer, "end_of_epoch", (starts_of(epochs), len(epochs), epoch), end_of(epochs, epoch))
     for _ in range(150):
@@ -43,7 +43,7 @@ def test_end_of_epoch(answer, rng):
 
 
 def test_unknown_epochs(answer):
-    """`end_of_epoch` returns None if the log has no record of this epoch or of an earlier one."""
+    """`end_of_epoch` returns None if the log is empty, or if all its epochs are greater than `epoch`."""
     compare(answer, "end_of_epoch", ([], 0, 3), None)
     compare(answer, "end_of_epoch", ([(4, 0)], 2, 3), None)
 
@@ -75,7 +75,7 @@ def logs(rng):
 
 
 def test_truncation(answer, rng):
-    """`truncation_point` keeps exactly the records that the leader also has."""
+    """With the offset of `truncation_point`, a follower keeps exactly the records that the leader also has."""
     for mine, theirs in logs(rng):
         same = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
         expected = min(len(mine), len(theirs)) if same is None else same
@@ -85,7 +85,10 @@ def test_truncation(answer, rng):
 
 
 def test_questions(answer, rng):
-    """`truncation_point` asks the leader at most once for each epoch of the follower, and not for other epochs."""
+    """`truncation_point` asks the leader only for epochs that are in the log of the follower.
+
+    It asks at most once for each of these epochs.
+    """
     for mine, theirs in logs(rng):
         asked = []
 

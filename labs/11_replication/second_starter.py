@@ -10,10 +10,16 @@ def epoch_starts(epochs):
 
 
 def end_of_epoch(starts, log_end, epoch):
-    """Return (epoch, end offset) for the greatest epoch at or below `epoch` in a log, or None."""
+    """Return a pair: the greatest epoch of a log at or below `epoch`, and the offset after its last record.
+
+    Return None if the log has no such epoch.
+    """
     return epoch, log_end
 
 
 def truncation_point(starts, log_end, ask):
-    """Return the offset at which a follower cuts its log. `ask(epoch)` returns the leader's `end_of_epoch`."""
+    """Return the offset at which a follower cuts its log.
+
+    `ask(epoch)` returns the result of `end_of_epoch` for the leader's log.
+    """
     return log_end

@@ -7,7 +7,7 @@ import zlib
 
 
 def test_expired(answer, rng):
-    """`expired` counts segments from the oldest one on, and stops at the first segment that must stay."""
+    """`expired` begins to count with the oldest segment, and stops at the first segment that must stay."""
     cases = [([10, 20, 30], 25, 10, 1), ([10, 20, 30], 20, 10, 0), ([10, 20, 30], 41, 10, 2), ([50, 10, 60], 45, 10, 0)]
     for _ in range(100):
         segments = [rng.randrange(100) for _ in range(rng.randrange(2, 8))]
@@ -91,7 +91,7 @@ def test_cuts(answer, rng):
 
 
 def test_damage(answer, rng):
-    """`recover` stops at a damaged record, and never raises an exception."""
+    """`recover` stops at the first damaged record, and does not raise an exception."""
     payloads = [b"first", b"second", b"third"]
     data = b"".join(map(frame, payloads))
     ends = [13, 27, 40]

@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 12`.
 
 
 def expired(segments, now, retention):
-    """Return how many segments retention may delete, from the oldest one on."""
+    """Return how many of the oldest segments retention may delete."""
     return 0
 
 
