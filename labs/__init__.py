@@ -14,7 +14,7 @@ The checks of several exercises use four modules:
 - `varints`               varints, for lab 5
 - `random_file`           a file with random content, for lab 8
 - `replicated_partition`  a simulated partition with three replicas, for lab 11
-- `crashes`               simulated crashes: a function of a student ends after any number of its lines
+- `crashes`               simulated crashes: a student's function stops after a given number of executed lines
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Simulated crashes: the check of a lab lets a student's function end after any number of its lines."""
+"""Simulated crashes: the check of a lab stops a student's function after a given number of executed lines."""
 
 from __future__ import annotations
 

@@ -103,9 +103,9 @@ class ReplicatedPartition:
             self.acknowledged.append(value)
 
     def fetch(self, follower: str, count: int | None = None) -> None:
-        """Remove the follower's records that the leader does not have, and copy the leader's next `count` records.
+        """Let a follower copy up to `count` records that it does not have from the leader. Copy all if `count` is None.
 
-        If `count` is None, copy all records.
+        First remove the follower's records that the leader does not have.
         """
         if self.leader is None or follower == self.leader or follower not in self.live:
             return

@@ -1,10 +1,10 @@
-"""Varints for both checks of lab 5. The code is independent of HMB's codec, so a mistake in the codec cannot hide."""
+"""Varints for both checks of lab 5. They do not use HMB's codec, so the checks also find a mistake in the codec."""
 
 from __future__ import annotations
 
 
 def zigzag_varint(number: int) -> bytes:
-    """Return a number as a varint: in zigzag form, with 7 bits in each byte, the lowest 7 bits first."""
+    """Return a number as a zigzag varint. Each byte contains 7 bits of the number, and the lowest 7 bits are first."""
     rest = number * 2 if number >= 0 else -number * 2 - 1
     encoded = []
     while rest >= 128:

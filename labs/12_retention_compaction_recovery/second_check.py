@@ -19,7 +19,7 @@ def shown(records):
 
 
 def test_ratio(answer, rng):
-    """`dirty_ratio` returns the share of dirty bytes: the bytes at and after the checkpoint, divided by all bytes."""
+    """`dirty_ratio` returns the bytes of the records at or after the checkpoint, divided by all bytes."""
     log = [(0, b"a", b"123"), (4, b"b", b"1"), (6, b"a", b"12345")]
     for records, checkpoint, expected in ((log, 0, 1.0), (log, 4, 8 / 12), (log, 5, 0.5), (log, 7, 0.0), ([], 0, 0.0)):
         found = answer.dirty_ratio(list(records), checkpoint)
@@ -32,7 +32,7 @@ def test_ratio(answer, rng):
 
 
 def test_dirtiest(answer):
-    """`dirtiest` returns the log with the greatest ratio, or None if all ratios are below the minimum."""
+    """`dirtiest` returns the log with the greatest dirty ratio, or None if all ratios are below `min_ratio`."""
     log = [(0, b"a", b"1"), (1, b"b", b"2"), (2, b"c", b"3"), (3, b"d", b"4")]
     for checkpoints, min_ratio, expected in (
         ({"x": 2}, 0.5, "x"), ({"x": 3}, 0.5, None), ({"x": 3, "y": 1, "z": 2}, 0.1, "y"), ({}, 0.0, None),

@@ -56,7 +56,7 @@ def test_in_order(answer, rng):
 
 
 def test_copies(answer):
-    """For a copy of one of the last five batches, `append` returns the old offset, and the log does not grow."""
+    """For a copy of one of the last five batches, `append` returns the offset of the first one, and appends nothing."""
     batches = [(7, 0, 10 * number, 10) for number in range(8)]
     for length in (1, 2, 6, 8):
         partition = answer.Partition()
@@ -76,7 +76,7 @@ def test_copies(answer):
 def test_out_of_order(answer):
     """`append` raises `OutOfOrder` for a batch that is not a copy and does not continue its producer's last batch.
 
-    It also raises `OutOfOrder` if a producer's first batch does not begin with 0.
+    It also raises `OutOfOrder` if the first sequence number of a producer's first batch is not 0.
     """
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))

@@ -62,7 +62,7 @@ def test_markers(answer):
 
 
 def test_epochs(answer):
-    """`begin` returns the epoch 0 for a new name, and each later call returns the next epoch, also after a restart."""
+    """For a new name, `begin` returns the epoch 0. Each later call returns the next epoch, even after a restart."""
     world = World()
     coordinator = world.coordinator(answer)
     for number in range(6):
@@ -75,7 +75,7 @@ def test_epochs(answer):
 
 
 def test_fencing(answer):
-    """`add` and `end` raise `Fenced` for an old epoch. They write nothing to the journal, and no marker."""
+    """For an old epoch, `add` and `end` raise `Fenced`, and write neither a journal entry nor a marker."""
     world = World()
     coordinator = world.coordinator(answer)
     old = coordinator.begin("bank")
@@ -96,10 +96,10 @@ def test_fencing(answer):
 
 
 def test_after_the_end(answer):
-    """After `end`, the same `end` writes nothing.
+    """After a call of `end`, another call of `end` with the same outcome returns, and writes nothing.
 
-    `add` raises `Ended` and writes nothing, and so does `end` with the other outcome. These rules also hold after a
-    restart.
+    A call with the other outcome raises `Ended` and writes nothing, and so does a call of `add`. These rules also hold
+    after a restart.
     """
     for outcome, other in (("commit", "abort"), ("abort", "commit")):
         for restarts in (False, True):
@@ -160,8 +160,8 @@ def test_a_restart(answer):
 def attempt(answer, world, outcomes):
     """Run transactions with the given outcomes in sequence, and start a new coordinator after each crash.
 
-    Return a tuple (epoch, added partitions, outcome) for each transaction. If a crash interrupts a transaction
-    with the outcome "commit", its outcome in the list is None.
+    Return a tuple (epoch, added partitions, outcome) for each transaction. The outcome in the tuple is None if a
+    crash interrupts a transaction that should be committed, because it may then be committed or aborted.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

@@ -13,14 +13,14 @@ class Ended(Exception):
 
 
 class Coordinator:
-    """Decides about the transactions of producers, and writes the markers of each transaction."""
+    """Gives each transaction the same outcome in all its partitions, by writing the markers."""
 
     def __init__(self, journal, write_marker):
         self.journal, self.write_marker = journal, write_marker
         self.epochs, self.partitions = {}, {}
 
     def begin(self, name):
-        """Abort the open transaction of this name, begin a new one, and return its epoch."""
+        """Begin a transaction of the producer `name`, and return its epoch. Abort the last one if it is still open."""
         self.epochs[name], self.partitions[name] = 0, []
         return 0
 

@@ -21,7 +21,7 @@ def test_counts(answer, rng):
 
 
 def test_means(answer):
-    """`merge_means` adds the sums, and adds the numbers of values."""
+    """`merge_means` adds the sums of the two states, and also adds their numbers of values."""
     for a, b, expected in (((0, 0), (6, 2), (6, 2)), ((6, 2), (9, 1), (15, 3)), ((6, 2), (0, 0), (6, 2))):
         found = tuple(answer.merge_means(a, b))
         assert found == expected, f"merge_means({a}, {b}) returns {found!r} (right: {expected})"
@@ -63,7 +63,7 @@ def streams(rng, number):
 
 
 def arrivals(rng, words, begin):
-    """Return the tuples at or above the clock `begin`. The tuples of the two partitions are interleaved at random."""
+    """Return the tuples that are not below the clock `begin`. The order of the two partitions is random."""
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)
     following = list(begin)
@@ -98,7 +98,7 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples below its clock, in whatever order the partitions' tuples arrive."""
+    """A snapshot contains exactly the tuples below its clock, even if the tuples of the partitions are interleaved."""
     for number in range(200):
         words = streams(rng, number)
         clock = [rng.randrange(1, len(each) + 1) for each in words]

@@ -7,7 +7,10 @@ from functools import reduce
 
 
 def test_greatest(answer, rng):
-    """`greatest(count)` returns a monoid of the `count` greatest numbers. Equal numbers count separately."""
+    """`greatest(count)` returns a monoid whose states contain the `count` greatest numbers.
+
+    If a number occurs twice, the state contains it twice.
+    """
     for count in (1, 2, 3):
         empty, merge = answer.greatest(count)
         assert empty == (), f"greatest({count}): the empty state is {empty!r} (right: ())"
@@ -41,7 +44,7 @@ def compare(answer, name, values, size):
 
 
 def test_an_empty_window(answer):
-    """The result of a window without values is `empty`, and a window of the size 1 contains the last value."""
+    """The result of a window without values is `empty`. The result of a window of size 1 is the last value."""
     for name, (empty, merge, _) in MONOIDS.items():
         found = answer.SlidingWindow(empty, merge, 3).result()
         assert found == empty, f"{name}, a window without values: result() is {found!r} (right: {empty!r})"
@@ -49,7 +52,7 @@ def test_an_empty_window(answer):
 
 
 def test_windows(answer, rng):
-    """`result` merges the last `size` values, and forgets all older ones, even if they were the greatest."""
+    """`result` merges only the last `size` values. Older values have no effect, even if they are greater."""
     compare(answer, "sum", [1, 2, 3], 5)
     compare(answer, "max", [9, 1, 2, 3, 0, 1], 3)
     for name, (_, _, value) in MONOIDS.items():
@@ -82,7 +85,10 @@ def test_results_between(answer, rng):
 
 
 def test_few_merges(answer):
-    """For 5,000 values and a window of 1,000, `push` and `result` together merge at most 3 times for each value."""
+    """`push` and `result` together call `merge` at most three times for each value, on average.
+
+    The test pushes 5,000 values into a window of 1,000 values.
+    """
     calls = 0
 
     def merge(a, b):

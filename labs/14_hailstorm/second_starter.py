@@ -5,12 +5,12 @@ Complete `second.py`, and check it with `hmb lab check 14 --second`.
 
 
 def greatest(count):
-    """Return (empty, merge) of a monoid. A state is a tuple with the `count` greatest numbers, the greatest first."""
+    """Return the pair (empty, merge) of a monoid. A state contains the `count` greatest numbers in descending order."""
     return (), lambda a, b: a + b
 
 
 class SlidingWindow:
-    """The merged state of the last `size` values."""
+    """A window that contains the last `size` values, and merges them on request."""
 
     def __init__(self, empty, merge, size):
         self.empty, self.merge, self.size = empty, merge, size

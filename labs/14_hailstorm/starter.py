@@ -5,12 +5,12 @@ Complete `answer.py`, and check it with `hmb lab check 14`.
 
 
 def merge_counts(a, b):
-    """Return a new dictionary with the sum of two word counts."""
+    """Return a new dictionary with the sum of both counts of each word. The arguments map words to counts."""
     return {**a, **b}
 
 
 def merge_means(a, b):
-    """Merge two states for a mean. A state is a pair: the sum of the values, and the number of the values."""
+    """Merge two states from which a mean can be computed. A state is a pair (sum of the values, number of values)."""
     return a
 
 

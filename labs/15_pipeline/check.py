@@ -61,7 +61,7 @@ def test_many_batches(answer, tmp_path):
 
 
 def test_output(answer, tmp_path):
-    """If `write_output` is called again with the same number, it replaces the rows of the batch."""
+    """If `write_output` is called again for the same batch, the new rows replace the old ones."""
     answer.write_output(tmp_path, 0, ["a", "b"])
     answer.write_output(tmp_path, 1, ["c"])
     answer.write_output(tmp_path, 0, ["a", "b"])
@@ -70,7 +70,7 @@ def test_output(answer, tmp_path):
 
 
 def test_run(answer, tmp_path):
-    """`run` processes all records. When it is called again later, it processes the new records."""
+    """`run` processes all records. A later call of `run` processes only the records that have arrived since then."""
     source = Source(range(23))
     answer.run(tmp_path, source, lambda record: 2 * record, 5)
     found = list(answer.read_output(tmp_path))

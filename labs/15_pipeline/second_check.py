@@ -46,7 +46,7 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return the rows of each batch: the total count so far of every word that occurs in the batch."""
+    """Return the rows of each batch. They contain, for each word in the batch, its count in all words so far."""
     found = []
     for begin in range(0, len(words), size):
         counts = Counter(words[: begin + size])
@@ -55,7 +55,7 @@ def batches_of(words, size):
 
 
 def test_rows(answer, tmp_path, rng):
-    """The rows of a batch are the new total counts of the words that occur in the batch."""
+    """The rows of a batch contain the new total count of each word that occurs in the batch."""
     for number, words in enumerate((["hail"], ["hail", "hail", "rain", "hail"], rng.choices(WORDS, k=23))):
         folder, sink = tmp_path / str(number), Sink()
         folder.mkdir()
@@ -76,7 +76,7 @@ def test_read_counts(answer, tmp_path, rng):
 
 
 def test_more_words(answer, tmp_path):
-    """A second call of `run` continues at the first new word. Without new words, it writes nothing."""
+    """A second call of `run` continues at the first new word. If no new word exists, it writes nothing."""
     source, sink = Source(["hail", "rain", "hail"]), Sink()
     answer.run(tmp_path, source, sink, 10)
     answer.run(tmp_path, source, sink, 10)
@@ -97,9 +97,9 @@ def test_few_files(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """The pipeline can crash at any line.
+    """The pipeline can crash at any line, and `run` is then called again.
 
-    The repeated batch then has the same rows as before, and all counts are right at the end.
+    If this call repeats a batch, the batch has the same rows as before. At the end, all counts are right.
     """
     words = ["hail", "rain", "hail"]
     for line in range(2000):

@@ -23,4 +23,4 @@ def read_output(folder):
 
 
 def run(folder, source, transform, max_records):
-    """Process all records of the source, batch by batch. For each record, the output has `transform(record)`."""
+    """Process all records of the source, batch by batch. Write one row for each record: `transform(record)`."""
