@@ -8,10 +8,10 @@ consumer's response.
 
 The folders, from the lowest layer to the highest:
 
-- `hmb.protocol`     the messages of Kafka's protocol: from bytes to objects and back; does no I/O
+- `hmb.protocol`     converts the bytes of Kafka's messages to objects, and objects to bytes; does no I/O
 - `hmb.records`      the records inside the messages: record batches, compression, checksums
 - `hmb.security`     security code for both sides: TLS certificates, SCRAM, security protocols
-- `hmb.storage`      the log: segments, indexes, recovery, compaction; the files are Kafka's
+- `hmb.storage`      the log: segments, indexes, recovery, compaction; its files have Kafka's format
 - `hmb.coordinator`  consumer groups, committed offsets, transactions, producer ids
 - `hmb.broker`       connections, dispatch, one handler for each API, topics, settings
 - `hmb.client`       connection, producer, consumer, admin client, exceptions; does not import the broker
@@ -51,8 +51,8 @@ classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists
 protocol. Under `client/producing/`, `accumulator.py` collects records into batches, and `completion.py` handles the
 result of a batch. Three subjects come after them: topics (`broker/topics/`), retention and compaction
 (`storage/cleanup/`, `storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support
-older versions, handle faults, add speed or add conveniences. The docstring of each folder names its files in reading
-order.
+older versions, handle faults, make HMB faster, or make it easier to use. The docstring of each folder names its files
+in reading order.
 
 Each of the four tours below follows one kind of request through the code. Each line names one function. The lines are
 in the order in which the broker or the client calls these functions. The test `tests/test_tours.py` sends real requests
@@ -75,8 +75,8 @@ Produce, a tour of at most 9 files:
 
 These modules are between the steps of the Produce tour. Open them only if you want to see the details:
 - Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts the
-  memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses, and several of them
-  together if `may_wait` returns True (`broker/network/gathering.py`).
+  memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses. If `may_wait` returns
+  True, it sends several responses together (`broker/network/gathering.py`).
 - Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler. A first
   reading can skip the login at the start of `begin` (`broker/security/login.py`).
 - Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`).
@@ -115,9 +115,9 @@ Fetch, a tour of at most 9 files:
 4. `storage/log_reading.py` `find_records` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/segment.py` `Segment.batches_at_or_after` reads headers until a batch ends at the offset or later
-7. `storage/segment.py` `Segment.batches_from` begins this scan at the position in an index entry
-8. `storage/offset_index.py` `OffsetIndex.lookup` returns this entry
-9. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
+7. `storage/segment.py` `Segment.batches_from` starts to read the headers at the position in an index entry
+8. `storage/offset_index.py` `OffsetIndex.lookup` returns this index entry
+9. `protocol/connection.py` `ServerConnection.respond` encodes the response as parts; one part is the region
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
@@ -134,7 +134,7 @@ These functions and modules are between the steps of the Fetch tour:
   begin at the same offset (`storage/recovery/read_checks.py`). A first reading can skip this.
 - Step 5: `Segment.read` calls `Segment.find`, which takes the first batch from step 6.
 - Step 7: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes each of them
-  (`records/reading.py`, `records/batch.py`). Step 6 takes the headers one by one.
+  (`records/reading.py`, `records/batch.py`). Step 6 gets the headers one after the other.
 - Step 8: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
 - Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
   `Dispatcher._handle` (`broker/dispatch.py`) gets the response from `handle`, and calls step 9.
@@ -156,7 +156,7 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
 8. `coordinator/group_runner.py` `GroupRunner.wake` runs when the deadline of this wait has passed
 9. `coordinator/classic/group.py` `ClassicGroup.tick` removes silent members, and then checks the rebalance
-10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that this deadline has passed
+10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that the deadline of the rebalance has passed
 11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
 12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
 13. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
@@ -173,7 +173,7 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
 again, and step 6 follows. The state machine of a group only queues responses and records. After each request or timer
 of the group, `GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the
-records to the queue of the journal. A `Write` contains the records of step 18 and a function, `on_stored`
+records to the queue of the journal. A `Write` object contains the records of step 18 and a function, `on_stored`
 (`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
 calls `_assign`.
 
@@ -189,14 +189,14 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
   protocol (`coordinator/migration/converter.py`).
 - Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
   and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
-- Step 5: `requests_member_id` asks whether the client knows this error (`coordinator/classic/older_clients.py`). The
+- Step 5: `requests_member_id` checks whether the client knows this error (`coordinator/classic/older_clients.py`). The
   new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`). A first reading can skip
   `replace_member`, which handles the restart of a static member (`coordinator/classic/static_members.py`).
 - Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is in
   `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
   settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
-  `GroupRunner.wake`, which runs an empty step. At its end, `_carry_out_effects` calls `tick`, step 9.
+  `GroupRunner.wake`, which runs a step without a request. After it, `_carry_out_effects` calls `tick` (step 9).
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
 - Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
@@ -230,8 +230,8 @@ These modules are between the steps of the Producer.send tour. Open them only if
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
   batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before
   step 6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`).
-  The field `guarantee` is an object of the delivery guarantee: it returns the producer id, and adds the partitions to
-  the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
+  The object in the field `guarantee` implements the delivery guarantee: it returns the producer id, and adds the
+  partitions to the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
 - Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
@@ -245,7 +245,7 @@ These modules are between the steps of the Producer.send tour. Open them only if
   (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
 A batch is due when one of three conditions holds. The batch is full. Or the first record of the batch has waited for
-`linger` seconds. Or a thread of the application waits: in `result` for this batch, in `flush`, or for memory.
+`linger` seconds. Or a thread of the application waits: for the result of this batch, in `flush`, or for free memory.
 
 A new queue of batches has no sender. When the first batch in the queue is due, the router *seals* the batch: the batch
 accepts no more records. The router then looks up the partition's leader in the metadata (`client/metadata.py`), and

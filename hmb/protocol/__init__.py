@@ -13,8 +13,8 @@ hexadecimal), the header (API key 3, version 1, correlation id 7, client id), an
     00 00 00 13 | 00 03 00 01 00 00 00 07 00 02 61 62 | 00 00 00 01 00 01 61
 
 In HMB, one class declares all versions of a message. For each version, the class has a *plan*, which lists the fields
-of this version. The plan encodes and decodes the message. The code in this folder opens no sockets, and no files except
-its own modules. So the tests need only bytes. The broker and the client use the same code.
+of this version. The plan encodes and decodes the message. The code in this folder opens no sockets and no files, so a
+test of this code needs only bytes. The broker and the client use the same code.
 
 Read in this order:
 - `framing`     where one message ends and the next one begins in a stream of bytes

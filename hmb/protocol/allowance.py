@@ -31,11 +31,11 @@ Spend = Callable[[int], None]  # The argument is a number of bytes. The function
 
 
 def pay_nothing(size: int) -> None:
-    """Do nothing: in this thread, a message may take any amount of memory."""
+    """Do nothing. With this function as `spend`, a message may take any amount of memory."""
 
 
 class _Allowance(threading.local):
-    """Stores one function `spend` for each thread. The thread's decoders call `spend` before they allocate memory."""
+    """Stores one function `spend` for each thread. A decoder calls it before it allocates memory for a value."""
 
     spend: Spend = staticmethod(pay_nothing)
 

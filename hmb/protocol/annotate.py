@@ -12,7 +12,7 @@ this module go through this list and yield one `Line` for each field. If a field
 the lines of all fields before it, and then raise ProtocolError.
 
 A `Line` object contains the type of its field. The types have the names of Kafka's protocol guide, for example `int16`.
-The type `compact_length` is the length plus one, as an unsigned varint.
+A field of the type `compact_length` contains a length plus one, as an unsigned varint.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Walk: TypeAlias = Generator[Line, None, int]  # yields lines, and returns the po
 
 
 def annotate(message: type[Struct], version: int, buffer: memoryview, position: int = 0, path: str = "") -> Walk:
-    """Yield the lines of the struct that begins at `position`. Raises ProtocolError if the bytes are malformed."""
+    """Yield a `Line` for each field of the struct at `position`. Raises ProtocolError if the bytes are malformed."""
     with suppress(*p.MALFORMED):
         return (yield from _struct(message.compile(version), buffer, position, path))
     _, end = message.decode_prefix(buffer, version, position)  # The call raises ProtocolError for the bad field.
@@ -55,7 +55,7 @@ def annotate(message: type[Struct], version: int, buffer: memoryview, position: 
 
 
 def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a request. If `sized` is true, the buffer begins with the request's length.
+    """Yield a `Line` for each field of a request. If `sized` is true, the buffer begins with the request's length.
 
     If HMB does not support the request's API or version, the function yields only the lines of the header, and then
     raises UnsupportedVersion.
@@ -71,7 +71,7 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 
 
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a response. If `sized` is true, the buffer begins with the response's length.
+    """Yield a `Line` for each field of a response. If `sized` is true, the buffer begins with the response's length.
 
     The bytes of a response do not contain its API and its version. So the caller must pass the class of the response
     and the version.
@@ -89,7 +89,7 @@ def _size(buffer: memoryview) -> Walk:
 
 
 def render(lines: Iterable[Line]) -> Iterator[str]:
-    """Yield lines of text, with the offset, the bytes in hexadecimal, and `path = value`.
+    """Yield the text of each `Line`: its offset, its bytes in hexadecimal, and `path = value`.
 
     A value of more than 16 bytes takes several lines of text.
     """

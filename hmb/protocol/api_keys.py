@@ -5,8 +5,8 @@ two numbers determine the layout of all later bytes. For example, a request that
 request (key 0) in version 9.
 
 A newer API has a greater key. The keys 4 to 7 are not used any more. Kafka's versions with ZooKeeper used these keys
-for requests between brokers and controllers. This table also contains the APIs that HMB does not serve, so that log
-messages can contain their names.
+for requests between brokers and controllers. The enum `ApiKey` also contains the APIs that HMB does not serve,
+so that log messages can contain their names.
 
 Source: org.apache.kafka.common.protocol.ApiKeys of Kafka 4.3.
 """

@@ -1,9 +1,9 @@
 """Subscriptions and assignments: the bytes that consumers exchange through the group coordinator.
 
 In a classic group, the members send data to each other through the coordinator, which does not decode this data. In a
-group with the protocol type "consumer", the data is of two kinds. Each member sends its *subscription* in JoinGroup,
-and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members in
-SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version:
+group with the protocol type "consumer", the members send two kinds of data. Each member sends its *subscription* in
+JoinGroup, and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members
+in SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version:
     int16 version   fields
 
 A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
@@ -12,8 +12,8 @@ can also decode version 4: it decodes the fields of version 3, and ignores the b
 A subscription contains user data, whose layout depends on the *assignor*, the strategy that assigns the partitions. The
 sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
 layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout. The
-cooperative assignor's user data contains only the generation (an int32). Version 2 of the subscription has its own
-field for the generation, so a reader needs this user data only in versions 0 and 1.
+cooperative assignor's user data contains only the generation (an int32). From version 2 on, the subscription has a
+field for the generation, so a reader needs the user data of the cooperative assignor only in versions 0 and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).
@@ -36,7 +36,7 @@ class ConsumerProtocol(Struct):
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """Decode a message. Return it with the version of its layout. Raises ProtocolError if it is malformed."""
+        """Return a message, and the version in which it was decoded. Raises ProtocolError if it is malformed."""
         if len(data) < 2:
             raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
         version, position = INT16.decode(memoryview(data), 0)

@@ -194,7 +194,8 @@ class AclOperation(IntEnum):
 class AcknowledgeType(IntEnum):
     """The acknowledgement that a member of a share group sends for an acquired record (KIP-932).
 
-    GAP means that the offset contains no record for the application. RENEW extends the lock (KIP-1222).
+    GAP means that the offset contains no record for the application. RENEW extends the time for
+    which the broker reserves the record for the member (KIP-1222).
     """
 
     GAP = 0
@@ -273,7 +274,7 @@ QUOTA_KEYS = {
 
 
 class QuotaMatch(IntEnum):
-    """How one condition of a quota filter selects the entities of a type, for example the users (KIP-546)."""
+    """The way in which a condition of a quota filter selects entities of one type, such as users (KIP-546)."""
 
     EXACT = 0  # the entity with the given name
     DEFAULT = 1  # only the default, which applies to all entities without a quota of their own

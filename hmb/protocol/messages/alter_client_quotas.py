@@ -10,7 +10,7 @@ class AlterClientQuotasRequest(Request, api_key=ApiKey.ALTER_CLIENT_QUOTAS, vers
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of an entity, such as a user.
+            """One part of an entity. For example, an entity can consist of a user and a client-id.
 
             If the name is null, the quota is the default for the entity type.
             """

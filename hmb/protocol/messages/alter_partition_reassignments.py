@@ -32,7 +32,7 @@ class AlterPartitionReassignmentsResponse(
 ):
     """An error code for each partition.
 
-    Version 1 returns the value of `allow_replication_factor_change` from the request.
+    Version 1 adds `allow_replication_factor_change`, which has the same value as in the request.
     """
 
     class ReassignableTopicResponse(Struct):

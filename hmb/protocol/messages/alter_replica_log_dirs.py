@@ -23,7 +23,7 @@ class AlterReplicaLogDirsRequest(Request, api_key=ApiKey.ALTER_REPLICA_LOG_DIRS,
 
 
 class AlterReplicaLogDirsResponse(Response, api_key=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="0-2", flexible="2+"):
-    """Whether the move of each partition has started.
+    """An error code for each partition. The code 0 means that the move of the partition has started.
 
     Version 1 has the same layout as version 0. Version 2 uses the flexible encoding (KIP-482).
     """

@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class CreateDelegationTokenRequest(Request, api_key=ApiKey.CREATE_DELEGATION_TOKEN, versions="1-3", flexible="2+"):
     """The owner of the new token, and the principals that may renew the token.
 
-    A null owner is the principal that sends the request. `max_lifetime_ms` is -1 for the broker's longest lifetime.
+    If the owner is null, the principal that sends the request becomes the owner. If `max_lifetime_ms` is -1, the token
+    gets the longest lifetime that the broker allows.
     """
 
     class CreatableRenewers(Struct):

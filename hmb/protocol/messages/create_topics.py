@@ -1,4 +1,4 @@
-"""CreateTopics (19): create topics, with a number of partitions or with an explicit assignment (KIP-4)."""
+"""CreateTopics (19): create topics, with a number of partitions, or with a list of brokers for each partition (KIP-4)."""
 
 from typing import ClassVar
 from uuid import UUID

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteShareGroupOffsetsRequest(Request, api_key=ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions="0", flexible="0+"):
-    """The topics whose offsets are deleted."""
+    """A share group, and the topics whose offsets the broker deletes from this group."""
 
     class DeleteShareGroupOffsetsRequestTopic(Struct):
         topic_name: str = t.string()

@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeAclsRequest(Request, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3", flexible="2+"):
-    """A filter for ACLs. Null matches every name.
+    """A filter for ACLs. If a name in the filter is null, it matches every name.
 
     Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
     type USER.
@@ -22,7 +22,7 @@ class DescribeAclsRequest(Request, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3",
 
 
 class DescribeAclsResponse(Response, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3", flexible="2+"):
-    """The matching ACLs, by resource.
+    """The ACLs that match the filter, grouped by resource.
 
     Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
     type USER.

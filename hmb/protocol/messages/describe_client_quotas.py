@@ -6,13 +6,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeClientQuotasRequest(Request, api_key=ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", flexible="1+"):
-    """A filter for quotas. It has a component for each entity type: user, client-id or ip.
+    """A filter for quotas. Each component is a condition for one entity type: user, client-id or ip.
 
     Version 1 uses the flexible encoding (KIP-482).
     """
 
     class ComponentData(Struct):
-        """A condition for the name of an entity. The enum `QuotaMatch` contains the match types."""
+        """A condition for the names of one entity type. `match_type` is a member of `QuotaMatch`."""
 
         entity_type: str        = t.string()
         match_type:  int        = t.int8()
@@ -27,7 +27,7 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of an entity, such as a user.
+            """One part of an entity. For example, an entity can consist of a user and a client-id.
 
             If the name is null, the quota is the default for the entity type.
             """

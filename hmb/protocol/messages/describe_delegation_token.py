@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeDelegationTokenRequest(Request, api_key=ApiKey.DESCRIBE_DELEGATION_TOKEN, versions="1-3", flexible="2+"):
-    """The owners whose tokens the response lists. Null means all owners."""
+    """The owners of the tokens to describe. Null means all owners."""
 
     class DescribeDelegationTokenOwner(Struct):
         principal_type: str = t.string()

@@ -1,4 +1,4 @@
-"""DescribeProducers (61): return the producers of a partition, and their open transactions (KIP-664)."""
+"""DescribeProducers (61): return the producers that write to a partition, and their open transactions (KIP-664)."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeQuorumRequest(Request, api_key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
-    """The partitions to describe. The only topic whose replicas are controllers is `__cluster_metadata`.
+    """The partitions to describe. The controllers replicate only one topic, `__cluster_metadata`.
 
     Versions 1 and 2 have the same layout as version 0.
     """
