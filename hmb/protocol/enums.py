@@ -103,7 +103,7 @@ class IsolationLevel(IntEnum):
 
 
 class CoordinatorType(IntEnum):
-    """The type of the key in a FindCoordinator request: a group id, a transactional id, or the key of a share group."""
+    """The type of the key in a FindCoordinator request: it names a group, a transactional id or a share-partition."""
 
     GROUP = 0
     TRANSACTION = 1

@@ -24,7 +24,10 @@ def check_complete(result, partitions, consumers, case):
 
 
 def test_ranges(answer):
-    """`assign_range` assigns each partition to exactly one consumer. The partitions of a consumer are neighbors."""
+    """`assign_range` assigns each partition to exactly one consumer.
+
+    The partitions of a consumer are neighbors, for example 3, 4 and 5.
+    """
     for count in range(1, 5):
         for partitions in range(9):
             case = f"assign_range({partitions}, {NAMES[:count]})"

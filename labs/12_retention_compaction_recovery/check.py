@@ -62,7 +62,10 @@ def test_the_last_of_each_key(answer, rng):
 
 
 def test_tombstones(answer, rng):
-    """`compact` keeps new tombstones and drops old ones. It never drops the last record of the log."""
+    """`compact` keeps a tombstone for the time `delete_retention`, and then drops it.
+
+    It never drops the last record of the log.
+    """
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0), (2, b"b", b"2", 0)], 5, 10)
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0), (2, b"b", b"2", 0)], 11, 10)
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0)], 100, 10)
