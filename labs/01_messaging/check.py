@@ -37,7 +37,7 @@ def test_order(answer):
 
 
 def test_cursors(answer, rng):
-    """Reading by one subscriber does not change what another subscriber receives."""
+    """When one subscriber reads, this does not change what the other subscribers receive."""
     topic, expected, found = answer.Topic(), {}, {}
     for number in range(300):
         action = rng.randrange(4)
@@ -92,9 +92,10 @@ def test_wait(answer):
 
 
 def test_all_waiting_threads(answer):
-    """One call of `publish` wakes each waiting subscriber.
+    """One call of `publish` wakes all threads that wait in `wait`.
 
-    Several threads may wait for messages of the same subscriber. A thread that wakes and finds no message waits again.
+    Several threads may wait for messages of the same subscriber. Only one of them gets the message, and the others wait
+    again.
     """
     topic, found = answer.Topic(), []
     for name in ("a", "b"):
@@ -128,7 +129,7 @@ def test_waiting_costs_nothing(answer):
     topic.subscribe("a")
 
     def count(frame, event, argument):
-        """Count the calls of functions in the answer's code. Python calls `count` at each of these calls."""
+        """Count how often the answer's code calls a function. Python calls `count` at each call of a function."""
         if event in ("call", "c_call") and frame.f_code.co_filename == answer.__file__:
             calls.append(event)
             if argument is time.sleep:
@@ -144,11 +145,11 @@ def test_waiting_costs_nothing(answer):
 
 
 def interrupted(answer, first, second, step):
-    """Call `first`, pause it at its step number `step`, and call `second` in another thread during the pause.
+    """Call `first`, pause it after some steps, and call `second` in another thread during the pause.
 
-    A step is one instruction of the answer's code. If `second` waits for a lock that `first` holds, the pause ends
-    after 10 ms. Return the results of both calls. If a call raises an exception, its result is the exception. If
-    `first` has fewer than `step` steps, return None.
+    A step is one instruction of the answer's code. `step` is the number of the step at which `first` pauses. If
+    `second` waits for a lock that `first` holds, the pause ends after 10 ms. Return the results of both calls. If a
+    call raises an exception, its result is the exception. If `first` has fewer than `step` steps, return None.
     """
     results, steps = [None, None], 0
 
@@ -185,7 +186,7 @@ def interrupted(answer, first, second, step):
 
 
 def check_interrupted_publish(answer):
-    """Check that each subscriber gets the same messages if calls of `publish` and `subscribe` interrupt `publish`."""
+    """Check that all subscribers get the right messages if other calls run in the middle of a call of `publish`."""
     for step in range(1, 200):
         topic = answer.Topic()
         for name in ("a", "b"):
@@ -208,10 +209,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # In each case, a second call of `poll` runs in the middle of a first call. The tuples contain three cases:
-    # 1. Subscriber 'a' has two messages, and both calls are for 'a': the calls must return different messages.
-    # 2. One call is for subscriber 'a', and one is for subscriber 'b': both calls must return the first message.
-    # 3. Subscriber 'a' has one message, and both calls are for 'a': one call returns the message, and the other None.
+    # A second call of `poll` runs in the middle of a first call. Each tuple contains the published messages, and the
+    # subscribers of the two calls. "aa": both calls are for 'a'. With two messages, they must return different
+    # messages. With one message, one call must return it, and the other one None. "ab": one call is for 'a' and one for
+    # 'b', so both must return the first message.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

@@ -5,7 +5,7 @@ In each test, `answer` is the student's module `second.py`, and `rng` generates 
 
 
 def taken(queue, now, case):
-    """Call `take`, and return the receipt and the job. The check fails if `take` returns no pair."""
+    """Call `take`, and return the receipt and the job. If `take` does not return a pair, the check fails."""
     found = queue.take(now)
     assert isinstance(found, tuple) and len(found) == 2, f"{case}: take({now}) returns {found!r} (right: a pair)"
     return found
@@ -19,7 +19,10 @@ def filled(answer, timeout, *jobs):
 
 
 def test_order(answer):
-    """`take` delivers the jobs in the order of `put`, each job to one worker, and returns None after the last job."""
+    """`take` delivers the jobs in the order in which `put` added them.
+
+    It delivers each job to one worker, and returns None after the last job.
+    """
     queue, case = filled(answer, 10, "a", "b", "b"), "put('a'), put('b'), put('b')"
     found = [taken(queue, 0, case) for _ in range(3)]
     jobs = [job for _, job in found]
@@ -72,7 +75,10 @@ def test_an_old_receipt(answer):
 
 
 def test_random_workers(answer, rng):
-    """In random runs, each job is done once, and `take` always delivers the oldest free job."""
+    """`take` always delivers the oldest job that no worker has.
+
+    Each job is done once, even if some workers do not acknowledge their jobs in time.
+    """
     for length in range(4, 64):
         queue, free, held, now, steps = answer.Queue(5), [], {}, 0, []
         for number in range(length):

@@ -20,5 +20,5 @@ class Queue:
         return (0, self.jobs.pop(0)) if self.jobs else None
 
     def done(self, receipt):
-        """Remove a job that a worker has done. Return False if the receipt does not belong to the newest delivery."""
+        """Remove the job with this receipt. Return False if the job has a newer receipt or was already removed."""
         return True

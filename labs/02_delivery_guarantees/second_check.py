@@ -23,7 +23,10 @@ def test_out_of_order(answer):
 
 
 def test_copies(answer):
-    """A `Receiver` processes a message once, even if copies of it arrive early or late."""
+    """A `Receiver` processes a message once, even if the message arrives several times.
+
+    Copies may arrive before or after the receiver has processed the message.
+    """
     for numbers, expected in (([0, 0, 1, 0], 2), ([1, 1, 0, 1], 2), ([2, 1, 2, 0, 2, 1], 3)):
         processed = []
         found = receive(answer.Receiver(processed.append, 4), numbers)
@@ -33,7 +36,10 @@ def test_copies(answer):
 
 
 def test_window(answer):
-    """A `Receiver` ignores a message that is too early: its number is the next missing one plus `window`, or more."""
+    """A `Receiver` ignores a message that is too early.
+
+    If the number of the next missing message is n, a message is too early if its number is n + `window` or larger.
+    """
     for window in (1, 2, 4):
         processed = []
         found = receive(answer.Receiver(processed.append, window), [*range(7, 0, -1), 0])
@@ -75,7 +81,7 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """Each time that `send_window` calls `send`, it passes the first `window` messages that are not acknowledged."""
+    """Each call of `send` gets the first `window` messages that are not acknowledged yet."""
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0
         answer.send_window(list(MESSAGES), window, link.send)
@@ -101,7 +107,7 @@ def test_sending(answer, rng):
 
 
 def test_losses(answer, rng):
-    """Over a link that loses messages and acknowledgements, `send_window` ends when all messages are acknowledged."""
+    """`send_window` ends when all messages are acknowledged, even if the link loses messages and acknowledgements."""
     for _ in range(60):
         link = Link(rng, rng.choice([0.1, 0.3, 0.6]))
         answer.send_window(list(MESSAGES), rng.randrange(1, 6), link.send)

@@ -49,7 +49,10 @@ def test_speed(answer, rng):
 
 
 def test_forgetting(answer, rng):
-    """`forget(end)` removes exactly the clicks at offsets below `end`. Their event times do not matter."""
+    """`forget(end)` removes exactly the clicks at offsets below `end`.
+
+    It selects the clicks by their offsets, not by their event times.
+    """
     small = [(70, "home"), (10, "home"), (80, "home")]
     for log in [small, *(random_log(rng, 2 + number // 6) for number in range(60))]:
         end = rng.randrange(len(log) + 1)

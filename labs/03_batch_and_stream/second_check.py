@@ -16,7 +16,7 @@ def sessions_of(times, gap):
 
 
 def compare(answer, times, gap=30):
-    """Add clicks of one user. After each click, compare the open sessions with the right ones."""
+    """Add clicks of one user. After each click, check that the open sessions of the user are right."""
     sessions = answer.Sessions(gap)
     for number, time in enumerate(times):
         sessions.add("anna", time)
@@ -36,7 +36,10 @@ def test_in_order(answer):
 
 
 def test_late_clicks(answer):
-    """A late click extends a session to an earlier time, or lies inside of a session."""
+    """A late click belongs to a session if it comes at most `gap` seconds before the first click of the session.
+
+    It also belongs to a session if it comes between two clicks of the session.
+    """
     compare(answer, [100, 80])
     compare(answer, [100, 70])
     compare(answer, [100, 69])
@@ -67,7 +70,10 @@ def test_users(answer, rng):
 
 
 def test_closing(answer, rng):
-    """`close` returns the sessions that no further click can extend, once, and keeps all others open."""
+    """`close` returns a session when no further click can extend it, and returns each session only once.
+
+    All other sessions stay open.
+    """
     for times, watermark, count in (([100], 130, 0), ([100], 131, 1), ([100, 120, 200], 151, 1), ([100], 90, 0)):
         sessions = answer.Sessions(30)
         for time in times:

@@ -11,12 +11,15 @@ class Sessions:
         self.gap = gap
 
     def add(self, user, time):
-        """Add one click. A later call of `add` can have an earlier event time."""
+        """Add one click. Clicks can arrive late, so `time` can be smaller than in an earlier call."""
 
     def open(self, user):
         """Return the open sessions of a user as a list of (first time, last time, clicks), sorted by time."""
         return []
 
     def close(self, watermark):
-        """Remove all final sessions, and return them as a sorted list of (first time, last time, clicks, user)."""
+        """Remove the sessions that no new click can extend: each new click has the time `watermark` or later.
+
+        Return the removed sessions as a sorted list of (first time, last time, clicks, user).
+        """
         return []

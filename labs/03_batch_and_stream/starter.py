@@ -28,10 +28,13 @@ class SpeedView:
 
 
 def merge(batch, speed):
-    """Return the sum of a batch view and of the counts of a speed view."""
+    """Return a new dictionary: the counts of a batch view plus the counts of a speed view."""
     return batch
 
 
 def final_windows(clicks, size, lateness):
-    """Return the final windows as a list of (window, count), and the number of clicks that came too late."""
+    """Return the final windows, and the number of clicks that came too late.
+
+    A window is final when its end is at or before the watermark. Return these windows as a list of (window, count).
+    """
     return [], 0

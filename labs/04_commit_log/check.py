@@ -99,7 +99,7 @@ def test_only_appends(answer, tmp_path, rng):
 def test_a_crash(answer, tmp_path):
     """If the process ends right after an append, without `close`, the record is in the file.
 
-    Python collects written bytes in the memory of the process until `flush`.
+    Python keeps written bytes in the memory of the process until the program calls `flush`.
     """
     process = os.fork()
     if process == 0:  # This is the child process. `os._exit` ends it as a crash does: it writes no buffers to files.
@@ -118,7 +118,7 @@ def test_a_crash(answer, tmp_path):
 
 
 def test_a_cut_tail(answer, tmp_path, rng):
-    """If the file was cut at any byte of the last frame, a reopened log still has all other records.
+    """If the file was cut inside the last frame, a log that is opened again still has all other records.
 
     The next append gets the offset of the lost record, and its frame begins where the frame of the lost record began.
     """
@@ -148,7 +148,7 @@ def bytes_read():
 
 
 def test_reading_one_record(answer, tmp_path):
-    """`read` does not read the whole file. Keep the position of each record in memory."""
+    """`read` does not read the whole file. For this, the log keeps the position of each record in memory."""
     (tmp_path / "log").write_bytes(frame(bytes(1000)) * 10_000)
     log = answer.Log(tmp_path)
     before = bytes_read()

@@ -46,7 +46,10 @@ def test_sorted_timestamps(answer):
 
 
 def test_unsorted_timestamps(answer, rng):
-    """`find` is right even if the timestamps are not sorted: producers, not the log, choose the timestamps."""
+    """`find` returns the right offset even if the timestamps are not sorted.
+
+    Producers choose the timestamps, so a record can have an earlier timestamp than the record before it.
+    """
     compare(answer, [10, 40, 20, 30, 50], 2, [15, 25, 35, 45])
     compare(answer, [50, 10, 10, 10, 20, 60], 2, [5, 15, 50, 55])
     for number in range(150):

@@ -73,7 +73,10 @@ def test_batch(answer, rng):
 
 
 def test_the_fields_before_the_records(answer, rng):
-    """`produce` returns a whole frame with the given correlation id, a null transactional id and acks 1."""
+    """`produce` returns a whole frame with the given correlation id.
+
+    The transactional id in the request is null, and `acks` is 1.
+    """
     number = rng.randrange(1, 2**31)
     frame = answer.produce("orders", answer.batch([(b"anna", b"tea")], TIME), number)
     assert isinstance(frame, bytes | bytearray), f"produce returns {frame!r} (right: bytes)"

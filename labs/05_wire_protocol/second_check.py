@@ -24,7 +24,7 @@ def refuses(case, call, *arguments):
 
 
 def test_frames(answer, rng):
-    """`feed` returns each frame once and in order, for any division of the connection's bytes into chunks."""
+    """`feed` returns each frame once and in order. The bytes of the connection may arrive in chunks of any sizes."""
     contents = [b"tea", b"", b"milk"]
     data = b"".join(map(frame, contents))
     for sizes in ([len(data)], [7, 4, 8], [1] * len(data), [5, 1, 13], [2, 17], [10, 9]):
@@ -71,7 +71,10 @@ def random_records(rng):
 
 
 def test_batches(answer, rng):
-    """`read_batch` returns the offset, the key and the value of each record. It reads a real broker's batch."""
+    """`read_batch` returns the offset, the key and the value of each record.
+
+    It also decodes a batch that a real broker has written.
+    """
     for _ in range(30):
         records = random_records(rng)
         expected = [(record.offset, record.key, record.value) for record in records]
@@ -89,7 +92,10 @@ def test_batches(answer, rng):
 
 
 def test_damage(answer, rng):
-    """`read_batch` raises ValueError if a byte after the CRC has changed, or if bytes are missing or left over."""
+    """`read_batch` raises ValueError if a byte after the CRC has changed.
+
+    It also raises ValueError if the end of the batch is missing, or if further bytes follow the batch.
+    """
     data = encode_batch(random_records(rng))
     for place in [17, 20, 21, 57, 60, len(data) - 1, *(rng.randrange(21, len(data)) for _ in range(40))]:
         damaged = data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :]
@@ -100,7 +106,7 @@ def test_damage(answer, rng):
 
 
 def test_wrong_contents(answer):
-    """`read_batch` raises ValueError if a number in the batch is wrong, although the CRC is right."""
+    """`read_batch` raises ValueError if a length or the number of records is wrong, even if the CRC is right."""
     data = bytearray(encode_batch([Record(0, 1_700_000_000_000, b"key", b"value")]))
     numbers = {
         "number of records 2": (57, b"\0\0\0\2"), "number of records 2^31 - 1": (57, b"\x7f\xff\xff\xff"),

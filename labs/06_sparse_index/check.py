@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 6.
 
-A real broker writes the files for the tests.
+The tests read a log file and an index file that a real broker has written.
 
 In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
@@ -95,7 +95,7 @@ def test_binary_search(answer, rng):
 
 
 def test_find_batch(answer, files):
-    """`find_batch` finds the batch of each offset if the scan starts at this batch or at any batch before it."""
+    """`find_batch` finds the batch that contains an offset, if the scan starts at this batch or at an earlier batch."""
     for number, (position, first, last) in enumerate(files.batches):
         for begin in (position, files.batches[max(0, number - 3)][0], 0):
             for offset in {first, last}:
@@ -125,7 +125,7 @@ def test_the_end(answer, files):
 
 
 def test_wrong_entries(answer, files, rng):
-    """`wrong_entries` finds entries with a damaged offset or position, and reports no correct entry."""
+    """`wrong_entries` returns the numbers of all entries with a damaged offset or position, and no other numbers."""
     found = answer.wrong_entries(files.log, files.entries)
     assert list(found) == [], f"all entries are right; wrong_entries returns {found!r}"
     number = len(files.entries) - 1

@@ -1,6 +1,6 @@
 """Tests for the second exercise of lab 6.
 
-A real broker writes the files for the tests.
+The tests read a log file and an index file that a real broker has written.
 
 In each test, `answer` is the student's module `second.py`, and `rng` generates random test cases.
 """
@@ -20,9 +20,10 @@ def entries_of(index):
 
 @pytest.fixture
 def segment(rng):
-    """Return the bytes of a segment's log file and index file, and a tuple (position, first, last, end) for each batch.
+    """Return the bytes of a segment's log file and index file, and a list that describes the batches.
 
-    `first` and `last` are offsets. `end` is the position after the batch.
+    The list contains a tuple (position, first, last, end) for each batch. `first` and `last` are its first and last
+    offset. `end` is the position after the batch.
     """
     with hmb.Broker(config={"log.index.interval.bytes": INTERVAL}) as broker:
         broker.create_topic("orders")
@@ -90,7 +91,7 @@ def test_a_cut_log(answer, segment, rng):
 
 
 def test_truncating_the_log(answer, segment):
-    """`truncate` cuts the log before the first batch that contains an offset at or above `offset`."""
+    """`truncate` removes the first batch that contains an offset at or above `offset`, and all batches after it."""
     log, index, batches = segment
     for position, first, last, _ in batches[::3]:
         for offset in {first, last}:
@@ -104,7 +105,7 @@ def test_truncating_the_log(answer, segment):
 
 
 def test_truncating_the_index(answer, segment):
-    """`truncate` removes exactly the index entries of the batches that it has removed."""
+    """`truncate` removes the index entries of the removed batches, and no other entries."""
     log, index, batches = segment
     for position, first, last, _ in batches:
         kept = [entry for entry in entries_of(index) if entry[1] < position]

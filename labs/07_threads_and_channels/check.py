@@ -96,7 +96,7 @@ def test_time_limits(answer):
 
 
 def test_one_item_for_several_threads(answer):
-    """If several threads wait in `get` and one item comes, exactly one thread returns."""
+    """If several threads wait in `get` and one item is put into the channel, exactly one of the threads returns."""
     channel = answer.Channel(3)
     waiting = [Runner(channel.get) for _ in range(3)]
     time.sleep(0.1)
@@ -113,7 +113,7 @@ def test_one_item_for_several_threads(answer):
 
 
 def test_a_time_limit_is_a_deadline(answer):
-    """`get` raises TimeoutError on time, even if other threads use the channel while `get` waits."""
+    """`get` raises TimeoutError when `timeout` is over, even if other threads put and take items during the wait."""
     for _ in range(10):
         channel = answer.Channel(1)
         waiting, end = Runner(channel.get, 0.4), time.monotonic() + 1.5
@@ -200,7 +200,10 @@ def test_a_stage(answer, rng):
 
 
 def test_an_error_in_a_handler(answer):
-    """If `handle` raises an exception, the exception is the response to its request. The handler continues."""
+    """If `handle` raises an exception for a request, this exception is the response to the request.
+
+    The thread of the handler then continues with the next request.
+    """
 
     def handle(number):
         if number % 2:

@@ -27,7 +27,7 @@ class Runner(threading.Thread):
 
 
 def filled(answer, *names, limit=10):
-    """Put a request of each connection in `names` into a new `Requests` object.
+    """Create a `Requests` object, and add one request for each name in `names`. A name stands for a connection.
 
     Return the object, and a text that describes the requests. The text is used in the messages of failed checks.
     """
@@ -46,7 +46,10 @@ def takes(requests, case):
 
 
 def test_order(answer):
-    """`take` returns the requests of a connection in their order, each with its connection."""
+    """`take` returns the requests of a connection in the order of their arrival.
+
+    It returns each request together with its connection.
+    """
     requests, case = filled(answer, "A", "A", "A")
     found = []
     for _ in range(3):
@@ -81,7 +84,10 @@ def test_fairness(answer):
 
 
 def test_backpressure(answer):
-    """`put` waits while `limit` requests of its own connection are waiting, and other connections do not matter."""
+    """`put` waits while `limit` requests of the same connection are waiting.
+
+    The requests of other connections do not make it wait.
+    """
     requests, case = filled(answer, "A", "A", limit=2)
     other = Runner(requests.put, "B", "B1")
     assert other.ended(), f"Requests(2), {case}: put of B1 waits, although B has no request"
@@ -107,7 +113,10 @@ def test_sleep(answer):
 
 
 def test_many_threads(answer, rng):
-    """With many threads, each request is taken once, and no two requests of a connection are in progress together."""
+    """With many threads, `take` returns each request once.
+
+    Two requests of the same connection are never in progress at the same time.
+    """
     requests, active, handled, faults = answer.Requests(3), set(), {name: [] for name in "ABCDE"}, []
     pauses = [rng.random() / 2000 for _ in range(100)]
 

@@ -21,10 +21,13 @@ class Requests:
             self.changed.notify_all()
 
     def take(self):
-        """Return the next (connection, request). Wait while no connection has a request that may run."""
+        """Return the next (connection, request). Wait while no connection is ready.
+
+        A connection is ready if it has a waiting request, and no request in progress.
+        """
         with self.changed:
             self.changed.wait_for(lambda: self.requests)
             return self.requests.pop(0)
 
     def done(self, connection):
-        """End the request of this connection that is in progress."""
+        """Record that the connection's request in progress has been handled, so that its next request may run."""

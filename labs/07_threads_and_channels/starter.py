@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 7`.
 
 
 class Closed(Exception):
-    """The error of `put` on a closed channel, and of `get` on a closed channel without items."""
+    """`put` raises this error if the channel is closed. `get` raises it if the channel is closed and has no items."""
 
 
 class Channel:

@@ -28,7 +28,8 @@ def data(tmp_path, rng):
 def transferred(send, descriptor, offset, count, *, pause=0.0, keep=True):
     """Call `send` with a connection that has small buffers. Return the result of `send`, and the bytes that arrive.
 
-    The receiver sleeps for `pause` seconds after each chunk. If `keep` is false, it does not store the bytes.
+    The receiver sleeps for `pause` seconds after each chunk. If `keep` is false, the receiver does not store the bytes,
+    and the returned bytes are empty.
     """
     here, there = socket.socketpair()
     here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
@@ -81,7 +82,7 @@ def test_slow_reader(answer, data):
 
 
 def test_short_calls(answer, data, monkeypatch):
-    """All bytes arrive, even if a system call transfers fewer bytes than the program asked for."""
+    """`send_copy` and `send_zero_copy` send all bytes, even if a system call transfers fewer bytes than requested."""
     content, descriptor = data
     sendfile, pread = os.sendfile, os.pread
     monkeypatch.setattr(os, "sendfile", lambda out, source, at, count: sendfile(out, source, at, min(count, 9000)))
@@ -94,7 +95,10 @@ def test_short_calls(answer, data, monkeypatch):
 
 
 def test_end_of_file(answer, data):
-    """If the file ends before `offset + count`, the functions stop at its end, and return the number of bytes sent."""
+    """If the file ends before `offset + count`, `send_copy` and `send_zero_copy` stop at the end of the file.
+
+    They return the number of bytes that they have sent.
+    """
     content, descriptor = data
     for name in ("send_copy", "send_zero_copy"):
         for offset, expected in ((SIZE - 10, 10), (SIZE, 0), (SIZE + 10, 0)):
