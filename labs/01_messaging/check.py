@@ -92,10 +92,9 @@ def test_wait(answer):
 
 
 def test_all_waiting_threads(answer):
-    """One call of `publish` wakes all threads that wait in `wait`.
+    """One call of `publish` wakes each waiting subscriber.
 
-    Several threads may wait for messages of the same subscriber. Only one of them gets the message, and the others wait
-    again.
+    Several threads may wait for messages of the same subscriber. A thread that wakes and finds no message waits again.
     """
     topic, found = answer.Topic(), []
     for name in ("a", "b"):
