@@ -26,8 +26,8 @@ this position until it finds the batch that contains offset 8,100. The kernel th
 batch on.
 
 Three rules keep the records safe:
-- The log never assigns the offset of a synced record again. When the broker starts, it may cut damaged batches off the
-  end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
+- The log never assigns the offset of a synced record to another record. When the broker starts, it may cut damaged
+  batches off the end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
 - A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
   further appends to it.
 - When the broker finds damaged bytes, it logs their position. If the damage is below the recovery point, the broker
@@ -45,11 +45,11 @@ Read in this order:
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append; a tour of the docs explains `validation`
+- `batches/`           checks and changes of batches before the append; docs/tour/produce.md explains `validation`
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `log_producers`      the markers that end transactions, and the state of the producers for other threads
 - `cleanup/`           deletion and replacement of segments
-- `compaction/`        the last record of each key
+- `compaction/`        removes records whose key has a later record
 - `state/`             small files of the data directory, its lock and its manifest
 - `files/`             open files, syncs, disk space reserved for the case of a full disk
 - `clock`              the functions from which a broker reads the time

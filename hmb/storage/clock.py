@@ -5,16 +5,17 @@ A test of retention cannot wait for a week. The embedded broker therefore accept
 When the broker creates a log, for example, it passes one of the two functions of its clock to the log. Unless a test
 replaces the clock, these functions are as fast as `time.time_ns`.
 
-When a test moves the clock forward, old records expire, and so do idempotent producers and group members. The waits of
-threads do not become shorter, because they use the real time. Otherwise clients would lose their connections. This
-table shows from which clock the broker reads the time for each purpose:
+When a test moves the clock forward, the broker deletes expired records, and forgets expired producers and group
+members. A thread that waits for an event does not use this clock, but the real time. Otherwise its wait could end too
+early, and clients would lose their connections. This table shows from which clock the broker reads the time for each
+purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, the age of tombstones, the expiry of idle
                        producers, transactions, transactional ids and committed offsets, KIP-848 assignment intervals
     monotonic_ms       deadlines of group members: session, rebalance, initial delay, revocation
     time.monotonic     the wait of a fetch, deadlines of requests and sockets, the stop of a broker, intervals of
                        housekeepers, the rate of compaction and its pause after an error
-    the system's time  the removal of unused fetch sessions, the first new producer id after the loss of their file
+    the system's time  the removal of unused fetch sessions, the first producer id after the file of these ids was lost
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.
@@ -32,7 +33,7 @@ from hmb.units import now_ms
 def monotonic_ms() -> int:
     """Return the time (ms) of a clock that nobody can set and that never goes back.
 
-    The first value that the function returns may be any number.
+    The clock may start at any number, so only the difference between two of its values has a meaning.
     """
     return time.monotonic_ns() // 1_000_000
 

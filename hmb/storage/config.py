@@ -93,7 +93,7 @@ class LogConfig:
 
     @property
     def uses_log_append_time(self) -> bool:
-        """Whether the broker sets the timestamps of the records, and not the producer."""
+        """Whether the broker, and not the producer, sets the timestamps of the records."""
         return self.message_timestamp_type == LOG_APPEND_TIME
 
     def draw_jitter_ms(self) -> int:

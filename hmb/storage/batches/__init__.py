@@ -2,17 +2,17 @@
 
 To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and the
 CRC, because a producer may send any bytes. The broker reads the records of a batch only in a few cases, for example if
-the topic has another codec. Before the broker reads records from disk, it checks the CRC again, because a disk can
-damage data.
+it must compress them with another codec. Before the broker reads records from disk, it checks the CRC again, because a
+disk can damage data.
 
-For example, a producer sends a batch of 10,000 records with 1,000,000 bytes. The broker decodes the 61 bytes of the
-header, and computes the CRC of the 999,979 bytes after the CRC field. It decodes none of the 10,000 records.
+For example, a producer sends a batch of 1,000,000 bytes, which contains 10,000 records. The broker decodes the 61 bytes
+of the header, and computes the CRC of the 999,979 bytes after the CRC field. It decodes none of the 10,000 records.
 
 Read in this order:
 - `validation`    what a producer may append
 - `preparation`   compression and timestamps of a batch, before the log's lock is taken
 - `headers`       a scan of the headers, without the records
 - `decoding`      the check of the CRC before the broker reads records
-- `time_search`   the first record after a time
+- `time_search`   the first record at or after a timestamp
 - `messages`      the append of messages v0 and v1, from old clients
 """

@@ -1,10 +1,10 @@
 """Decoding batches: the checks before the broker reads the records of a batch.
 
-A broker stores and sends batches without reading their records. In four cases, the broker also reads the records.
-PREPARING, SEARCHING and CONVERTING are semaphores for two threads each:
+Usually, a broker stores and sends batches without reading their records. This table shows the four cases in which the
+broker must read the records. PREPARING, SEARCHING and CONVERTING are semaphores, each for two threads:
     case                               memory is limited by     CRC is checked by
-    a producer's batch needs a check
-    or another codec (preparation.py)  PREPARING                validation.py, before the append
+    the broker checks a producer's
+    records or changes their codec     PREPARING                validation.py, before the append
     ListOffsets asks for a timestamp   SEARCHING                `DamageReports`
     an old client needs another
     format (broker/old_clients.py)     CONVERTING               `DownConversion`
@@ -16,9 +16,10 @@ records from the disk, it checks the CRC. When the broker finds a damaged batch 
 the position and the offsets.
 
 *The memory.* To read the records of a compressed batch, a thread needs memory for the decompressed records, up to
-`max.decompressed.message.bytes`. So at most two threads can read records for the same purpose at the same time, and all
-other threads wait. For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB
-after decompression. Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
+`max.decompressed.message.bytes`. So each of the three semaphores lets at most two threads read records at the same
+time, and all other threads wait. For example, 100 clients send batches that the broker must compress again, and each
+batch has 32 MB after decompression. Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and
+98 threads wait.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread that waits for one of these semaphores needs no time limit, because each wait ends. A thread that holds a
-# semaphore decodes the records of one partition in one request. The size of these records is limited. Meanwhile, the
-# thread does not wait for a client or for another semaphore. So the thread releases its semaphore after a few seconds.
+# A thread that waits for one of these semaphores needs no time limit, because the other threads release the semaphore
+# after a few seconds. A thread that holds a semaphore only decodes the records of one partition in one request, and the
+# size of these records is limited. It does not wait for a client or for another semaphore while it holds this one.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

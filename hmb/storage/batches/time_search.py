@@ -96,7 +96,7 @@ def _begin_of_search(segment: Segment, timestamp: int) -> int:
 
 
 def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
-    """Return whether `entry` matches the log: its batch has the entry's timestamp as its greatest timestamp."""
+    """Return whether the batch at the entry's offset has the entry's timestamp as its greatest timestamp."""
     found = segment.find(entry.offset, segment.size)
     return found is not None and found[1].max_timestamp == entry.timestamp
 

@@ -10,12 +10,12 @@ The broker checks records in three steps:
 use this `RecordBatch` and do not parse the header again.
 
 The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
-of records. If the header of a batch has a wrong number of records, only a consumer notices this. The broker reads each
-record in three cases:
+of records. But the broker then does not notice if the header contains a wrong number of records: only a consumer
+notices this. The broker reads each record in three cases:
 - The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
-- The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The response names
-  the records with such a timestamp. If the broker stored such a record, retention could not delete the record's segment
-  for a very long time.
+- The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The broker then
+  reads the records to find those with such a timestamp, and lists them in the response. If the broker stored such a
+  record, retention could not delete the record's segment for a very long time.
 - The log has a limit for old records (`message.timestamp.before.max.ms`). A header does not contain the oldest
   timestamp of its batch, so the broker must read the timestamp of each record.
 
@@ -23,8 +23,8 @@ A producer can send records without a timestamp (-1), and the broker accepts the
 by its own time, it does not check the producer's timestamps.
 
 A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
-the broker reads at most MOST_BATCH_RECORDS records of a batch, and compaction has the same limit. If the broker has to
-read the records of a batch with more records, it refuses this batch with MESSAGE_TOO_LARGE. After this error, Kafka's
+the broker reads at most MOST_BATCH_RECORDS records of a batch, and compaction has the same limit. If a batch has more
+records, and the broker has to read them, the broker refuses the batch with MESSAGE_TOO_LARGE. After this error, Kafka's
 producer splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
@@ -77,9 +77,9 @@ class InvalidRecords(KafkaError):
 def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
     """Return the records of one partition in a Produce request, if this version of the request permits their format.
 
-    The function returns messages v0 and v1 as bytes. `is_transactional` is True if the request has a transactional id.
-    Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE,
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    The function returns a record batch as a `RecordBatch`, and messages v0 and v1 as bytes. `is_transactional` is True
+    if the request has a transactional id. Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE,
+    UNSUPPORTED_COMPRESSION_TYPE, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     if not records:
         raise invalid_record("no records")
@@ -128,7 +128,10 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. The message set can be larger."""
+    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`.
+
+    All messages of the request together may be larger than this limit.
+    """
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)
@@ -172,7 +175,10 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Check the first MOST_BATCH_RECORDS records. Return error messages by record index, and the batch's error code."""
+    """Check the first MOST_BATCH_RECORDS records of these batches.
+
+    Return a dict from the index of each invalid record to its error message, and one error code for all records.
+    """
     code = ErrorCode.INVALID_RECORD
     errors: dict[int, str] = {}
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms

@@ -8,12 +8,12 @@ than the last compaction:
 A *round* is one compaction of one log. A round reads the log twice. In the first pass, the round reads the dirty
 segments from the last batch to the first batch, and builds a map from each key to its last offset. In the second pass,
 the round copies the segments without the records that the rule (rule.py) drops. If several neighboring segments fit
-into one new segment, the round merges these segments. A round never compacts the active segment, segments younger than
-`min.compaction.lag.ms`, and segments at or after the first open transaction.
+into one new segment, the round merges these segments. A round ends before the active segment, before the first segment
+with a record that is younger than `min.compaction.lag.ms`, and before the first record of an open transaction.
 
-The cleaner compacts a log in two cases. In the first case, the dirty part is large enough: its share of the bytes that
-can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, the dirty part has records older than
-`max.compaction.lag.ms`.
+The cleaner compacts a log in two cases. In the first case, the dirty part is large: of all bytes that can be compacted,
+at least the share `min.cleanable.dirty.ratio` is dirty. In the second case, a dirty segment has only records that are
+older than `max.compaction.lag.ms`.
 
 For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000
 = 0.4. This is less than `min.cleanable.dirty.ratio` (0.5), so the cleaner does not compact the log. When the dirty part
@@ -117,7 +117,7 @@ def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log. Return the new first dirty offset: the records from this offset on are not compacted yet.
 
-    Raises OSError, KafkaError and Stopped. An error loses no record.
+    Raises OSError, KafkaError and Stopped. If an error occurs, no record is lost.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.
@@ -159,9 +159,9 @@ def _dirty_batches(
 ) -> Iterator[Batch]:
     """Yield the batches of a segment whose keys compaction must add to `map`, the last batch first.
 
-    The map does not contain keys of aborted transactions. To find aborted transactions, the function must read the
-    segment from its start. So the function first reads and checks all batches, and stores their positions. Then it
-    yields the batches, the last batch first.
+    The function leaves out the batches of aborted transactions. It can find these transactions only if it reads the
+    segment from its start. So the function first reads and checks all batches in order, and stores their positions.
+    Then it yields the batches, the last batch first.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -315,7 +315,7 @@ class Cleaner:
         self._failures: dict[Log, _Failure] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
-        """Change the memory (bytes) and the rate (bytes per second) for all later compactions."""
+        """Change the limits of memory (bytes) and rate (bytes per second) for all later compactions."""
         self._max_memory, self._rate = max_memory, rate
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
@@ -372,9 +372,10 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs, so that the broker can close their files.
+        """Remove deleted logs from the state of the cleaner, so that their files can close.
 
-        A new log can have the name of a deleted log, and must not be mistaken for the deleted log.
+        A new log may have the same name as a deleted log, but it must not get the first dirty offset of the deleted
+        log.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}

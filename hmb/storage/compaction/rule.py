@@ -6,7 +6,7 @@ offsets, so gaps between offsets remain. A *tombstone* is a record without a val
 first compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of
 this time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
 
-Compaction drops a record in these cases, in this order:
+Compaction drops a record in the following cases. It checks the cases in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
 2. The record has no key. This can only happen if the record was appended before the topic became a compacted topic.
 3. The log has a later record with the same key.
@@ -15,11 +15,12 @@ Compaction drops a record in these cases, in this order:
 A *marker* is the record that ends a transaction. The marker stays as long as the log has a batch of this transaction.
 When the log has no such batch any more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
-*Dirty* records are records that were not compacted yet. A round of compaction has two passes. In the first pass, the
-round reads the dirty records backwards. So the first record with key K that the round finds is the log's last record
-with key K. The round stores a set of the keys, and a list of the offsets of the last records. In the second pass, the
-round copies the dirty records at these offsets, and does not read their keys again. All clean records have lower
-offsets than the dirty records. So the round drops each clean record whose key is in the set.
+*Dirty* records were not compacted yet. *Clean* records were already compacted, and have lower offsets than all dirty
+records. One compaction of a log is a *round*, and reads the log in two passes. In the first pass, the round reads the
+dirty records backwards. So the first record with key K that the round finds is the log's last record with key K. The
+round stores the keys in a set, and the offsets of these last records in a list. In the second pass, the round copies
+the dirty records at these offsets, and does not read their keys again. It drops each clean record whose key is in the
+set, because a dirty record has the newer value of this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -72,9 +73,9 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch's records to the map.
+        """Add the keys of a batch's records to the map, and return True.
 
-        If the map has used up its memory, add nothing and return False.
+        If the map has already used up its memory, add nothing and return False.
 
         If the batch cannot be read, the method adds no keys but puts the error into `unreadable`. Raises
         CORRUPT_MESSAGE if the offsets of the log are not in ascending order.
@@ -98,7 +99,7 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the offset of each record in `batch` that is the last record with its key, in ascending order."""
+        """Return the ascending offsets of the records in `batch` that are the log's last records with their keys."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
@@ -106,7 +107,7 @@ class OffsetMap:
     def is_last(self, offset: int) -> bool:
         """Return whether the record at `offset` is the last record with its key.
 
-        The caller has already added the record's batch.
+        The caller has already passed the record's batch to `add`.
         """
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
@@ -223,9 +224,8 @@ class Compaction:
         """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
         `is_needed` is True while the log has batches of the transaction. If `is_needed` is False, the marker gets a
-        delete horizon: the time from which on compaction drops the marker. But the last batch of a producer always
-        stays. If the batch of the marker is the producer's last batch, compaction drops only the record, and keeps the
-        empty batch.
+        delete horizon: the time from which on compaction drops the marker. But the log must keep the last batch of each
+        producer. If the marker is in this last batch, compaction drops only the marker, and keeps the empty batch.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -236,7 +236,10 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records, or None if the producer has a later batch."""
+        """Return the batch without its records, or None if the producer has a later batch.
+
+        The log must always keep the last batch of a producer.
+        """
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

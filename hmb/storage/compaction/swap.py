@@ -5,15 +5,15 @@ A swap has four steps:
 2. The broker changes the suffix of the new files from `.cleaned` to `.swap`. It renames the log file last. *If the
    broker crashes after this rename, it uses the new segment at its next start.*
 3. The broker renames the files of the old segments to `.deleted`.
-4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
+4. The broker removes the suffix `.swap` from the names of the new files. It renames the log file last.
 
-If the broker crashes during a swap, it finds these files at its next start:
-- If `.cleaned` or `.swap` files exist, but no `.log.swap` file: the crash has interrupted step 1 or 2, before the new
-  segment was complete. The broker removes these files, and the log keeps the old segments.
-- If a `.log.swap` file exists: the crash has interrupted step 3 or 4, when the new segment was already complete. The
-  broker removes the old segments, and removes the suffix `.swap` from the names of the new files. The manifest contains
-  the range of offsets that the new segment replaces. The old segments are the segments whose base offset is in this
-  range. If the manifest does not contain this range, the range ends at the end of the new segment.
+If the broker crashes during a swap, its next start depends on the files that it finds:
+- Some files have the suffix `.cleaned` or `.swap`, but no file has the suffix `.log.swap`. The crash has interrupted
+  step 1 or 2, before the new segment was complete. The broker removes these files, and the log keeps the old segments.
+- A file has the suffix `.log.swap`. The crash has interrupted step 3 or 4, when the new segment was already complete.
+  The broker removes the old segments, and removes the suffix `.swap` from the names of the new files. The manifest
+  contains the range of offsets that the new segment replaces. The old segments are the segments whose base offset is in
+  this range. If the manifest does not contain this range, the range ends at the end of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -37,9 +37,9 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """The error for a compaction that could not rename its last files.
+    """The error for a swap that could not rename some of its files.
 
-    These files keep their old names until the broker's next start.
+    The broker renames these files at its next start.
     """
 
 

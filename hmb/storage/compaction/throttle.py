@@ -1,4 +1,4 @@
-"""Limits how fast the cleaner reads and writes, so that compaction leaves the disk and the processor to the clients."""
+"""Limits how fast the cleaner reads and writes, so that compaction does not slow down the requests of clients."""
 
 from __future__ import annotations
 

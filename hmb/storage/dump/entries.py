@@ -139,7 +139,7 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """The result of a dump with `verify`: the counts for one file, or the sums of all files."""
+    """The result of a dump with `verify`: how many bytes, records and damages one file has, or all files together."""
 
     kind: ClassVar[str] = "verified"
     file: Path | None  # None if the entry contains the sums of all files
@@ -151,7 +151,7 @@ class VerifiedEntry(Entry):
     damages: int
 
     def plus(self, other: VerifiedEntry) -> VerifiedEntry:
-        """Return the sum of this result and `other`, count by count."""
+        """Return a result whose counts are the sums of the counts in this result and in `other`."""
         counts = ("files", "size", "batches", "records", "entries", "damages")
         return VerifiedEntry(None, *[getattr(self, name) + getattr(other, name) for name in counts])
 
@@ -296,7 +296,10 @@ class RecordEntry(Entry):
 
 
 def _as_text(value: object) -> str:
-    """Return a string unchanged, and any other value as JSON with upper-case hex digits in escapes, as in Kafka."""
+    """Return a string unchanged, and any other value as JSON.
+
+    A control character becomes an escape with upper-case hex digits, as in Kafka.
+    """
     if isinstance(value, str):
         return value
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -339,7 +342,7 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 def optional_long(value: int | None) -> str:
-    """Return the text that Java prints for an `OptionalLong`, which is empty if `value` is None."""
+    """Return the text that Java prints for an `OptionalLong`: `OptionalLong[7]`, or `OptionalLong.empty` for None."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

@@ -20,7 +20,7 @@ FEW = 5  # the most findings with `verify`; if a log is cut, each index entry af
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of contradiction, with the texts that Kafka's DumpLogSegments prints for it."""
+    """A kind of finding, for example a wrong index entry, with the texts that Kafka's tool prints for it."""
 
     name: str
     heading: str
@@ -48,7 +48,10 @@ IN_ORDER = (INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, GAP)
 
 @dataclass(frozen=True, slots=True)
 class FindingEntry(Entry):
-    """All findings of one kind in one file. Each finding is a pair of numbers that contradict each other."""
+    """All findings of one kind in one file. Each finding is a pair of numbers that contradict each other.
+
+    For example, an index entry contains offset 59, but its batch in the log ends at offset 60. This is the pair 59, 60.
+    """
 
     kind: ClassVar[str] = "finding"
     finding: Kind

@@ -89,7 +89,7 @@ def log_fields(file: BufferedReader, path: Path, options: DumpOptions, _findings
 
 
 def batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str = "") -> Iterator[Entry]:
-    """Yield the fields of one batch. `prefix` begins the name of each field."""
+    """Yield the fields of one batch. The name of each field begins with `prefix`."""
     damage = crc_damage(file, path, *at)
     if damage is not None:
         yield damage
@@ -165,9 +165,9 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """Yield the fields of entries that have the same length, from `position` on.
+    """Yield the fields of all entries from `position` on. All entries have the same length.
 
-    Return the position after the last entry.
+    After the last field, return the position after the last entry.
     """
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)

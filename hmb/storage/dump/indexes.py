@@ -1,11 +1,13 @@
 """Dumps a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index contains only facts that are also in the log, so the dump compares each entry of an index with the log. If an
-entry of the offset index contains an offset and a position, the batch at this position must end at this offset. If an
-entry of the time index contains a timestamp and an offset, the batch that ends at this offset must have this timestamp.
-`Findings` collects the contradictions, and the dump shows them after all files, as Kafka's tool does.
+An index contains only facts that are also in the log, so the dump compares each entry of an index with the log. An
+entry of the offset index contains an offset and a position: the batch at this position must end at this offset. An
+entry of the time index contains a timestamp and an offset: the greatest timestamp of the batch that ends at this offset
+must be this timestamp. `Findings` collects the contradictions, and the dump shows them after all files, as Kafka's tool
+does.
 
-While Kafka uses an index, the file has a fixed size, and zeros follow the last entry. The dump stops at these zeros.
+While Kafka appends to an index, its file has a fixed size, and all bytes after the last entry are zeros. The dump stops
+at these zeros.
 """
 
 from __future__ import annotations
@@ -156,7 +158,8 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
                     # Compaction may have removed all records of a batch. The header still has the greatest timestamp of
-                    # the removed records. Kafka's tool wrongly reports a mismatch in this case.
+                    # the removed records, so the dump compares the entry with this timestamp. Kafka's tool wrongly
+                    # reports a mismatch in this case.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)
@@ -249,7 +252,10 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
 
 
 def _log_beside(path: Path) -> BufferedReader:
-    """Open the log file of an index. If the log is missing and the index is empty, return an empty file."""
+    """Open the log file that belongs to the index `path`.
+
+    If the log file is missing and the index has no entry, return an empty file.
+    """
     log = path.with_suffix(".log")
     with IndexReader(path) as index:
         is_needed = len(index) > 0

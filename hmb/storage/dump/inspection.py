@@ -7,9 +7,10 @@ these rules for each entry:
   record has a greater timestamp.
 - Each entry has greater numbers than the entry before it.
 
-`search` and `scan` find a batch as a broker does for a fetch, but yield each step. `search` is a binary search for the
-last entry at or below the wanted offset. `scan` reads the log from the position in this entry until it finds the batch.
-If a client asks for a timestamp, the broker first searches the time index for an offset.
+`search` and `scan` show each step of the look-up that a broker does for a fetch. `search` is a binary search in the
+index for the last entry at or below the wanted offset. This entry contains a position. `scan` reads the log from this
+position until it finds the batch with the wanted offset. If a client asks for a timestamp, the broker first searches
+the time index for an offset.
 
 Source: the thesis, chapter 9.5.3, "Storage Format".
 """
@@ -28,7 +29,7 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, its distance from the previous entry, and a problem (None: the entry matches the log)."""
+    """An entry of an index, its distance from the previous entry, and its problem, or None if the entry is correct."""
 
     number: int
     key: int  # offset in an offset index, timestamp (ms) in a time index
@@ -39,7 +40,7 @@ class InspectedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Figures of an index: the numbers of entries and mismatches, and the distances between entries."""
+    """A summary of an index: how many entries and mismatches it has, and how far the entries are apart."""
 
     entries: int = 0
     mismatches: int = 0
@@ -50,7 +51,7 @@ class Summary:
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
         """Return a summary that also includes `entry`.
 
-        `covered` is the sum of the field `distance` of all entries up to this entry (in bytes or offsets).
+        `covered` is the sum of the distances of all entries, up to and including `entry` (in bytes or offsets).
         """
         return replace(
             self,
@@ -185,7 +186,11 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches from `position` on, up to the first batch that reaches `offset` or `timestamp` (ms)."""
+    """Yield the batches from `position` on, up to the batch that the caller looks for.
+
+    This is the first batch whose last offset is at least `offset`, or whose greatest timestamp (ms) is at least
+    `timestamp`.
+    """
     with log.open("rb") as file:
         for at, batch in walk(file, position):
             if offset is not None:

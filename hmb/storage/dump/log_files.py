@@ -1,13 +1,13 @@
 """Dumping the files of a log: the functions read one batch or entry after the other, and so need little memory.
 
-`dump` yields the entries of any file of a data directory, in one of three views:
-- lines: the lines of Kafka 4.3's DumpLogSegments, in the same order. The contradictions between the files come at the
-  end, after all files.
+`dump` reads files of a data directory and yields their entries, in one of three views:
+- lines: the lines that Kafka 4.3's DumpLogSegments prints, in the same order. After the last file, `dump` yields the
+  contradictions that it has found, for example between an index and its log.
 - hex: each byte with its field (hexadecimal.py).
 - tree: segments, batches and records with their sizes (tree.py).
 
-With the option `verify`, the dump reads all bytes, but shows only damage, a summary, and each file that does not belong
-to a log.
+With the option `verify`, the dump reads all bytes of the files. It shows only the damage, a summary of each file, and
+the names of files whose format it does not know.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ READERS: dict[str, dict[View, Reader]] = {
 
 
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
-    """Yield the entries of each file. A path may also be a directory with such files. Raises FileNotFoundError."""
+    """Yield the entries of these files, and of the files in these directories. Raises FileNotFoundError."""
     findings = Findings(FEW if options.verify else MAX_FINDINGS)
     files = (file for path in paths for file in _files_of(path, options.verify))
     if options.verify:
@@ -78,7 +78,10 @@ def as_json_fields(entry: Entry) -> dict[str, object]:
 
 
 def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
-    """Return the files in a partition's directory, or in a data directory and its partitions, that a dump can show."""
+    """Return the files in `directory` that a dump can show.
+
+    If `directory` is a data directory, the result also contains the files of its partitions.
+    """
     segments, others, partitions = [], [], list[Path]()
     for path in directory.iterdir():
         if path.is_dir():

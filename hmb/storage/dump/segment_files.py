@@ -51,7 +51,7 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The bytes after the last entry of an index: the number of zeros, and a problem if other bytes follow."""
+    """The end of an index file, after its last entry: the number of zeros, or a problem if other bytes follow."""
 
     position: int
     padding: int  # number of zero bytes after the last entry
@@ -92,7 +92,7 @@ class IndexReader:
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """Return the number of zeros after the last entry, or an error if other bytes follow."""
+        """Return what follows the last entry: the number of zeros, or a problem if other bytes follow."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

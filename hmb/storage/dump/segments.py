@@ -1,7 +1,7 @@
 """The dump of a `.log` file: its batches and, with `--deep-iteration`, their records, as in Kafka 4.3's tool.
 
-If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump continues, and yields a DamageEntry with the
-position in these cases:
+If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the
+position of the damage, in these cases:
 - The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and all of its records that can be
   decoded. The dump continues at the next batch, because the header contains the length of the batch.
 - Some bytes are not a batch. The dump of this file ends here, because nothing shows where the next batch begins.
@@ -54,7 +54,7 @@ def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: F
 
 
 def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Iterator[BatchAt | Entry]:
-    """Yield the header of each whole batch, and a report of other bytes after the last whole batch, if any."""
+    """Yield the header of each whole batch. If other bytes follow the last whole batch, report them as damage."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while position < end:
         options.progress(path, position)
@@ -89,7 +89,7 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
-    """Return the batch with all its bytes, or None if the batch is damaged and its length is too large to read."""
+    """Return the batch with all its bytes. If its CRC is wrong and its length is very large, return None."""
     if not is_valid and at.batch.size > DEFAULT_LIMIT:
         return None
     file.seek(at.position)
@@ -97,7 +97,7 @@ def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch |
 
 
 class _Offsets:
-    """Checks that each offset is greater than the one before. Otherwise the file is damaged. Gaps are not damage."""
+    """Checks that each offset is greater than the previous offset. A gap between two offsets is not damage."""
 
     def __init__(self, path: Path, findings: Findings) -> None:
         self._path, self._findings = path, findings

@@ -68,9 +68,9 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file, and the dump's entry for it.
+    """A line of a state file, and the entry that the dump shows for this line.
 
-    If the entry reports that lines are missing, `data` is empty.
+    If the entry belongs to no line, for example because it reports a missing line, `data` is empty.
     """
 
     position: int
