@@ -2,8 +2,8 @@
 
 Log messages also show what has happened, but only if somebody has switched the logging on before the event. The broker
 therefore always keeps its last 1,000 events in memory. The 1,000 events need at most 0.4 MB. For example, after the
-deletion of two segments the newest event is `(41, 1795627942326, "retention", "orders-0: deleted the records at offsets
-0 to 1999 (segments: 2)")`.
+deletion of two segments, the newest event has this number, time (ms), kind and text: `(41, 1795627942326, "retention",
+"orders-0: deleted the records at offsets 0 to 1999 (segments: 2)")`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """Something that happened in the broker. The events are numbered, so a reader notices that it has missed events."""
+    """Something that happened in the broker. A gap between two numbers shows a reader that it has missed events."""
 
     number: int  # 0 for the first event of the log
     time: int  # ms since 1970
@@ -47,7 +47,7 @@ class EventLog:
     """The last EVENTS_KEPT events, oldest first. Thread-safe, because each method is one operation of a deque."""
 
     def __init__(self, clock: Callable[[], int] = now_ms) -> None:
-        """Create an empty log. `clock` returns the time in ms since 1970."""
+        """Create a log without events. `clock` returns the time in ms since 1970."""
         self._clock = clock
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self._numbers = count()
@@ -55,7 +55,8 @@ class EventLog:
     def add(self, kind: EventKind, text: str, logger: logging.Logger, level: int = logging.INFO) -> None:
         """Store an event, and write a line with the same text to `logger`.
 
-        The text can contain names that a client has chosen, so it becomes one printable line.
+        The text can contain names that a client has chosen, with any characters. So the method first makes it one
+        printable line.
         """
         text = printable(text)
         logger.log(level, "%s", text)
@@ -64,6 +65,6 @@ class EventLog:
     def all(self) -> list[Event]:
         """Return a copy of the events.
 
-        A copy of a deque is one operation, so no other thread can change the deque meanwhile.
+        The copy is one operation of the deque, so no other thread can change the deque during the copy.
         """
         return list(self._events.copy())

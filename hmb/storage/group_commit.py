@@ -63,10 +63,10 @@ class GroupCommit:
     def __init__(
         self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
     ) -> None:
-        """Store the recovery point and the time `now` (ms) at which the log is opened.
+        """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        A sync may also write the names of new files to the disk. After such a sync, the object calls `on_names_synced`
-        with the log's active segment and end offset.
+        If the directory has new files, the next sync also writes their names to the disk. The sync then calls
+        `on_names_synced` with the log's active segment and end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
@@ -77,12 +77,14 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        # A thread holds this lock during a sync, and may then also take the log's lock. Only such a thread changes
-        # `recovery_point`, `synced_at`, `syncs` and `_names_synced`. Other threads read the first three fields without
-        # a lock. If a thread reads an outdated value, it calls `sync` once too often, which does no harm. `sync_ahead`
-        # runs under the log's lock, which guards `_synced_ahead` and `_is_syncing_ahead`. The thread that `sync_ahead`
-        # starts sets `_is_syncing_ahead` to False without a lock. A thread that holds one of the two locks may set
-        # `_failure`. No thread sets `_failure` back to None, so a thread can read it without a lock.
+        # A thread holds this lock during a sync, and may then also take the log's lock. Each field has its own rule:
+        # - `recovery_point`, `synced_at`, `syncs` and `_names_synced` change only under this lock. Other threads read
+        #   the first three without a lock. If a thread reads an outdated value, it calls `sync` once too often, which
+        #   does no harm.
+        # - `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. Only the thread that `sync_ahead`
+        #   starts needs no lock: it sets `_is_syncing_ahead` to False.
+        # - `_failure` changes under one of the two locks, and never back to None. So a thread can read it without a
+        #   lock.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

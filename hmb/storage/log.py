@@ -72,7 +72,8 @@ class Log:
     Invariants:
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - Closed segments are on disk. After a crash, some may not be on disk until the next `flush_if_due`.
+    - Closed segments are on disk, with one exception: after a crash, some are on disk only after the next
+      `flush_if_due`.
     - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. None of them ever decreases.
     """
 
@@ -93,9 +94,9 @@ class Log:
         """Open the log of a partition. An empty directory contains an empty log.
 
         If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
-        `manifest` is None, no list of the log's files exists, so the method accepts all files. The method then checks
-        each segment that ends after `recovery_point`, or all segments if `recovery_point` is None. If the method finds
-        damaged bytes, the recovery point decides whether the method cuts off or replaces these bytes
+        `manifest` is None, the method does not know which segments the log must have. It then accepts all segments in
+        the directory, and checks each segment that ends after `recovery_point`, or all segments if `recovery_point` is
+        None. The method cuts off damaged bytes above the recovery point, and replaces damaged bytes below it
         (recovery/loading.py). Records below `start_offset` were deleted, even if their segment still exists. If the
         disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and Stopped if `stop` is
         set.
@@ -104,9 +105,10 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
-        # This lock guards segments, offsets and producers. An appending thread holds it while it assigns offsets and
-        # writes, a reading thread while it copies the offsets and the list of segments, and a cleaning thread while it
-        # changes this list. Lock order: `cleanup_lock`, lock of `commit`, this lock.
+        # This lock guards segments, offsets and producers. A thread that appends holds it while it assigns offsets and
+        # writes. A thread that reads holds it while it copies the offsets and the list of segments. A cleanup holds it
+        # while it changes this list. A thread that needs several locks takes first `cleanup_lock`, then the lock of
+        # `commit`, then this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -185,7 +187,7 @@ class Log:
     def append_own(self, batch: RecordBatch) -> AppendResult:
         """Append a batch that the broker itself has made. Even a full disk does not stop this append.
 
-        The log checks only the size of the batch, and keeps its timestamps. Raises the errors of `append`.
+        The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
         """
         check_size(batch, self.config)
         result = self.append_prepared(batch, NO_TIMESTAMP, self.clock())

@@ -119,7 +119,10 @@ class LogManager:
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
-        """Open all logs, each with the settings of its topic, or `default`. Raises DataDirectoryError, Stopped."""
+        """Open all logs. Raises DataDirectoryError, Stopped.
+
+        `configs` maps the name of a topic to the settings of its logs. All other logs get the settings `default`.
+        """
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
         recovery_points = self._checkpoints.read(RECOVERY_POINTS)
@@ -210,7 +213,7 @@ class LogManager:
             return list(made.values())
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
-        """Delete these logs, each with its topic id, by renaming their directories.
+        """Delete these logs: rename their directories. `names` maps each log to its topic id.
 
         A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it has
         renamed the topic's other directories, it renames them at its next start (trash.py). If no directory of a topic
@@ -257,7 +260,11 @@ class LogManager:
     def _write_checkpoints(
         self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
     ) -> None:
-        """Write both checkpoints, with the log start offsets in `new_starts`. The caller holds the checkpoint lock."""
+        """Write the checkpoint of the recovery points and the checkpoint of the log start offsets.
+
+        If `new_starts` has a greater log start offset for a log, write this new offset. The caller holds the checkpoint
+        lock.
+        """
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
@@ -285,7 +292,10 @@ class LogManager:
                 deletion.delete_records(logs[name], starts[name])
 
     def watch_disk(self) -> None:
-        """If the disk is full, remove deleted files without a delay. Then check whether the disk has space again."""
+        """If the disk is full, remove the files of deleted segments at once.
+
+        Then check whether the disk has space again.
+        """
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
                 with isolated(LOGGER, name, "old segments are not deleted"):
@@ -308,10 +318,11 @@ class LogManager:
                 self.manifest.replace_file(path, checkpoints.offsets_content(offsets))
 
     def close(self, *, crash: bool = False) -> None:
-        """Sync and close all logs, and write the marker of a proper stop. The next start then need not check the logs.
+        """Sync and close all logs, and create the file that marks a proper stop.
 
-        After `close`, a housekeeping thread may still run, but it changes no file. If `crash` is True, the method
-        simulates a crash: it syncs and writes nothing, and the logs refuse appends.
+        Because of this file, the broker need not check the logs at its next start. After `close`, a housekeeping thread
+        may still run, but it changes no file. If `crash` is True, the method simulates a crash: it syncs and writes
+        nothing, and the logs refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():

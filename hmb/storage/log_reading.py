@@ -5,9 +5,9 @@ of this module then read without the lock. During the read, another thread may d
 continue, because the old files of this segment still exist under other names. A read takes the records and the aborted
 transactions from the same old files, so the transactions match the records.
 
-A reader of committed records gets only records below the last stable offset (producer_state.py). The response also
-lists the aborted transactions of these records (transaction_index.py), and the reader skips the records of aborted
-transactions.
+If a fetch asks only for committed records, the response contains only records below the last stable offset
+(producer_state.py). The response also lists the aborted transactions of these records (transaction_index.py), and the
+consumer skips the records of aborted transactions.
 
 Source: KIP-98; Kafka's `LocalLog.read`.
 """
@@ -103,9 +103,9 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`.
+    """Yield the aborted transactions that have offsets in the range from `offset` up to `end_offset`.
 
-    The result is sorted by the offsets of the markers. `segments` begin with the segment that contains `offset`. Raises
+    The result is sorted by the offsets of the markers. The first segment in `segments` contains `offset`. Raises
     OSError.
     """
     for segment in segments:

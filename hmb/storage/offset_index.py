@@ -85,7 +85,11 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
         return None if found is None else self._entry(found)
 
     def _position(self, number: int) -> int:
-        """Return the position in the entry with this number, or the greatest integer if the file has lost the entry."""
+        """Return the position in the entry with this number.
+
+        If the file has lost the entry, return the greatest integer, so that a binary search looks at earlier
+        entries.
+        """
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]
 

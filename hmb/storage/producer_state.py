@@ -42,9 +42,9 @@ it is closed. The file `<offset>.snapshot` contains the state of all batches bel
         coordinator epoch int32, first offset of the current transaction int64
 
 The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka. A
-snapshot contains this timestamp, and not the time of the append. DescribeProducers also returns this timestamp. If the
-log has only a marker of a producer, the last sequence and the last offset are -1. The first offset is -1 while the
-producer has no open transaction.
+snapshot contains this timestamp, and not the time of the append. DescribeProducers also returns this timestamp. In
+both, the last sequence and the last offset of a producer are -1 if the log has only a marker of this producer. The
+first offset of the current transaction is -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -91,10 +91,10 @@ class ProducedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerStateEntry:
-    """One producer in a log: its epoch, and its last batches, at most MAX_IN_FLIGHT.
+    """One producer in a log: its epoch, and a list of its last batches, at most MAX_IN_FLIGHT.
 
-    All batches have this epoch. A batch or a marker with a newer epoch clears the list. So the list is empty if the
-    producer has written no batch with this epoch.
+    All these batches have this epoch. When a batch or a marker with a newer epoch arrives, the list becomes empty. So
+    the list is empty if the producer has written no batch with this epoch.
     """
 
     epoch: int
@@ -109,7 +109,7 @@ class ProducerStateEntry:
 
 
 class ActiveProducer(NamedTuple):
-    """A producer that the log remembers, for DescribeProducers: a copy of its entry, and its open transaction."""
+    """A producer that the log remembers, for the response to DescribeProducers: its state, and its open transaction."""
 
     producer_id: int
     producer: ProducerStateEntry
@@ -138,8 +138,8 @@ class ProducerState:
     Invariants:
     - `_open` is sorted by first offset, so its first entry is the oldest open transaction.
     - Each producer in `_open` is also in `_producers`.
-    - The state keeps at most MAX_IN_FLIGHT batches of each producer. All have the producer's current epoch, and their
-      offsets grow.
+    - The state keeps at most MAX_IN_FLIGHT batches of each producer. All these batches have the producer's current
+      epoch, and they are in the order of their offsets.
     """
 
     def __init__(self, loaded_at: int) -> None:
@@ -213,7 +213,11 @@ class ProducerState:
     def add_marker(
         self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
     ) -> None:
-        """End the producer's transaction, after the log has appended its marker at the time `appended_at` (ms)."""
+        """End the producer's transaction in this state.
+
+        The log has already appended the marker at the time `appended_at` (ms). The marker contains the time `timestamp`
+        (ms).
+        """
         producer = self._producer(producer_id, epoch)
         producer.timestamp, producer.appended_at = timestamp, appended_at
         producer.coordinator_epoch = marker.coordinator_epoch

@@ -47,7 +47,7 @@ class DiskReserve:
     def fill(self) -> None:
         """If the disk has enough free space, allocate the reserve and set `is_used` to False.
 
-        Twice the size of the reserve is enough.
+        The free space is enough if it is at least twice the size of the reserve.
         """
         with self._lock:
             if not self.is_used:

@@ -32,7 +32,7 @@ class Seen(NamedTuple):
 
 
 class ForeignChanges:
-    """Detects changes of one file. Not thread-safe: the caller must prevent appends during a check."""
+    """Detects changes that other processes make to one file. Not thread-safe: no append may happen during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file

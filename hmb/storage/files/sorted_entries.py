@@ -12,10 +12,10 @@ Second, the index reads this block from the file, and a binary search in the blo
 was read stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks.
 A look-up reads one block of 4,096 bytes.
 
-With a memory map of the file, the index would not have to read blocks. But another process may truncate the file. If
-the broker then reads the map at a position after the new end, the kernel kills the broker (SIGBUS). A normal read of a
-truncated file only returns fewer bytes. In this case, the scan of the log starts at an earlier entry, and the broker
-logs the damage.
+The index reads blocks of the file, and does not use a memory map of the file. The reason is that another process may
+truncate the file. If the broker then read a map at a position after the new end, the kernel would kill the broker
+(SIGBUS). A normal read of a truncated file only returns fewer bytes. In this case, the search returns an earlier entry,
+so the scan of the log takes longer, and the broker logs the damage.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class IndexFile(ABC):
 
     @abstractmethod
     def is_sane(self) -> bool:
-        """Return whether the file contained only whole and possible entries when the broker opened it."""
+        """Return whether all entries were whole and had possible values when the broker opened the file."""
 
     def clear(self) -> None:
         """Remove all entries, so that the index can be rebuilt from the log. Raises OSError."""
@@ -155,17 +155,18 @@ class IndexFile(ABC):
         return data[: len(data) - len(data) % self.ENTRY.size]
 
     def _on_cut(self) -> None:
-        """Log an error at the first call: the file has lost entries, so look-ups start at an earlier entry."""
+        """Log an error at the first call: another process has cut the file, so look-ups find only earlier entries."""
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
                          "until the broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of entries below `key`, and the fields of the last entry below `key`, or None.
+        """Return the number of entries whose key is below `key`, and the fields of the last one of them, or None.
 
-        If `bisect` is `bisect_right`, entries equal to `key` also count. If another process has cut the file, the
-        search ignores the entries that are no longer in the file. The search takes O(log n) steps for n entries.
+        If `bisect` is `bisect_right`, an entry whose key is equal to `key` also counts. If another process has cut the
+        file, the search ignores the entries that are no longer in the file. The search takes O(log n) steps for n
+        entries.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:
@@ -234,4 +235,4 @@ class SegmentIndex(IndexFile, Generic[Entry]):
 
     @abstractmethod
     def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
-        """Return whether an entry can have these fields."""
+        """Return whether an entry of this index can have these values."""

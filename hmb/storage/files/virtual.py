@@ -1,4 +1,4 @@
-"""With virtual files, the broker uses more files than its process may have open at the same time.
+"""Virtual files: with them, the broker can use more files than its process may have open at the same time.
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
@@ -7,14 +7,14 @@ when the broker uses the file. `OPEN_FILES` limits the number of open files. If 
 closes a file that was not used recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
-file's mark. If a read opens the file, this read sets no mark, so a file that was read only once closes first. A *hand*
-moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a file without a mark,
-the hand closes the file:
+file's mark. A read that must first open the file sets no mark, so a file that was read only once closes before other
+files. A *hand* moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a file
+without a mark, the hand closes the file:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-The clock algorithm therefore closes a file that was not used while the hand moved once around the circle of files. (The
+So the hand closes a file only if no thread has used the file since the hand's last visit, one round earlier. (The
 broker could also move a file to the end of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
@@ -289,7 +289,7 @@ def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> 
 
 
 class OpenFiles:
-    """The files that are open in this process, at most `limit`. Thread-safe, although it has no lock.
+    """The files that are open in this process, at most `limit`. All methods are thread-safe without a lock.
 
     If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. So the
     process may have more than `limit` open files: at most one more for each such thread.

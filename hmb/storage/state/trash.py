@@ -49,7 +49,7 @@ class DeletedLog(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """The result of `rename_all`."""
+    """The result of `rename_all`: the directories to remove, and the topics that could not be deleted."""
 
     left: list[Path]  # the renamed directories of deleted logs, which must still be removed
     kept: dict[str, OSError]  # for each topic that could not be deleted: the error
@@ -61,9 +61,10 @@ def rename_all(
     logs: Mapping[TopicPartition, Log],
     reserve: DiskReserve,
 ) -> Deletion:
-    """Rename the directories of the logs in `names`, each with its topic id. `logs` contains all open logs.
+    """Rename the directories of the logs in `names`. `logs` contains all open logs.
 
-    If the first log of a topic cannot be renamed, the topic is kept.
+    `names` maps each log to its topic id, and the new name of its directory contains this id. If the directory of a
+    topic's first log cannot be renamed, the topic is not deleted.
     """
     result, deleted = Deletion([], {}), set[str]()
     for name, topic_id in names.items():
