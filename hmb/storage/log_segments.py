@@ -27,7 +27,7 @@ class LogSegments:
     """The segments of a log. The log's lock guards the list, and the cleanup lock guards the files.
 
     Invariants:
-    - The list has at least one segment, and the base offsets of the segments grow.
+    - The list has at least one segment, and the segments are in the order of their base offsets.
     - The records of a segment have offsets below the base offset of the next segment.
     """
 

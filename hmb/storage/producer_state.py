@@ -259,7 +259,7 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id in the log that is not above HIGHEST_ASSIGNED_ID; -1 if no such id exists."""
+        """The greatest producer id in the log, without ids above HIGHEST_ASSIGNED_ID; -1 if no such id exists."""
         assigned = (producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID)
         return max(assigned, default=NO_PRODUCER_ID)
 

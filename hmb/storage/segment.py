@@ -47,7 +47,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class DamagedSegment(KafkaError):
-    """A read has found damage in `segment`. Later batches cannot be read until the segment is repaired."""
+    """The error for damage in `segment`. Readers cannot read later batches until the segment is repaired."""
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -58,7 +58,7 @@ class Segment:
     """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock.
 
     Invariants after recovery:
-    - The first `size` bytes of the log file are whole batches, and the offsets of the batches grow.
+    - The first `size` bytes of the log file are whole batches. Each batch has greater offsets than the batch before it.
     - All offsets are at or above `base_offset`, and at most `base_offset + MAX_RELATIVE_OFFSET`.
     - `size` only grows, so the bytes that a reader has found never change.
     - No record has a timestamp greater than `max_timestamp`.
@@ -77,7 +77,8 @@ class Segment:
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
-        # The number of batches. None if the segment existed before the broker started, and no rebuild has counted them.
+        # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
+        # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
         self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
         self.damage_reports = DamageReports(self.file)
@@ -104,7 +105,10 @@ class Segment:
             sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
-        """Return whether the log must start a new segment before it appends `size` bytes that end at `last_offset`."""
+        """Return whether the log must start a new segment before it appends new batches.
+
+        The new batches have `size` bytes, the last offset `last_offset` and the greatest timestamp `timestamp` (ms).
+        """
         if not self.size:
             return False
         max_age = self.config.max_segment_ms - self._jitter_ms
@@ -125,9 +129,10 @@ class Segment:
     ) -> None:
         """Write whole batches to the end of the segment.
 
-        The offset index stores `last_offset_of_first_batch`. `max_timestamp` contains the greatest timestamp of the
-        batches, and the offset of the record with this timestamp. If the batch is an abort marker, `aborted` is the
-        transaction that the marker ends. If `append` raises OSError, nothing has been appended.
+        If the append adds an entry to the offset index, the entry contains `last_offset_of_first_batch`.
+        `max_timestamp` contains the greatest timestamp of the batches, and the offset of the record with this
+        timestamp. If the batch is an abort marker, `aborted` is the transaction that the marker ends. If `append`
+        raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -161,12 +166,13 @@ class Segment:
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the bytes from the batch that contains `offset` on, at most up to the position `end`.
+        """Return the region of the file from the batch that contains `offset` on, at most up to the position `end`.
 
-        If no batch contains `offset`, the bytes begin at the next batch. Return None if no such batch begins below
-        `end`. All records below `end` have offsets below `next_offset`. The result has at most `max_bytes` bytes, so
-        its last batch may be incomplete. The first batch is always complete: otherwise a reader with a small limit
-        could never read it. Raises DamagedSegment, OSError.
+        If no batch contains `offset`, the region begins at the next batch. Return None if no such batch begins before
+        `end`. The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
+        complete: otherwise a reader with a small limit could never read it. `next_offset` is the first offset after the
+        position `end`. If the first batch ends at or after `next_offset`, the segment is damaged. Raises
+        DamagedSegment, OSError.
         """
         found = self.find(offset, end)
         if found is None:
@@ -201,11 +207,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for all batches from `offset` or a little earlier, up to position `end`.
+        """Return `(position, batch)` for each batch from the one with `offset` on, up to the position `end`.
 
-        The method looks up `offset` in the offset index. The scan begins at the position in the entry that the look-up
-        finds. If the entry is damaged, the method rebuilds the indexes, and the scan begins at the start of the
-        segment. Raises KafkaError, OSError.
+        The result may begin a few batches earlier: the method looks up `offset` in the offset index, and scans the log
+        from the position in the entry that it finds. If the entry is damaged, the method rebuilds the indexes, and
+        scans the segment from its start. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)
@@ -220,10 +226,11 @@ class Segment:
         return batches if first is None else chain([first], batches)
 
     def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
-        """Raise CORRUPT_MESSAGE if `first`, the batch at the position in an index entry, does not match the entry.
+        """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
-        An entry contains the last offset of the batch at its position. (In Kafka, an entry may contain the last offset
-        of a later batch.) If no batch begins at this position, the position must be the end of the scan.
+        `first` is the batch at the position in the entry. The entry must contain the last offset of this batch. (In
+        Kafka, it may also be the last offset of a later batch.) If `first` is None, no batch begins there, so the
+        position must be `end`, the end of the scan.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")
@@ -246,7 +253,7 @@ class Segment:
     def indexes_made_anew(self) -> Iterator[None]:
         """Remove all entries of the offset index and the time index. Raises OSError.
 
-        The `with` block calls `index_batch` for each batch.
+        The caller must call `index_batch` for each batch in the `with` block, to add the new entries.
         """
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
@@ -291,7 +298,7 @@ class Segment:
 
     @property
     def files(self) -> Sequence[VirtualFile]:
-        """All files of the segment, with the log file as the last one. The module `files/together.py` says why."""
+        """All files of the segment. The log file is the last one, because files/together.py must delete it last."""
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:

@@ -2,8 +2,8 @@
 
 A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
 record before it. So a binary search in the log itself is not possible. In the time index, each timestamp is greater
-than the one before, so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order
-of the log:
+than the previous one, so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the
+order of the log:
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
@@ -34,9 +34,10 @@ class TimestampOffset(NamedTuple):
 
 
 class TimeIndex(SegmentIndex[TimestampOffset]):
-    """The `.timeindex` file of one segment. Each entry has 12 bytes. Timestamps and offsets of the entries grow.
+    """The `.timeindex` file of one segment. An entry has 12 bytes.
 
-    `last` is the entry with the greatest timestamp, or (-1, base offset) if the index is empty.
+    Each entry has a greater timestamp and a greater offset than the entry before it. `last` is the entry with the
+    greatest timestamp, or (-1, base offset) if the index is empty.
     """
 
     SUFFIX = ".timeindex"

@@ -12,11 +12,11 @@ the markers:
     last offset          int64   the offset of the marker
     last stable offset   int64   after the marker: the first offset of the oldest transaction that was still open
 
-The response to a fetch of the offsets from `start` to `end` also lists the aborted transactions that have records at
-these offsets. For each of these transactions, the client skips the producer's records from `first offset` up to the
-marker. The broker searches the index of the segment that contains `start`, and then the indexes of later segments. The
-search ends at an entry whose last stable offset is at or after `end`: later entries belong to transactions that begin
-at or after `end`.
+The response to a fetch of the offsets from `start` to `end` contains the records at these offsets. It also lists the
+aborted transactions that have records at these offsets. For each of these transactions, the client skips the producer's
+records from `first offset` up to the marker. The broker searches the index of the segment that contains `start`, and
+then the indexes of later segments. The search ends at an entry whose last stable offset is at or after `end`, because
+all later entries belong to transactions that begin at or after `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
@@ -46,7 +46,7 @@ VERSION = 0
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction: an entry of the transaction index, without its version."""
+    """One aborted transaction: the fields of an entry of the transaction index, except the field `version`."""
 
     producer_id: int
     first_offset: int
@@ -55,10 +55,10 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """The `.txnindex` file of one segment. Each entry has 34 bytes. The last offsets of the entries grow.
+    """The `.txnindex` file of one segment. An entry has 34 bytes.
 
-    The object keeps all entries in memory. So a search finds the right entries even if another process changes the
-    file.
+    Each entry has a greater last offset than the entry before it. The object keeps all entries in memory. So a search
+    finds the right entries even if another process changes the file.
     """
 
     SUFFIX = ".txnindex"

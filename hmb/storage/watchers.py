@@ -2,7 +2,8 @@
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
 logs. A fetch that must wait adds its watcher to the sets of its logs, then reads the logs once more, and then waits.
-Without this second read, the fetch would miss an append between its first read and the adding of the watcher.
+Without this second read, the fetch would miss an append that happens after its first read and before it adds the
+watcher.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ incomplete. Or the file has a *nonsense block*: the file system has allocated th
 written the data to the block. A disk error may change any byte of the file. To find damage, `checked_batch` checks
 whether the bytes after the length field match the length and the CRC of the batch.
 
-The CRC of a batch does not cover the batch's offset (8 bytes). scanning.py checks that the offsets grow. The CRC does
-not cover the leader epoch (4 bytes) either, but no record depends on the leader epoch.
+The CRC of a batch does not cover the batch's offset (8 bytes). So scanning.py checks that each batch has greater
+offsets than the batch before it. The CRC does not cover the leader epoch (4 bytes) either, but no record depends on the
+leader epoch.
 
 `next_whole_batch` searches for an intact batch after a damaged batch. Batches do not begin with a special byte for
 which the function could search. So the function looks for bytes that could be a header. If the CRC also matches, the
@@ -61,8 +62,8 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
     """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
     If the length field is damaged, `size` may be very large, for example 1 GiB. So if `size` is larger than a window,
-    the function first reads the bytes window by window and computes the CRC. Only if the CRC is correct, it reads the
-    whole batch into memory. Raises KafkaError, OSError.
+    the function first reads the bytes window by window and computes the CRC. It reads the whole batch into memory only
+    if the CRC is correct. Raises KafkaError, OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
@@ -142,8 +143,8 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # The pattern matches bytes that could be a header. The first three bytes of the offset are the same as in `lowest`.
-    # The size is positive. The next 4 bytes (leader epoch or CRC) may have any value. The magic is 0, 1 or 2.
+    # The pattern matches bytes that could be a header: the first three bytes of the offset are the same as in `lowest`,
+    # the size is positive, and the magic is 0, 1 or 2. The 4 bytes between the size and the magic may have any value.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)

@@ -89,7 +89,7 @@ class LogCheckpoint(NamedTuple):
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The segments that compaction was replacing when the broker ended: base offset -> next base offset."""
+        """The replacements of segments that a crash interrupted: base offset -> base offset of the next segment."""
         entries = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 
@@ -101,13 +101,13 @@ class LogCheckpoint(NamedTuple):
     def next_offset(self, base_offset: int) -> int | None:
         """Return the base offset of the segment after the segment at `base_offset`.
 
-        None if the manifest does not contain it.
+        Return None if the manifest does not contain this offset.
         """
         entry = self._final_entry(base_offset)
         return entry.next_offset if entry is not None else None
 
     def _final_entry(self, base_offset: int) -> SegmentEntry | None:
-        """Return the manifest's entry of a segment, or None if there is no entry or the segment may have changed.
+        """Return the manifest's entry of a segment, or None if no entry exists or the entry may be out of date.
 
         After a crash, only the last segment may have changed, because it was the active segment.
         """
@@ -248,9 +248,9 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Check that `following`, the next segment's base offset, matches the segment's end offset.
+        """Check that the segment ends where the next segment begins, at the offset `following`.
 
-        If offsets between them are lost, add an empty batch.
+        If offsets between the two segments are lost, append an empty batch with these offsets.
         """
         segment = self.segments[number]
         if end_offset > following:
@@ -283,7 +283,10 @@ class _Loading:
             together.delete(lost_segment.files)
 
     def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
-        """Return the lost segments in a range of base offsets. Their transaction indexes may still exist."""
+        """Return the lost segments whose base offsets are in the range from `first_offset` up to `next_offset`.
+
+        Their log files are lost, but their transaction indexes may still exist.
+        """
         lost = []
         for base_offset, entry in sorted((self._checkpoint.segments or {}).items()):
             if first_offset <= base_offset < next_offset:
@@ -293,7 +296,7 @@ class _Loading:
 
 
 def newest_leader_epoch(segments: Sequence[Segment]) -> int:
-    """Return the greatest leader epoch in the last batches of a log, or 0 if the log has no batch."""
+    """Return the leader epoch of the newest batches of a log, or 0 if the log has no batch."""
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position

@@ -75,7 +75,8 @@ class SyncedOffsets(NamedTuple):
 
     - `synced_to`: all records below this offset were synced. Damage after it comes from a power cut, and the log ends
       at this damage. None means that the whole segment was synced, but that its last offset is unknown.
-    - `may_go_on`: whether batches may follow after `synced_to`. It is True only for the last segment of a log.
+    - `may_go_on`: whether the segment may have batches at or after `synced_to`. It is True only for the last segment of
+      a log.
     - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
     """
 
@@ -187,7 +188,7 @@ class HoleSearch:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes (damaged bytes between batches) at or after `position`. Raises OSError.
 
-        If `position` is not damaged, the batch with `next_offset` begins there.
+        `next_offset` is the offset after the last batch that ends before `position`.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to
@@ -219,7 +220,7 @@ class HoleSearch:
             next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a `Hole` of 0 bytes at the end of the file, for the offsets that are lost after the last batch."""
+        """Return a hole for the lost offsets after the last batch. It has 0 bytes, because the file ends before it."""
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)

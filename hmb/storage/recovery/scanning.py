@@ -14,10 +14,11 @@ before it creates the next segment. An earlier segment needs a check only if the
 example, the manifest contains another size of the file (loading.py). After a clean stop, no unchanged segment needs a
 check (clean_stop.py).
 
-No CRC covers the offset of a batch. The offsets in a log must grow, and compaction can leave gaps between them. But an
-offset with a flipped bit also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The
-third offset is smaller than 84, so the offset 84 is damaged. If the batches began at 10, 84 and 94, the gap would be
-real. A batch after a gap must also have lower offsets than the next segment.
+No CRC covers the offset of a batch. Each batch of a log must have greater offsets than the batch before it, and
+compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap. For example,
+three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If
+the batches began at 10, 84 and 94, the gap would be real. A batch after a gap must also have lower offsets than the
+next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """
@@ -100,9 +101,9 @@ def recover(
 ) -> Recovered:
     """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
 
-    The function sets the segment's `size` to the length of the intact beginning. It cuts nothing off the file, except
-    the zeros at the end of a preallocated file. `checked_batches` explains `upper_limit` and `may_go_on`. Raises
-    Stopped, OSError.
+    The function sets the segment's `size` to the length of the intact beginning. It does not cut damaged bytes off the
+    file, only the zeros at the end of a preallocated file. The parameters `upper_limit` and `may_go_on` are those of
+    `checked_batches`. Raises Stopped, OSError.
     """
     with segment.indexes_made_anew():
         producers = ProducerBatches()

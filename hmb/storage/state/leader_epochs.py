@@ -62,7 +62,7 @@ class LeaderEpochs:
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
         """Return the epochs with records at or after the log start offset.
 
-        In the result, the first epoch starts at the log start offset.
+        In the result, the start offset of the first epoch is the log start offset, even if this epoch began earlier.
         """
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]

@@ -14,21 +14,23 @@ Each kind of entry has its own fields:
 - `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
   with empty lines, and the broker writes new entries into this space. When the space is full, the broker writes a new
   manifest.
-- `file`: the size and CRC-32C of a state file's new content, and then the size and CRC-32C of its old content (`-`: no
-  file). The broker writes and syncs this entry before it replaces the file. So after a crash the file has either the
-  new or the old content. After the broker has replaced the file, it writes a second entry, in which both pairs are
-  those of the new content.
+- `file`: the size and CRC-32C of a state file's new content, and then the size and CRC-32C of its old content (`- -` if
+  the file did not exist). The broker writes and syncs this entry before it replaces the file. So after a crash the file
+  has either the new or the old content. After the broker has replaced the file, it writes a second entry, which
+  contains the size and CRC-32C of the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: the base offsets of the segment and of the next segment. Then the size of the log file and the time of its
-  last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of the transaction
-  index. A size of -1 means that compaction is replacing all segments between the two base offsets.
+- `segment`: eight numbers. The first two are the base offsets of the segment and of the next segment. The next two are
+  the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and of
+  the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file is -1,
+  compaction is replacing all segments between the two base offsets.
 - `forget`: a segment that the broker is about to delete. Without a base offset, the broker deletes the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
 If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the
-broker report damage that does not exist. So before the broker changes a file, it makes the file's entry invalid. After
-the change, the broker writes a new entry. The last segment of a partition grows with each append. So until a proper
-stop, this segment may be larger than its entry shows.
+broker report damage that does not exist. So before the broker replaces or deletes a file, it writes an entry that
+permits the change, for example a `forget` entry. After a replacement, the broker writes an entry for the new file. The
+last segment of a partition grows with each append. So until a proper stop, this segment may be larger than its entry
+shows.
 
 Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
 notice this, HMB reads the file `.kafka_cleanshutdown`, into which HMB and Kafka write different contents when they
@@ -219,8 +221,8 @@ class Manifest:
     ) -> None:
         """Replace each of these state files in one step. Raises OSError.
 
-        The method first writes the entries in `also` to the manifest. If `sync` is False, a power cut may bring the old
-        contents back.
+        `also` contains other entries, which the method writes to the manifest before it replaces the files. If `sync`
+        is False, a power cut may bring the old contents back.
         """
         new = {self._name(path): FileEntry.of(content) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
@@ -231,8 +233,8 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # The files have their new content. The following entries make the manifest accept only this content. If a power
-        # cut removes these entries, the manifest still accepts the old content and the new content.
+        # The files now have their new content. The entries written here make the manifest accept only this content. If
+        # a power cut removes these entries, the manifest accepts both the old and the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
@@ -251,7 +253,7 @@ class Manifest:
     def segments(self, partition: str) -> Mapping[int, SegmentEntry] | None:
         """Return the manifest's entries of a partition's segments, by base offset.
 
-        None if the manifest has no such partition.
+        Return None if the manifest has no entries of this partition.
         """
         known = self._partitions.get(partition)
         return dict(known.segments) if known else None
@@ -284,7 +286,7 @@ class Manifest:
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
         """Add segments to the manifest, or change their entries.
 
-        If `sync` is False, a power cut may undo this. Raises OSError.
+        If `sync` is False, a power cut may remove these entries again. Raises OSError.
         """
         lines = []
         for name, entries in partitions.items():

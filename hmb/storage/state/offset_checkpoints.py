@@ -54,6 +54,6 @@ class OffsetCheckpoints:
             raise DataDirectoryError(f"cannot read {path}: {error.strerror}") from error
 
     def write(self, recovery_points: Mapping[TopicPartition, int], start_offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace both files in one step. Raises OSError."""
+        """Replace the two checkpoint files, each of them in one step. Raises OSError."""
         offsets = {RECOVERY_POINTS: dict(recovery_points), START_OFFSETS: dict(start_offsets)}
         self._manifest.replace_files({self._directory / name: offsets_content(each) for name, each in offsets.items()})

@@ -25,7 +25,7 @@ ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # A backslash does not c
 
 
 class PropertiesError(Exception):
-    """The error for a file that is not a properties file. The message contains the path, and the line if possible."""
+    """The error for a file that is not a properties file. The message contains its path, and often the line."""
 
 
 def read_properties(path: Path) -> dict[str, str]:
