@@ -65,7 +65,7 @@ class Segment:
     """
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
-        """Open the segment, or prepare a new one. The file names end in `suffix`."""
+        """Open the segment, or prepare a new one. The names of its files end with `suffix`."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)

@@ -98,7 +98,7 @@ class TransactionIndex(IndexFile):
     def between(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
         """Return the transactions whose markers have offsets from `first_offset` up to `next_offset` - 1.
 
-        If the index is incomplete, return an empty list.
+        If the broker must still rebuild the index from the log, return an empty list.
         """
         if self.is_incomplete:
             return []

@@ -89,7 +89,7 @@ class Entry(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FileHeading(Entry):
-    """The line that introduces a file in the dump."""
+    """The first entry for each file of a dump: a line with the path of the file."""
 
     kind: ClassVar[str] = "file"
     file: Path

@@ -180,7 +180,7 @@ def _repeated(
 
 
 def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
-    """Yield the remaining bytes of a file or a batch: many zeros as one entry, all other bytes in chunks."""
+    """Yield the bytes from `position` on, which belong to no field: zeros as one entry, all other bytes in chunks."""
     end = os.fstat(file.fileno()).st_size if end is None else end
     zeros = 0
     file.seek(position)

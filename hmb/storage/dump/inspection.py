@@ -165,7 +165,7 @@ def bisection(
     """Search `count` sorted entries for the last entry whose key is at most `wanted`.
 
     Return the steps of the binary search, and the number of the found entry. `key_of(3)` returns the key of entry 3. If
-    `below` is True, the key of the found entry is below `wanted`.
+    `below` is True, the key of the found entry must be less than `wanted`.
     """
     steps: list[SearchStep] = []
     low, high = 0, count - 1
@@ -179,7 +179,7 @@ def bisection(
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """Find the last entry whose key is at or below `wanted`. If `below` is True, the key must be below `wanted`."""
+    """Find the last entry whose key is at or below `wanted`. If `below` is True, the key must be less than `wanted`."""
     with IndexReader(path) as index:
         steps, found = bisection(len(index), lambda number: index[number][0], wanted, below=below)
         return Search(path, len(index), wanted, steps, found, None if found is None else index[found])

@@ -133,7 +133,7 @@ def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOpti
 
 
 def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
-    """Return the CRC of a batch's bytes. Read them in chunks, because a damaged length may be very large."""
+    """Return the CRC of a batch's bytes. Read them in chunks: the length of a damaged batch may be very large."""
     crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
     file.seek(position + start)
     left, value = batch.size - start, 0

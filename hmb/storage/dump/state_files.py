@@ -44,7 +44,7 @@ class PropertyEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class OffsetEntry(Entry):
-    """A partition's offset in a checkpoint."""
+    """A line of a checkpoint: the offset of one partition."""
 
     kind: ClassVar[str] = "checkpoint"
     topic: str
@@ -57,7 +57,7 @@ class OffsetEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry(Entry):
-    """The first offset of a leader epoch."""
+    """A line of the file `leader-epoch-checkpoint`: a leader epoch and its first offset."""
 
     kind: ClassVar[str] = "leader_epoch"
     epoch: int

@@ -1,4 +1,4 @@
-"""Replaces state files in one step, and syncs directories, so that both survive a power cut.
+"""Replaces a state file in one step, and syncs directories, so that files and their names survive a power cut.
 
 After a power cut, a state file (a checkpoint, `meta.properties`) must contain either its whole old content or its whole
 new content. So the broker replaces a state file in four steps. It writes the new content into a file with a temporary

@@ -115,7 +115,7 @@ class IndexFile(ABC):
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Remove all entries. After the `with` block, write the entries that the block has appended, in one write.
+        """Remove all entries. After the `with` block, one write writes all entries that the block has appended.
 
         If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
         emptied.
@@ -216,7 +216,7 @@ class SegmentIndex(IndexFile, Generic[Entry]):
 
     @property
     def last(self) -> Entry:
-        """The last entry. If the index is empty: the entry for the start of the segment."""
+        """The last entry, or the entry for the start of the segment if the index is empty."""
         return self._last
 
     def clear(self) -> None:

@@ -94,7 +94,7 @@ def _first_offset(batch: Batch) -> int:
 
 
 class ProducerBatches:
-    """The positions of those batches of a segment that the broker needs to rebuild the state of the producers.
+    """The positions of the batches that the broker needs to rebuild the state of the producers of a segment.
 
     The broker needs the last five batches of each producer, the first batch of each transaction, and all markers.
     """

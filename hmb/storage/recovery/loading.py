@@ -4,7 +4,7 @@ After a proper stop, the broker reads only the end of each segment, to check whe
 manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py). After a
 kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its indexes,
 because the manifest does not contain the final size of this segment. If Kafka has used the directory, the manifest is
-missing or out of date, and HMB ignores an outdated manifest. Without a usable manifest, the broker checks after a kill
+missing or out of date, and HMB ignores an outdated manifest. After a kill without a usable manifest, the broker checks
 each segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:

@@ -138,7 +138,7 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
 
 
 def append_replacement(segment: Segment, replacement: bytes) -> None:
-    """Append `replacement`, the batches that replace damaged bytes, to a segment, and sync it. Raises OSError."""
+    """Append the batches in `replacement` to a segment, and sync it. They replace damaged bytes. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
     segment.producer_batches = None  # The positions of the new batches are unknown.

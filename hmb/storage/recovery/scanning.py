@@ -10,9 +10,9 @@ log ends after the second batch:
 happens to the bytes after this end. The function `repair` (repair.py) cuts them off, or replaces them by an empty
 batch. The code in loading.py also reads the state of the producers from the intact batches. A batch is intact if its
 length and its CRC are correct (checking.py). Earlier segments usually need no check, because a log syncs each segment
-before it creates the next segment. An earlier segment needs a check only if the broker cannot trust its files. For
-example, the manifest contains another size of the file (loading.py). After a clean stop, no unchanged segment needs a
-check (clean_stop.py).
+before it creates the next segment. An earlier segment needs a check only if the broker cannot trust its files, for
+example because the manifest contains another size of the file (loading.py). After a clean stop, no unchanged segment
+needs a check (clean_stop.py).
 
 No CRC covers the offset of a batch. Each batch of a log must have greater offsets than the batch before it, and
 compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap. For example,

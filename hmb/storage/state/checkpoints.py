@@ -97,7 +97,7 @@ def topic_id_content(topic_id: uuid.UUID) -> str:
 
 
 def decode_topic_id(text: str) -> uuid.UUID:
-    """Return the topic id with this text form. Raises DamagedStateFile."""
+    """Return the topic id that `text` contains. Raises DamagedStateFile."""
     try:
         return decode_uuid(text)
     except ValueError:

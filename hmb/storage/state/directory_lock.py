@@ -32,7 +32,7 @@ class DirectoryInUse(Exception):
 
 
 class DirectoryLock:
-    """A lock on a data directory, from the creation of the object until `release`."""
+    """A lock on a data directory. The object holds the lock from its creation until `release`."""
 
     def __init__(self, directory: Path) -> None:
         """Lock the directory. Raises DirectoryInUse, OSError."""

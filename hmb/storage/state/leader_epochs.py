@@ -41,7 +41,7 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The leader epochs of one log, at least one.
+    """The leader epochs of one log. Each log has at least one epoch.
 
     Immutable. Each epoch is greater than the epoch before it, and start offsets never decrease.
     """

@@ -31,7 +31,7 @@ CONSEQUENCES = {
 
 
 class OffsetCheckpoints:
-    """Reads and writes the two checkpoints of one data directory. Not thread-safe: the log manager holds a lock."""
+    """Reads and writes the two checkpoints of one data directory. Not thread-safe: callers hold a lock."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         """Use the files in `directory`. The manifest contains their checksums."""

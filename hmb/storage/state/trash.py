@@ -92,7 +92,7 @@ def _rename(path: Path, new_path: Path, log: Log | None, reserve: DiskReserve) -
 
 
 def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
-    """Return the new path that a log's directory gets when the log is deleted."""
+    """Return the path to which the broker renames the directory of a log when it deletes the log."""
     return directory / f"{shortened(name)}.{topic_id.hex}{SUFFIX}"
 
 
