@@ -35,7 +35,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """Something that happened in the broker. A gap between two numbers shows a reader that it has missed events."""
+    """Something that happened in the broker. A gap in the numbers of the events shows that a reader has missed some."""
 
     number: int  # 0 for the first event of the log
     time: int  # ms since 1970

@@ -12,7 +12,7 @@ steps:
 
 The messages v0 and v1 of old clients need another preparation (messages.py).
 
-Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the log's lock. HMB prepares them before.)
+Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the log's lock. HMB does this earlier.)
 """
 
 from __future__ import annotations

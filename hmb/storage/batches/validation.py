@@ -10,8 +10,8 @@ The broker checks records in three steps:
 use this `RecordBatch` and do not parse the header again.
 
 The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
-of records. But the broker then does not notice if the header contains a wrong number of records: only a consumer
-notices this. The broker reads each record in three cases:
+of records. But the broker does not notice if the header contains a wrong number of records. Only a consumer notices
+this. The broker reads each record in three cases:
 - The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
 - The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The broker then
   reads the records to find those with such a timestamp, and lists them in the response. If the broker stored such a

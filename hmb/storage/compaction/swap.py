@@ -7,7 +7,7 @@ A swap has four steps:
 3. The broker renames the files of the old segments to `.deleted`.
 4. The broker removes the suffix `.swap` from the names of the new files. It renames the log file last.
 
-If the broker crashes during a swap, its next start depends on the files that it finds:
+If the broker crashes during a swap, it looks at the names of the files when it starts again:
 - Some files have the suffix `.cleaned` or `.swap`, but no file has the suffix `.log.swap`. The crash has interrupted
   step 1 or 2, before the new segment was complete. The broker removes these files, and the log keeps the old segments.
 - A file has the suffix `.log.swap`. The crash has interrupted step 3 or 4, when the new segment was already complete.

@@ -115,7 +115,7 @@ class IndexFile(ABC):
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Remove all entries. After the `with` block, one write writes all entries that the block has appended.
+        """Remove all entries. Keep the entries that the `with` block appends in memory, and write them after the block.
 
         If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
         emptied.

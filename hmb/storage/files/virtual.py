@@ -14,8 +14,8 @@ without a mark, the hand closes the file:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-So the hand closes a file only if no thread has used the file since the hand's last visit, one round earlier. (The
-broker could also move a file to the end of a list at each use, but setting a mark is faster.)
+In the clock algorithm, the hand closes a file only if no thread has used the file since the hand visited it one round
+earlier. (The broker could also move a file to the end of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
@@ -73,7 +73,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            # Do this before `close`, because another file can get this number after it.
+            # Remove the number before `close`: after `close`, another file can get the same number.
             OPEN_FILES.descriptors.discard(self.fileno())
             super().close()
 

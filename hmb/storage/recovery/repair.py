@@ -220,7 +220,10 @@ class HoleSearch:
             next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a hole for the lost offsets after the last batch. It has 0 bytes, because the file ends before it."""
+        """Return a hole for the lost offsets after the last batch.
+
+        The hole has 0 bytes, because the batches with these offsets are not in the file any more.
+        """
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
