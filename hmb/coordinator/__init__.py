@@ -1,16 +1,16 @@
-r"""Coordinators: consumer groups, committed offsets, transactions and producer ids.
+r"""The coordinators of the broker, which manage consumer groups, committed offsets, transactions and producer ids.
 
 A *coordinator* is a part of a broker. A coordinator keeps state that several clients share, for example the members of
-a consumer group. Each coordinator is a state machine. A request of a client is an event, and a deadline that passes is
-an event. An event changes the state, and can lead to responses and to records that the broker must store.
+a consumer group. Each coordinator is a state machine: an event changes the state. The events are the requests of
+clients and the deadlines that pass. After an event, the broker may have to send responses and to store records.
 
 A coordinator keeps its state in memory and writes each change to a topic, its *journal*. The broker has three journals:
     __consumer_offsets     groups and their committed offsets     compacted
     __transaction_state    transactions                           compacted
-    __share_group_state    the states of share-partitions         snapshots, and updates after them
+    __share_group_state    the states of share-partitions         not compacted: snapshots, then updates
 
 After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
-of each key. (The word *journal* is HMB's: Kafka has no common word for these topics.)
+of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)
 
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
@@ -26,8 +26,8 @@ A request for a group passes through these modules:
 
 For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition
-17 of `__consumer_offsets`. The thread of the broker then releases the lock and waits until the record is on disk. A
-client can fetch the committed offset 42 only after the record is on disk.
+17 of `__consumer_offsets`. The thread that handles the request then releases the lock and waits until the record is on
+disk. A client can fetch the committed offset 42 only after the record is on disk.
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.

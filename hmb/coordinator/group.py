@@ -1,17 +1,17 @@
-"""Declares the interface and the errors that all kinds of groups share.
+"""The interface of a group, and its errors. Classic, KIP-848, share and streams groups have this interface.
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), share
 groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
 disks. A step is one change of a group. The step adds its effects to three lists: `responses` contains responses to
 waiting requests, `writes` contains records for the journal, and `event_texts` describes what happened. The caller
-(group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's events.
+(group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's list of events.
 
-A group reads no clock itself. The caller passes the time to each step. The caller also gives the group a function that
-returns the time since 1970. So a test can run a group at any time. Only the ids of new members are random.
+A group does not read the system's clock. The caller passes the time to each step, and gives the group a function that
+returns the time since 1970. So a test can choose the times. The group makes random values only for new member ids.
 
-For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
-`writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all members to
-`responses`.
+For example, the leader of a classic group sends SyncGroup. The step for this request adds one `Write` with the group's
+record to `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all
+members to `responses`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 class Write:
     """Records that the journal stores together.
 
-    After the write, the caller runs `on_stored(error, now)`. If the journal could not store the records, `error` is the
-    reason.
+    After the write, the caller runs `on_stored(error, now)`. `error` is the reason for which the journal could not
+    store the records, or None if the write succeeded.
     """
 
     records: Sequence[KeyAndValue]
@@ -54,7 +54,7 @@ class Commit(NamedTuple):
     def names_no_member(self) -> bool:
         """Whether the commit is part of a transaction and contains no member id.
 
-        Producers older than KIP-447 send every commit of a transaction without a member id.
+        Older producers, which do not support KIP-447, never send a member id in a transaction.
         """
         no_member = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and no_member
@@ -102,10 +102,10 @@ class Group(Protocol):
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether the group was deleted or the broker stops (see `unload`)."""
+        """Whether `unload` was called, because the broker stops or has deleted the group."""
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the members that the broker has restored from the journal."""
+        """Start the session of each member, after the broker has restored the group from the journal."""
 
     def check_commit(self, commit: Commit, now: int) -> None:
         """Raise KafkaError if the sender of the commit is not allowed to commit these offsets."""
@@ -128,4 +128,4 @@ class Group(Protocol):
         """Answer all waiting requests with an error, because the broker stops or deletes the group."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
-        """Return tombstones that delete the group's records. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return tombstones, the records that delete the group. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

@@ -1,9 +1,9 @@
 """The expiry of committed offsets: which offsets of a group expire, and when their retention time starts.
 
-A committed offset of a topic does not expire while the group reads this topic. In a KIP-848 group, the members send the
-names of their topics to the broker. In a streams group, the topology contains the names. In a classic group, the broker
-finds the names in the metadata of the members. This metadata is a `ConsumerProtocolSubscription`, and every version of
-this struct begins with the names of the topics.
+A committed offset of a topic does not expire while the group reads this topic. So the broker must know the topics that
+a group reads. The members of a KIP-848 group send the names of their topics to the broker. In a streams group, the
+topology contains the names. In a classic group, the broker finds the names in the metadata of the members. This
+metadata is a `ConsumerProtocolSubscription`, and every version of this struct begins with the names of the topics.
 
 The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts
@@ -13,8 +13,9 @@ The retention time of an offset starts at one of these events (KIP-211):
     classic group of consumers, Stable        the commit of the offset
     every other classic group                 (none: its offsets do not expire)
 
-For example, the retention is 7 days, and the last consumer of a classic group leaves on May 1. All offsets of the group
-expire on May 8, even if their last commit was in April.
+For example, the retention time of committed offsets is 7 days, and the last consumer of a classic group leaves on
+May 1. All offsets of the group expire on May 8, even if the last commit was in April: the retention time of an empty
+classic group starts when the group becomes empty.
 
 Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSubscribedTopics`.
 """

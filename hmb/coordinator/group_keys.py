@@ -1,7 +1,7 @@
 """The types of all records in `__consumer_offsets`: committed offsets, and groups of all protocols.
 
-The records of share groups and of streams groups are declared in the folders of these groups. This module puts all
-record types into one table. The coordinator uses the table when it loads the journal, and `hmb dump-log` uses it to
+The packages `share` and `streams` declare the records of share groups and streams groups. This module puts all record
+types into one table. The coordinator uses the table when it loads the journal, and `hmb dump-log` uses it to
 show records.
 """
 

@@ -1,19 +1,22 @@
-"""Runs the steps of one group for the threads of many connections: its lock, its waiting requests and its journal.
+"""Runs the steps of one group. The threads of many connections share the group, so each step takes the group's lock.
 
-The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes, and
-`GroupRunner.step` sends the responses and writes the records. Each connection has a thread of its own, which calls
-`step` for each request that changes the members or the state of a group. (A heartbeat of a classic group and a commit
-of offsets only extend a session. Their threads take the group's lock, but run no step.) The step takes the group's
-lock, changes the group, applies the deadlines that have passed, and wakes the threads whose responses are ready. While
-it holds the lock, the step also adds records to the journal's queue, so the order of the records is the order of the
-changes. The step releases the lock before it writes the records to disk, because a sync takes milliseconds.
+The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes.
+`GroupRunner.step` then sends the responses and writes the records. Each connection has its own thread. For each request
+that changes the members or the state of a group, the thread calls `step`, which does the following:
+1. The step takes the group's lock and changes the group. It also acts on the deadlines that have passed.
+2. The step wakes the threads whose responses are ready, and adds records to the journal's queue. The thread still holds
+   the lock, so the records have the same order as the changes.
+3. The step releases the lock and then writes the records to disk. Other threads do not wait for this sync, which takes
+   milliseconds.
+A heartbeat of a classic group and a commit of offsets only extend a session, so their threads take the lock, but do not
+run a step.
 
-For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
-its response. The thread of B takes the lock and adds B. All members have joined, so the thread of B wakes the thread of
-A, and both threads send their responses.
+For example, the clients A and B join. The thread of A's connection takes the lock, adds member A to the group, releases
+the lock and waits for its response. The thread of B's connection takes the lock and adds member B. All members have
+joined, so this thread wakes the thread of A's connection, and both threads send their responses.
 
-A group can change its protocol, if it is empty or during an online migration (migration/). `GroupRunner` then contains
-a new state machine. The lock, the wake-up in the timer and the entry in the table of groups stay the same.
+A group can change its protocol while it is empty, or during an online migration (migration/). `GroupRunner` then
+contains a new state machine. The lock, the wake-up in the timer and the entry in the table of groups stay the same.
 """
 
 from __future__ import annotations
@@ -42,10 +45,9 @@ Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error t
 
 @dataclass(slots=True, eq=False)
 class WaitingCall(Call):
-    """A JoinGroup or SyncGroup request. The thread of its connection waits for the response.
+    """A JoinGroup or SyncGroup request that waits for its response. The thread of the client's connection calls `wait`.
 
-    If the group accepts this request without an error, the state machine answers it exactly once, even if the client
-    has disconnected.
+    If the group accepts the request, the group answers it exactly once, even if the client has disconnected.
     """
 
     is_client_gone: Callable[[], bool] = lambda: False
@@ -57,7 +59,7 @@ class WaitingCall(Call):
         self._has_response.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. The wait ends at a deadline of the group at the latest.
+        """Wait for the response and return it. The group answers when one of its deadlines passes, or earlier.
 
         Raises NETWORK_EXCEPTION if the client has disconnected. The member of this client stays in the group until the
         member's session ends, because the client can connect again.
@@ -77,8 +79,8 @@ class GroupRunner:
     - The lists `responses`, `writes` and `event_texts` of the machine are empty, because each step empties them before
       it releases the lock.
     - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
-    - A request without a response waits in a `WaitingCall`. The machine has a deadline or a write that causes its
-      response.
+    - Each request without a response waits in a `WaitingCall`. The machine has a deadline, or a write in
+      progress, after which it answers the request.
     """
 
     def __init__(
@@ -95,14 +97,14 @@ class GroupRunner:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the machine and all its fields. A thread that holds it may take the locks that follow in
-        # docs/tour/locks.md, for example the timer's lock. A thread releases this lock before it waits for the disk
-        # (fsync). There is one exception: a thread that deletes the group or its offsets holds this lock while it
-        # waits.
+        # This lock guards the machine and all its fields. A thread that holds this lock may take only the locks that
+        # come after it in the list in docs/tour/locks.md, for example the timer's lock. A thread releases this lock
+        # before it waits for the disk (fsync). Only a thread that deletes the group or its offsets keeps the lock while
+        # it waits.
         self.lock = threading.Lock()
 
     def as_kind(self, kind: type[GroupT]) -> GroupT:
-        """Return the state machine if its class is `kind`, for example `ClassicGroup`. Raises GROUP_ID_NOT_FOUND."""
+        """Return the state machine. Raises GROUP_ID_NOT_FOUND if its class is not `kind` (e.g. `ClassicGroup`)."""
         if not isinstance(self.machine, kind):
             why = f"Group {self.machine.group_id} is not a {kind.kind} group."
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, why)
@@ -138,13 +140,13 @@ class GroupRunner:
         return outcome
 
     def wake(self) -> None:
-        """Apply the group's deadlines that have passed. The timer calls this method."""
+        """Act on the deadlines of the group that have passed. The timer calls this method."""
         self.step(lambda now: None)
 
     def replace(self, machine: Group) -> None:
         """Continue with another state machine, because the group changes its protocol. The caller must hold the lock.
 
-        The responses, writes and events of the old state machine come before those of the new one.
+        The effects of the old state machine (responses, writes and events) are carried out first.
         """
         machine.responses[:0] = self.machine.responses
         machine.writes[:0] = self.machine.writes
@@ -152,14 +154,14 @@ class GroupRunner:
         self.machine = machine
 
     def unload(self) -> None:
-        """Answer the group's waiting requests with an error, because the broker stops or the group was discarded."""
+        """Answer the group's waiting requests with an error, because the broker stops or has removed the group."""
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """Carry out the effects of a step: apply deadlines, wake waiting threads, and set the time of the next wake-up.
+        """End a step: act on deadlines, wake waiting threads, queue records, and set the time of the next wake-up.
 
-        The caller must hold the group's lock. Return the writes of this step, each with its queued records, or with the
-        error that prevented the write.
+        The caller must hold the group's lock. Return the writes of this step. With each write, return its records in
+        the journal's queue, or the error if the journal did not accept the records.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:
@@ -185,7 +187,7 @@ class GroupRunner:
     def _store_records(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
         """Write the queued records to disk without the group's lock, and then run `on_stored` of each write.
 
-        Return the errors of all writes.
+        Return one error for each write that has failed.
         """
         errors = []
         for write, queued in writes:

@@ -1,8 +1,8 @@
 """The table of groups: the threads of all connections find, create and remove groups here.
 
-A thread that looks up a group takes no lock. A thread that creates a group takes the lock of the table, so two threads
-never create two objects for one group id. When the broker stops, it calls `close`, and the table then creates no more
-groups.
+A thread that looks up one group takes no lock. A thread that creates a group takes the lock of the table, so two
+threads can never create two groups with the same id. When the broker stops, it calls `close`, and the table then
+creates no more groups.
 
 For example, two consumers send their first JoinGroup for the group "readers" at the same time. One thread creates the
 group, and the other thread finds it in the table.
@@ -23,11 +23,7 @@ ListedGroup = ListGroupsResponse.ListedGroup
 
 
 class GroupTable:
-    """All groups by their ids. Thread-safe.
-
-    - The key of each group is its group id.
-    - For each id, the table contains at most one group. After `close`, no group is added.
-    """
+    """All groups by their ids: at most one group for each id. After `close`, no group is added. Thread-safe."""
 
     def __init__(self, make: Callable[[str], GroupRunner], journal: Journal) -> None:
         """Create an empty table. The function `make` creates a group with a given id."""
@@ -92,7 +88,8 @@ def check_group_id(group_id: str) -> None:
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
     """Return the groups that have one of these states and one of these types.
 
-    If `states` is empty, every state matches. If `types` is empty, every type matches. Upper and lower case are equal.
+    If `states` is empty, every state matches. If `types` is empty, every type matches. Upper and lower case
+    are the same: "STABLE" matches "Stable".
     """
     wanted_states = {state.strip().lower() for state in states}
     wanted_kinds = {kind.lower() for kind in types}

@@ -1,9 +1,9 @@
 """The timer: one thread that wakes groups at their deadlines.
 
-A heap contains the time of the next wake-up of each group. A heartbeat moves the deadline of its group to a later time,
-but the entry in the heap keeps the old time. The timer therefore wakes the group before its real deadline, and the
-group then schedules its next wake-up. In this way, each group causes only about one wake-up in each session timeout,
-even if its members send a thousand heartbeats in this time.
+A heap contains the time of the next wake-up of each group. A member's heartbeat moves the deadline of its group to a
+later time, but the entry in the heap is not changed. The timer therefore wakes the group before its real deadline, and
+the group then schedules its next wake-up at the new deadline. In this way, each group causes only about one wake-up in
+each session timeout, even if its members send a thousand heartbeats in this time.
 
 For example, a group has one member with a session timeout of 45 s, which sends a heartbeat every 3 s. When the timer
 wakes the group, the last heartbeat was at most 3 s ago, so the next deadline is 42 to 45 s later. The timer wakes the
@@ -36,7 +36,7 @@ class TimedGroup(Protocol):
 class GroupTimer:
     """A thread that wakes groups, one after the other, at their deadlines. Thread-safe.
 
-    - For each group whose `due` is not None, the heap contains an entry with this time.
+    - The heap contains the wake-ups: for each group whose `due` is not None, it contains an entry with this time.
     - If the time of an entry differs from the `due` of its group, the entry is outdated. The thread removes the entry
       and does not wake the group.
     """
@@ -77,8 +77,8 @@ class GroupTimer:
     def wait_until_idle(self) -> None:
         """Wait until the timer has woken all groups that are due.
 
-        The manual clock of `hmb.testing` calls this method after each advance. This wait always ends, because the code
-        that the timer runs for a group never waits without a time limit. The method `stop` also ends this wait.
+        Tests use a manual clock (`hmb.testing`), which calls this method each time a test moves the clock forward. The
+        wait always ends, because the code that the timer runs for a group never waits forever. `stop` also ends it.
         """
         with self._changed:
             self._changed.notify_all()
@@ -96,7 +96,7 @@ class GroupTimer:
                 LOGGER.exception("the deadlines of a group could not be checked")
 
     def _next(self) -> TimedGroup | None:
-        """Wait until the time has come to wake a group, and return this group. Return None after `stop`."""
+        """Wait until a group is due, and return this group. Return None after `stop`."""
         with self._changed:
             self._is_waking = False
             self._changed.notify_all()

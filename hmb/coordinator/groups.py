@@ -71,10 +71,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """The coordinator of all groups of the broker.
+    """The coordinator of all groups of the broker. Thread-safe.
 
-    The coordinator handles the requests of members, and `offsets` is the object that handles the requests for
-    offsets. Thread-safe.
+    The coordinator handles the requests of members. Its field `offsets` handles the requests for committed offsets.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class GroupCoordinator:
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
-        """Apply a record of the journal. `producer_id` is set if the record belongs to an open transaction."""
+        """Apply a record of the journal. `producer_id` is None unless the record belongs to an open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._table.find_or_make(key.group).machine = classic
@@ -193,7 +192,7 @@ class GroupCoordinator:
     def replace_empty_classic(self, runner: GroupRunner, kind: type[AnyModernGroup]) -> None:
         """If the group is a classic group without members, replace it by a new group of the class `kind`.
 
-        The new group keeps the committed offsets. Its first write deletes the record of the classic group. The caller
+        The committed offsets stay. The first write of the new group deletes the record of the classic group. The caller
         must hold the group's lock.
         """
         classic = runner.machine

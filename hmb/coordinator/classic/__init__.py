@@ -23,7 +23,7 @@ Both then send JoinGroup again, and A, B and C form generation 2.
 Read the modules of this folder in this order:
 - `states`       the states of a group, the events, and the table of all transitions
 - `members`      the members of a group, and how the coordinator chooses the leader and the protocol
-- `state`        the state of one group: members, generation, protocol; and the effects of a step
+- `state`        the members, generation and protocol of one group, and the effects of a step
 - `rebalance`    decides when the next generation starts, and what its members receive
 - `group`        handles the requests, and decides who is a member
 

@@ -5,7 +5,7 @@ group. The methods `heartbeat` and `check_commit` are not steps, because they on
 session. After each step, the caller (group_runner.py) uses these results:
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
-  function is another step: it produces the responses that the caller must not send before the records are on disk.
+  function is another step: it adds those responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
 A client becomes a member of a group in these steps:
@@ -18,16 +18,16 @@ A client becomes a member of a group in these steps:
 4. Each member sends heartbeats to keep its session alive. If a response contains the error REBALANCE_IN_PROGRESS, the
    member joins again.
 
-Cooperative rebalancing (KIP-429) uses the same requests. The members keep their partitions during a rebalance. In a
-first rebalance, a member gives up the partitions that must move. In a second rebalance, other members receive these
-partitions.
+With cooperative rebalancing (KIP-429), the members also send JoinGroup and SyncGroup, but they keep their partitions
+during a rebalance. In a first rebalance, a member gives up the partitions that must move. In a second rebalance, other
+members receive these partitions.
 
 For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the member id
 "app-6f1c...". The consumer joins again with this id. The response to this second JoinGroup comes after an initial delay
 of 3 s and contains generation 1.
 
-Invariant: a rebalance does not remove a member that responds in time, unless the group is larger than `group.max.size`.
-So such a member does not receive UNKNOWN_MEMBER_ID. The coordinator removes a member id in only these cases:
+Invariant: a rebalance does not remove a member that sends its requests in time, unless the group has more than
+`group.max.size` members. The coordinator removes a member id in only these cases:
 - The member leaves, or an administrator removes the member.
 - The session of the member ends.
 - The member does not send JoinGroup or SyncGroup in time.
@@ -43,9 +43,9 @@ A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "
     join         all members must send JoinGroup within the rebalance timeout
     sync         all members must send SyncGroup within the rebalance timeout
 
-While a member waits for a response, the group does not end its session, because the client cannot send heartbeats
-meanwhile. A new member is the exception, because its client can disconnect before the first response. If the first
-JoinGroup request of a new member waits for 5 minutes, the group removes this member.
+A client that waits for the response to JoinGroup or SyncGroup cannot send heartbeats. So the session of its member does
+not end during this time. There is one exception: if the first JoinGroup request of a new member waits for 5 minutes,
+the group removes this member, because its client may have disconnected.
 
 The group itself reads no clock, so that a test can set the time. The parameter `now` is a time in ms from a clock that
 never jumps. The caller passes the function `clock`, which returns the time in ms since 1970. The group writes this time
@@ -88,7 +88,7 @@ LONGEST_PREFIX = 255  # characters: a member id begins with at most this many ch
 
 
 class ClassicGroup:
-    """A classic group. It handles the requests and decides who is a member.
+    """A classic group, which handles the requests of its members and decides who is a member.
 
     - `state` contains the members and the generation (state.py). `responses` and `writes` are lists of the state.
     - `_rebalance` decides when the next generation starts (rebalance.py).
@@ -114,9 +114,10 @@ class ClassicGroup:
         return group
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the members that the broker has restored from the journal.
+        """Start the session of each member, after the broker has restored the group from the journal.
 
-        Each member must send a request within its session timeout. A group with too many members starts a rebalance.
+        Each member must send a request within its session timeout. If the restored group has more members than
+        `group.max.size` allows now, start a rebalance, which leaves out some of the members.
         """
         for member in self.state.members:
             if member.deadline is None:
@@ -126,7 +127,7 @@ class ClassicGroup:
             self._rebalance.prepare(because, now)
 
     def start_rebalance(self, because: str, now: int) -> None:
-        """Start a rebalance of a Stable group: all members must join again."""
+        """Start a rebalance of this Stable group: all members must join again."""
         self._rebalance.prepare(because, now)
 
     # -- JoinGroup
@@ -153,8 +154,8 @@ class ClassicGroup:
     def _has_room_for(self, member_id: str) -> bool:
         """Return whether the group can accept this member: a group has at most `group.max.size` members.
 
-        While a rebalance waits for JoinGroup requests, the group counts only the members that have joined this
-        rebalance. A member that the group has already counted can always stay.
+        While a rebalance waits for JoinGroup requests, this method counts only the members that have already joined
+        the rebalance. A member that this method counts can join again, even if the group is full.
         """
         if self.state.current is GroupState.EMPTY:
             return True
@@ -204,7 +205,7 @@ class ClassicGroup:
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
-        If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
+        If the member's metadata is unchanged, answer with the current generation. Otherwise start a rebalance.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # The leader of a Stable group joins again when it sees that a topic of the group has changed. This request
@@ -267,8 +268,8 @@ class ClassicGroup:
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
         """Remove members by member id or group instance id. Return one error code for each entry of `leaving`.
 
-        The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or the broker
-        stops.
+        For a removed member, the code is `ErrorCode.NONE`. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or
+        the broker stops.
         """
         self.state.check_loaded()
         outcomes = [self._leave(identity) for identity in leaving]
@@ -303,7 +304,7 @@ class ClassicGroup:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Act on the deadlines that have passed: remove expired ids and silent members, and continue the rebalance."""
+        """Act on deadlines that have passed: remove pending ids and silent members, and continue the rebalance."""
         for member_id in self.state.pending.expired(now):
             self.event_texts.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)
@@ -314,7 +315,7 @@ class ClassicGroup:
         self._rebalance.tick(now)
 
     def last_heartbeats(self) -> dict[str, int]:
-        """Return the time (ms) of the last request of each member that has extended the member's session."""
+        """Return, by member id, the time (ms) at which a request last extended the member's session."""
         return {
             member.member_id: member.deadline - member.session_timeout
             for member in self.state.members
@@ -342,7 +343,7 @@ class ClassicGroup:
             self._rebalance.cancel()
 
     def tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstone that deletes the group's record. Raises NON_EMPTY_GROUP if the group has members.
+        """Return the tombstones, which delete the group's records. Raises NON_EMPTY_GROUP if the group has members.
 
         Raises GROUP_ID_NOT_FOUND if the group is already deleted.
         """
@@ -350,10 +351,10 @@ class ClassicGroup:
         return self.record_tombstones()
 
     def record_tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones that delete all records of this group, because a group of another kind replaces it.
+        """Return the tombstones that delete all records of this group.
 
-        If this group was a KIP-848 group before, and no write has succeeded since, the result also contains the
-        tombstones of the KIP-848 group's records (`replaced`).
+        If this group was a KIP-848 group before, the journal contains the records of the KIP-848 group until the first
+        write of this group succeeds. Until then, the result also deletes those records (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

@@ -8,10 +8,11 @@ Idea: the first rebalance of an Empty group waits for the time `group.initial.re
 joins during this wait, the group waits again for the same time. All waits together take at most the rebalance timeout
 of the first member.
 
-For example, the delay is 3 s and the rebalance timeout is 10 s. Member A joins at second 0, and B at second 2. The
-first wait ends at second 3. Because B has joined during this wait, the group waits again until second 6. No member
-joins in the second wait, so generation 1 starts at second 6 with A and B. If a member joined in each wait, the waits
-would end at seconds 3, 6, 9 and 10.
+For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10 s. Member A joins an empty group at
+second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group
+waits again until second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B. If a
+new member joined in each wait, the waits would end at seconds 3, 6, 9 and 10. The last wait would end after only 1 s,
+because all waits together take at most the rebalance timeout.
 
 Source: KIP-134; Kafka's `group.initial.rebalance.delay.ms`.
 """
@@ -41,7 +42,7 @@ class InitialDelay:
     def extend(self, now: int) -> int | None:
         """Start another wait and return its end (ms).
 
-        Return None if no member has joined, or if the longest wait is over.
+        Return None if no member has joined during the last wait, or if no time is left for another wait.
         """
         if not self.is_running or not self._has_joined or not self._remaining:
             return None

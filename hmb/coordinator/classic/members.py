@@ -6,7 +6,8 @@ support. If all members share several protocols, each member votes for the first
 the protocol with the most votes wins. For example, three members with the lists (range, sticky), (sticky, range) and
 (sticky) share only "sticky".
 
-A *static* member also has a group instance id, which stays the same after a restart of its client (static_members.py).
+Each member has a member id. A *static* member has a second id, the group instance id, which stays the same after a
+restart of its client (static_members.py).
 
 Source: Kafka's `ClassicGroup` and `ClassicGroupMember`.
 """
@@ -101,8 +102,8 @@ class ClassicMember:
 class ClassicMembers:
     """The members of a group by member id, sorted by the time at which they joined.
 
-    - `instances` maps the group instance id of each static member to the member id. Each of these member ids is also a
-      key of `by_id`.
+    - `by_id` maps each member id to the member. `instances` maps the group instance id of each static member to its
+      member id.
     - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 
@@ -174,9 +175,9 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def wait_for_absent(self, now: int) -> int | None:
-        """If no member has joined, return the time (ms) until which the group waits for its static members.
+        """Return the time (ms) until which the group waits for its absent static members, or None if it does not wait.
 
-        Return None if a member has joined or the group has no members. In both cases the group does not wait.
+        The group waits only if it has members and none of them has joined.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None
@@ -215,5 +216,5 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the reason that a client gives for a request, in parentheses for a log message, or an empty string."""
+    """Return the reason in a request for the log, for example " (the client stops)", or an empty string."""
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

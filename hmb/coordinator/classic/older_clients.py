@@ -1,15 +1,15 @@
-"""Differences for older clients: the coordinator's response can depend on the version of the request.
+"""Supports older clients: the coordinator's response can depend on the version of the request.
 
 The coordinator treats these older requests differently from newer requests:
     JoinGroup version 0 to 3    a new member joins at once; newer clients first request a member id (KIP-394)
-    JoinGroup version 0 to 8    a restarted static leader acts as a follower, because the field `skip_assignment`
-                                is missing (KIP-814)
+    JoinGroup version 0 to 8    if the leader is a static member and restarts, it acts as a follower, because the
+                                response has no field `skip_assignment` (KIP-814)
     SyncGroup version 0 to 4    the request does not contain the protocol, so the group cannot check it (KIP-559)
 
-For example, the leader of a Stable group is a static member, and its client restarts and sends JoinGroup. The response
-to version 9 contains all members and `skip_assignment`, so the client knows that it must not assign partitions. The
-response to version 8 has no field `skip_assignment`. This response names the old member id as the leader, so the client
-acts as a follower and assigns no partitions.
+For example, the leader of a Stable group is a static member. Its client restarts and sends JoinGroup. The group already
+has an assignment, so this client must not assign partitions. The response in version 9 therefore contains the
+field `skip_assignment`. The response in version 8 has no such field. Instead, it contains the client's old member id as
+the id of the leader. The client has a new id, so it acts as a follower and assigns no partitions.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Complete the JoinGroup response for a restarted static member, so that the member assigns no partitions.
+    """Change a JoinGroup response so that its receiver, a static member that has restarted, assigns no partitions.
 
-    Even the leader of the group must not assign partitions now, because the group already has an assignment.
+    Even if this member is the leader, it must not assign partitions now, because the group already has an assignment.
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)

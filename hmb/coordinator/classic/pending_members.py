@@ -1,10 +1,12 @@
 """The pending members of a classic group: member ids that the coordinator has assigned but no client has used yet.
 
 A client that joins without a member id receives a new id in a response with the error MEMBER_ID_REQUIRED. The client
-then joins again with this id (KIP-394). Without this step, a broken connection could leave a useless member. For
-example, a client sends its first JoinGroup and loses the connection before it receives its member id. The client then
-joins again as another member. The group would keep the useless member until its session ends. A pending member id does
-not belong to a member yet, but a rebalance waits for the client to join with it.
+then joins again with this id (KIP-394). Until then, the id is *pending* and does not belong to a member. A rebalance
+waits until the client has joined with this id.
+
+Problem: without pending ids, a broken connection could leave a useless member in the group. For example, a client sends
+its first JoinGroup, becomes a member, and loses the connection before it receives its member id. The client then joins
+again as another member, and the group keeps the first member until its session ends.
 
 Source: KIP-394; Kafka's `pendingJoinMembers`.
 """

@@ -1,14 +1,15 @@
-"""The rebalance of a classic group: a barrier at which all members wait for each other, and its time limits.
+"""The rebalance of a classic group. All members wait for each other, but only until a deadline.
 
 A rebalance of a classic group has two halves (states.py). In the first half, the coordinator waits until all members
 have joined. In the second half, it waits until the leader has sent the assignment. Each rebalance starts a new
 *generation*. Between two rebalances, each member sends heartbeats. If the response to a heartbeat contains the error
 REBALANCE_IN_PROGRESS, the member joins again.
 
-A rebalance waits until all known members have joined, and until each pending member id has joined or expired. The
-longest rebalance timeout among these members limits the wait. After this time, the group removes each member that has
-not joined. Two modules change this rule: `initial_delay` extends the first rebalance of a group, and `static_members`
-keeps the membership of clients that restart.
+A rebalance waits until all known members have joined, and until the clients with pending member ids have joined or
+their ids have expired. The wait ends at the latest after the rebalance timeout, which is the longest one of all
+members. After this time, the group removes each member that has not joined. Two modules change this rule:
+`initial_delay` extends the first rebalance of a group, and `static_members` keeps the membership of clients that
+restart.
 
 Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
 (the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
@@ -44,10 +45,12 @@ JOIN_AGAIN = "the group rebalances; join it again"
 class Rebalance:
     """Moves a classic group from one generation to the next.
 
-    - The deadline for JoinGroup (join deadline) exists only in the state PreparingRebalance. The deadline for SyncGroup
-      (sync deadline) exists while the group waits for SyncGroup from a member of the current generation. The sync
-      deadline ends when a new rebalance starts.
-    - A member stores its waiting JoinGroup request in `joining`, and its waiting SyncGroup request in `syncing`.
+    - `_join_deadline` is the time until which members must send JoinGroup. It is None outside of the state
+      PreparingRebalance.
+    - `_sync_deadline` is the time until which the members of the current generation must send SyncGroup. When all of
+      them have sent it, or when a new rebalance starts, the deadline becomes None.
+    - While a request of a member waits for its response, the member's field `joining` (for JoinGroup) or `syncing` (for
+      SyncGroup) contains this request.
     """
 
     def __init__(self, state: ClassicState, initial_delay: int) -> None:
@@ -92,7 +95,7 @@ class Rebalance:
         member.joining = call
 
     def complete_join_if_all_joined(self, now: int) -> None:
-        """Start the next generation if all members have joined and the group does not wait for its initial delay."""
+        """Start the next generation if all members have joined and the initial delay is not running."""
         state = self._state
         all_joined = not state.pending and all(member.joining is not None for member in state.members)
         if state.current is GroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
@@ -101,8 +104,8 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        There are two exceptions. If the initial delay starts again, the group does not remove members yet. If all
-        remaining members are static and none of them has joined, the group waits for these members once more.
+        There are two exceptions. If a member joined during the initial delay, the group first waits for this delay once
+        more. If all remaining members are static and none of them has joined, the group waits for them once more.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
@@ -193,7 +196,7 @@ class Rebalance:
     # -- deadlines
 
     def next_deadline(self) -> int | None:
-        """Return the earlier of the two deadlines (ms), for JoinGroup and for SyncGroup, or None if neither exists."""
+        """Return the deadline (ms) for JoinGroup or for SyncGroup, the earlier one; or None if neither exists."""
         limits = (self._join_deadline, self._sync_deadline)
         return min((limit for limit in limits if limit is not None), default=None)
 

@@ -1,8 +1,8 @@
 """The state of a classic group: its members, its generation, its protocol, and the record that stores them.
 
-A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in the state, and `Rebalance`
-(rebalance.py) changes the generation. Both classes add the effects of their changes to three lists of the state:
-`responses`, `writes` and `event_texts`. This module does not import `ClassicGroup` or `Rebalance`.
+Two classes share one `ClassicState`: `ClassicGroup` (group.py) changes its members, and `Rebalance` (rebalance.py)
+changes its generation. A change can have effects: responses to requests, records for the journal, and texts about
+events. Both classes add these effects to the lists `responses`, `writes` and `event_texts` of the state.
 
 For example, a group with two consumers is Stable in generation 3. The state of this group contains both members with
 their assignments, the protocol "range", and the time at which the group became Stable.
@@ -61,13 +61,13 @@ class ClassicState:
         self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
 
     def continue_as_stable(self, members: ClassicMembers, generation: int) -> None:
-        """Start as a Stable group of consumers, with the members of a KIP-848 group (a downgrade)."""
+        """Continue a KIP-848 group as a Stable classic group, with the same members (a downgrade)."""
         self.members, self.generation = members, generation
         self.current = GroupState.STABLE
         self.protocol_type, self.protocol = CONSUMER, members.select_protocol()
 
     def move(self, event: GroupEvent) -> None:
-        """Change `current` to the state that the table `TRANSITIONS` contains for this event."""
+        """Change `current` to the next state: the table `TRANSITIONS` contains it for each state and event."""
         self.current = TRANSITIONS.next(self.current, event)
         self.timestamp = self._clock()
 
@@ -79,7 +79,7 @@ class ClassicState:
             raise unloaded(self.group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
-        """Return the member that a request names. Raises KafkaError for a wrong id or a wrong generation."""
+        """Return the member with the ids in a request. Raises KafkaError for a wrong id or a wrong generation."""
         self.check_loaded()
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:
@@ -120,7 +120,7 @@ class ClassicState:
     ) -> None:
         """Queue a write of the group's record. `assignments` maps each member id to the assignment in the record.
 
-        If this group replaces another group, the write also contains the tombstones of that group's records.
+        If this group replaces a KIP-848 group, the write also deletes the records of the KIP-848 group.
         """
         value = encode_group(
             self.protocol_type,

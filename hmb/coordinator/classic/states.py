@@ -8,14 +8,15 @@ coordinator then answers all these requests at once, and the group is Stable.
 
 The coordinator's response to a request depends on the state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
-    Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       without a member id only
+    Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       succeeds (**)
     PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds
     CompletingRebalance   restarts (*)        waits for the leader     succeeds                REBALANCE_IN_PROGRESS
-    Stable                restarts (*)        the assignment           succeeds                succeeds
+    Stable                restarts (*)        returns the assignment   succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
     (*) A JoinGroup request restarts the rebalance if the member is new or its metadata has changed. In a Stable group,
         each JoinGroup request of the leader restarts the rebalance. In all other cases, the response contains the
         current generation.
+    (**) Only a request without a member id and a generation succeeds: its sender uses the group only to store offsets.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
 to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back

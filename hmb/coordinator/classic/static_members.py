@@ -6,8 +6,8 @@ client leaves the group, and one when it joins as a new member.
 Idea: a *static* member has a group instance id, which stays the same after a restart of its client. The coordinator
 treats a static member differently from other members in two cases:
 1. When the deadline of a rebalance passes, the group removes the dynamic members that have not joined
-   (`ClassicMembers.late`). The group keeps each static member until its session ends. If only absent static members are
-   left, the group waits once more (`ClassicMembers.wait_for_absent`).
+   (`ClassicMembers.late`). The group keeps each static member until its session ends. If no member has joined and only
+   static members are left, the group waits once more (`ClassicMembers.wait_for_absent`).
 2. A restarted client joins with its group instance id and without a member id. The coordinator assigns a new member id
    and rejects later requests with the old id (`replace_member`). If the group is Stable, the group stays Stable and the
    member keeps its assignment.
@@ -56,7 +56,8 @@ def replace_member(
         if state.current is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
-        # The client could not send heartbeats while it waited for this write, so its session starts again.
+        # The client could not send heartbeats while it waited until the record was on disk, so its session starts
+        # again.
         if error is None:
             member.extend_session(now)
             state.queue_response(call, without_assignment(state.generation_for(member), call, old_leader))

@@ -15,7 +15,7 @@ VERSION_SIZE = 2  # bytes: the metadata of a member begins with its version, an 
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """Return the names of the topics in a consumer's metadata. Raises ProtocolError if it is malformed.
+    """Return the names of the topics in a consumer's metadata. Raises ProtocolError if the metadata is malformed.
 
     The metadata can have any version, because each version begins with the same fields.
     """
