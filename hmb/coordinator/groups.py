@@ -229,7 +229,7 @@ class GroupCoordinator:
             raise
 
     def _find_of_member(self, group_id: str) -> GroupRunner:
-        """Return the group that a request of the classic protocol names: a classic group or a KIP-848 group.
+        """Return the group with this id for a request of the classic protocol: a classic group or a KIP-848 group.
 
         Raises UNKNOWN_MEMBER_ID if the group has another protocol, and the errors of `_find_existing`.
         """
@@ -348,7 +348,7 @@ class GroupCoordinator:
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
 
-        If the deleted topics include `__consumer_offsets`, discard all groups.
+        If `__consumer_offsets` is one of the deleted topics, remove all groups, because this topic stores the groups.
         """
         if OFFSETS_TOPIC not in ids:
             for runner in self._table.all():

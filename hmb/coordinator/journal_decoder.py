@@ -9,8 +9,9 @@ The printed JSON contains the fields of a record in the order of Kafka's definit
 omits fields that the version of the record does not have, and tagged fields with their default value. Bytes appear as
 base64.
 
-The coordinator stores the subscription and the assignment of a classic member as bytes. If the protocol type of the
-group is "consumer", the decoder knows the format of these bytes. The JSON then contains their fields instead of base64.
+The coordinator stores the subscription and the assignment of a member of a classic group as bytes. If the protocol type
+of the group is "consumer", the decoder knows the format of these bytes. The JSON then contains their fields instead of
+base64.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def decode_share_state(record: Record) -> Decoded:
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """Return the key and the value of a record as JSON. For an invalid record, return the message of Kafka's tool."""
+    """Return the key and the value of a record as JSON. For an invalid record, return the text that Kafka prints."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:
@@ -95,7 +96,7 @@ def _value(key: Key, data: bytes) -> dict[str, Any]:
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """Return the fields that a struct has in `version`, in the JSON format of Kafka's converters."""
+    """Return the fields that a struct has in `version`, by name, in the format of Kafka's JSON."""
     return {
         _camel_case(name): _json(getattr(struct, name), version)
         for name, field in struct.fields.items()

@@ -22,10 +22,10 @@ R = TypeVar("R")
 def cached_by_name(
     entries: int,
 ) -> Callable[[Callable[Concatenate[str, P], R]], Callable[Concatenate[str, P], R]]:
-    """Return a decorator that caches the results of a function for short names.
+    """Return a decorator that caches the results of a function, whose first argument is a name.
 
-    The name is the first argument of the function. The cache keeps the results for the last
-    `entries` names. A name is short if it has at most `LONGEST_NAME` characters.
+    The cache keeps the results for the `entries` names that were used last. It does not store results
+    for names that have more than `LONGEST_NAME` characters.
     """
 
     def decorate(function: Callable[Concatenate[str, P], R]) -> Callable[Concatenate[str, P], R]:

@@ -5,7 +5,8 @@ and the coordinator stores this metadata until the member's session ends. HMB th
 cases: if its metadata is too large for one record, or if the metadata of all members of all groups would exceed a
 limit.
 
-For example, a member with 2 MB of metadata receives the error INVALID_REQUEST.
+For example, a record has at most about 1 MB. A client that joins with 2 MB of metadata receives the error
+INVALID_REQUEST.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Journals store the changes of the coordinators: changes of groups, of transactions and of share-partitions.
 
 A coordinator writes each change to its journal, a topic with several partitions:
-    topic                  contains                               an id is
+    topic                  contains                               the id of an entry is
     __consumer_offsets     groups and their committed offsets     a group id
     __transaction_state    transactions                           a transactional id
     __share_group_state    the states of share-partitions         the name of a share-partition
 
-The coordinator selects the partition of its journal by the hash of an id, for example of a group id. HMB uses the same
-hash as Kafka, so both brokers can work with the same data directory.
+Each entry of a journal has an id, for example a group id. The hash of the id selects the partition of the journal that
+contains the entry. HMB uses the same hash as Kafka, so both brokers can work with the same data directory.
 
 A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
 for each commit would be slow, so commits that arrive at the same time usually share one batch and one sync. This
@@ -19,7 +19,7 @@ technique is called *group commit*. The journal has two methods for it:
               the order of the queue. If this thread has written the records of other threads, these threads then
               return without I/O.
 
-The records of a transaction need a batch of their own, and so do records that do not fit into the batch before them.
+The thread starts a new batch for each transaction, and for records that do not fit into the current batch.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

@@ -4,18 +4,19 @@ Only the newest record of each key is valid, so the broker decodes and replays o
 million commits has perhaps a few thousand keys. If the newest record of a key is a tombstone, the broker ignores the
 key.
 
-Offsets that were committed in a transaction are valid only if the transaction was committed. In the log, a control
-record (the marker) with the result of the transaction follows these records. The reader therefore collects the records
-of each producer id until it reads the marker. If the marker is an ABORT marker, the reader discards the collected
-records. If the marker is a COMMIT marker, the collected records become valid. If a record outside the transaction has
+A transaction can contain committed offsets, which are valid only if the transaction commits. In the log, a control
+record (the marker) follows the records of a transaction and contains its result, COMMIT or ABORT. The reader therefore
+collects the records of each producer id until it reads the marker. If the result is ABORT, the reader discards the
+collected records. If the result is COMMIT, the collected records become valid. If a record outside the transaction has
 the same key, the record with the greater log offset is valid.
 
-For example, a transaction commits offset 10 of weather-0. A commit outside the transaction then stores offset 20. The
-last record is the COMMIT marker of the transaction. The committed offset is 20, because the record with 20 has the
-greater log offset.
+For example, the log first contains a record of a transaction, with the committed offset 10 of weather-0. The next
+record does not belong to the transaction and contains the committed offset 20 of weather-0. The last record is the
+COMMIT marker of the transaction. The committed offset is 20, because the record with 20 has the greater log offset.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
-transactions last, and passes the producer id with each record.
+transactions last. With each of these records, it passes the producer id to the coordinator, which keeps the offset as
+pending until the transaction ends.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """
@@ -97,8 +98,8 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
 def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
     """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
 
-    A coordinator needs all records if one record contains only a change of a key's state, and not the whole state. The
-    errors are those of `newest_records`.
+    A coordinator needs all records if a record can contain only a change of a state: it must then apply all changes one
+    after the other. Raises the errors of `newest_records`.
     """
     records: list[Record] = []
 

@@ -1,18 +1,19 @@
 """One partition of a journal: its log, its state, and the queue of records that wait for the disk.
 
-The queue of a partition has no limit of its own, because each thread has a limit. After a thread has added entries, it
-must call `Journal.write`, which waits until the entries have left the queue. Before this call, a connection adds
-entries for at most 64 requests (`MOST_DEFERRED` in hmb/broker/network/gathering.py). With 100 connections, the queue
-has at most 6,400 entries of commits.
+The queue of a partition needs no limit, because each connection can add only a few entries. Each connection has its own
+thread. After a thread has added entries, it must call `Journal.write`, which waits until the entries have left the
+queue. Before this call, the thread adds entries for at most 64 requests (`MOST_DEFERRED` in
+hmb/broker/network/gathering.py). With 100 connections, the queue has at most 6,400 entries of commits.
 
 The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
 larger commits before it adds them to the journal's queue. So the commits of one connection take at most 64 MiB in this
 queue.
 
-A thread that waits for `write_lock` waits without a time limit. This wait always ends: the thread that holds the lock
-only writes and syncs a file, and then calls `apply` of each entry, which changes the coordinator's state in memory.
-While it holds `write_lock`, the thread takes only locks that come after this lock in docs/tour/locks.md. If the disk
-fails, the write fails, too, and the thread releases the lock.
+A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons. First, the
+thread that holds the lock only writes and syncs a file, and then calls `apply` of each entry, which changes the
+coordinator's state in memory. If the disk fails, the write fails, too, and the thread releases the lock. Second, this
+thread takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So two threads never wait for
+each other.
 """
 
 from __future__ import annotations
@@ -76,15 +77,15 @@ class JournalPartition:
       connection adds at most 64 entries before it waits (see the module's docstring).
     - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from the
       front of `queue`.
-    - Each entry is in one of three situations. It waits in `queue`. Or a thread that holds `write_lock` is writing the
-      entry. Or the entry's `done` is true.
+    - An entry first waits in `queue`. Then a thread that holds `write_lock` removes the entry from `queue` and writes
+      its records. When the thread has finished, the entry's `done` is true.
     - When `state` is not ACTIVE, no thread adds records.
     """
 
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
-        # A thread must hold this lock while it writes queued records. A thread that needs several locks takes the lock
-        # of a group first, then this lock, and then the locks of the log. After the write, `apply` of an entry can take
-        # the lock of the coordinator's state, for example the lock of `OffsetManager`.
+        # A thread must hold this lock while it writes queued records. A thread that needs several locks takes them in
+        # this order: the lock of a group, this lock, and then the locks of the log. After the write, the thread calls
+        # `apply` of each entry, which can take one more lock, for example the lock of `OffsetManager`.
         self.write_lock = threading.Lock()

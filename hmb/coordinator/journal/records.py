@@ -18,8 +18,8 @@ For example, group "readers" commits offset 42 of weather-0. The key has record 
 "weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
 commit.
 
-Some record types of `__consumer_offsets` are not in this module. The records of share groups (KIP-932) and of streams
-groups (KIP-1071) are declared in the folders of these groups. If a record has an unknown type, `decode_key` raises
+This module does not declare all record types of `__consumer_offsets`. The packages `share` and `streams` declare the
+records of share groups (KIP-932) and of streams groups (KIP-1071). If a record has an unknown type, `decode_key` raises
 `UnknownRecordType`, and the reader of the log skips the record. The class variable `written` of a value is the version
 that Kafka 4.3 writes. Kafka 4.3 reads all versions.
 
@@ -91,8 +91,8 @@ class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
 class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
     """A committed offset.
 
-    Only version 1 contains the time at which the offset expires. The coordinator writes version 1 if the commit has a
-    retention time. Version 3 adds the leader epoch, and version 4 adds the topic id.
+    Only version 1 contains the time at which the offset expires. The coordinator writes version 1 if the client has set
+    a retention time in its commit. Version 3 adds the leader epoch, and version 4 adds the topic id.
     """
 
     offset:           int  = t.int64()
@@ -189,9 +189,9 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
-    The field `classic_member_metadata` is set only for a member that uses the classic protocol. For every other member,
-    the record contains null. The record cannot omit this tagged field, because a reader would then use the field's
-    default: an empty struct, and not null.
+    Only a member that uses the classic protocol has `classic_member_metadata`. For every other member, the record
+    contains null in this tagged field. The record does not omit the field, because a reader would then use the field's
+    default, which is an empty struct and not null.
     """
 
     class ClassicMemberMetadata(Struct):

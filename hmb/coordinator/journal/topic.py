@@ -40,8 +40,8 @@ _hash_of_id = cached_by_name(10_000)(java_hash)
 class JournalPartitions:
     """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions.
 
-    `_partitions` and `_count` are computed from `_logs`, the logs of the partitions. Only a thread that holds the lock
-    changes the three fields. A thread that reads them takes no lock.
+    The field `_logs` contains the logs of the partitions, and `_partitions` and `_count` are computed from it. Only a
+    thread that holds the lock changes these three fields. A thread that reads them takes no lock.
     """
 
     def __init__(self, topic: JournaledTopic) -> None:
@@ -91,9 +91,9 @@ class JournalPartitions:
         return partition
 
     def existing(self, number: int) -> JournalPartition:
-        """Return the partition with this number, as `active` does. Raises the errors of `active`.
+        """Return the partition with this number if it is loaded.
 
-        If the partition does not exist, raises UNKNOWN_TOPIC_OR_PARTITION instead of NOT_COORDINATOR.
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the other errors of `active`.
         """
         self._follow()
         if number not in self._partitions:
@@ -103,9 +103,9 @@ class JournalPartitions:
     def _follow(self) -> None:
         """If the topic was deleted or created after the last call of this method, read its partitions again.
 
-        A new topic contains no records, so its partitions need no loading. The hash of an id selects one of the
-        partitions that the topic has when it is created. The journal does not use partitions that are added to the
-        topic afterwards.
+        A new topic contains no records, so the coordinator does not have to load its partitions. The journal uses only
+        the partitions that the topic has when it is created, and none that an administrator adds afterwards. Otherwise
+        the hash of an id could select another partition than before.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

@@ -1,4 +1,4 @@
-"""The journal of one coordinator: many requests share one sync, and the broker reads the records when it starts.
+"""The journal of one coordinator. Many requests share one sync, and a restarted broker reads the records again.
 
 A partition of a journal has a queue and a log. Both contain the records in the same order, and the coordinator changes
 its memory in this order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the
@@ -6,8 +6,9 @@ records are durable. A client therefore never receives a committed offset that a
 `log.flush.acks.all` is true, records are durable when they are on disk. Otherwise they are durable when they are in the
 log. The same rule applies to the records of a producer with acks=all.
 
-The records of a transaction are in a separate batch, which contains the id and the epoch of the producer. The marker
-that ends the transaction passes through the same queue, so it comes after all records of its transaction in the log.
+The journal writes the records of a transaction in a batch of their own, which contains the id and the epoch of the
+producer. A marker ends the transaction. The marker passes through the same queue as the records, so the log contains it
+after all records of its transaction.
 
 Source: Kafka's `CoordinatorRuntime`.
 """
@@ -43,7 +44,7 @@ class Journal:
     """The journal of one coordinator. Thread-safe.
 
     - The records of a partition are in the log in the order in which `enqueue` has added them to the queue.
-    - `apply` of an entry runs only after the records of the entry are durable.
+    - An entry can have a function `apply`, which runs only after the records of the entry are durable.
     - Only a thread that holds the `write_lock` of a partition takes entries from the queue of this partition. When the
       thread releases the lock, `done` of each of these entries is true.
     """
@@ -78,7 +79,7 @@ class Journal:
         return self._partition(id).log.leader_epoch
 
     def log_end_offset(self, number: int) -> int:
-        """Return the log end offset of partition `number`. Raises the errors of `enqueue_marker`."""
+        """Return the log end offset of the journal's partition `number`. Raises the errors of `enqueue_marker`."""
         return self._partitions.existing(number).log.log_end_offset
 
     def check_coordinates(self, id: str) -> None:
@@ -114,7 +115,7 @@ class Journal:
     ) -> QueuedRecords:
         """Add records to the queue of the journal's partition to which `id` (for example a group id) belongs.
 
-        If `producer` is set, the records belong to the producer's transaction. Raises the errors of
+        If `producer` is not None, the records belong to the transaction of this producer. Raises the errors of
         `check_coordinates`.
         """
         return self._enqueue(QueuedRecords(self._partition(id), records, apply, producer, None))
@@ -152,7 +153,7 @@ class Journal:
     def write_all_queued(self, id: str) -> None:
         """Write all queued records of the partition to which `id` belongs.
 
-        The caller must hold the lock of the group `id`, so that no other thread adds records of this group meanwhile.
+        The caller must hold the lock of the group `id`. So no other thread can add records of this group.
         """
         partition = self._partition(id)
         with partition.write_lock:
@@ -207,10 +208,9 @@ class Journal:
         return None
 
     def _coordinator_error(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error that the client receives if the log raises `error`.
+        """Return the error for the client if a write to the log raised `error`.
 
-        If the write failed, the returned error is NOT_COORDINATOR. After NOT_COORDINATOR, the client sends its request
-        again.
+        If the disk failed, return NOT_COORDINATOR, so that the client sends its request again.
         """
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
@@ -226,9 +226,9 @@ class Journal:
     ) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        In each partition, call `replay` for each record that `read` returns. `newest_records` returns the newest value
-        of each key, and then the records of open transactions. The coordinator calls this method in a separate thread.
-        If `stop` is set, this method returns early.
+        `read` reads the records of a partition, and this method calls `replay` for each of them. `newest_records`
+        returns the newest record of each key, and then the records of open transactions. The coordinator calls this
+        method in a separate thread. When another thread sets `stop`, this method returns early.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:

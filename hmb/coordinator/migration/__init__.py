@@ -4,7 +4,7 @@ Problem: an application with a hundred consumers changes its protocol from class
 consumers at once. The application restarts them one after the other, so for some time the group has members of both
 protocols.
 
-Idea: the coordinator converts the *group*, and answers the members of the other protocol in the new kind of group.
+Idea: the coordinator converts the *group* to KIP-848, and the new group also answers members with the classic protocol.
 - *Upgrade*: the first member with the KIP-848 protocol joins a classic group. The classic group becomes a KIP-848
   group with the same members and the same assignment.
 - *Mixed group*: a KIP-848 group in which some members use the classic protocol. Such a member still sends JoinGroup,
@@ -20,8 +20,8 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 "weather". Then C joins with the KIP-848 protocol, and these events follow:
 1. C sends ConsumerGroupHeartbeat with epoch 0. "readers" becomes a KIP-848 group in epoch 7. A and B are its members in
    epoch 7, and they keep their partitions. Requests of A or B that wait for a rebalance get REBALANCE_IN_PROGRESS.
-2. C is added, so the group epoch increases to 8. The coordinator computes a target assignment, in which partition 1
-   moves to C.
+2. The coordinator adds C to the group, so the group epoch increases to 8. The coordinator computes a target assignment,
+   in which partition 1 moves to C.
 3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because 7 is less than 8.
 4. B sends JoinGroup. (A consumer with an eager assignor such as "range" gives up all its partitions before it sends
    JoinGroup.) The response contains generation 8, the member epoch of B.
@@ -30,10 +30,10 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.
    This group starts with generation 8, and its members join again.
 
-The members of a mixed group move to their target assignments in steps, as in every KIP-848 group. A consumer with a
-cooperative assignor keeps its partitions while it joins. JoinGroup then lists the partitions that it owns. If the
-consumer must give up some of them, its member epoch stays the same, SyncGroup returns the other partitions, and the
-next Heartbeat asks the consumer to join once more.
+The members of a mixed group move to their target assignments in steps, as in every KIP-848 group. For example, a
+consumer with a cooperative assignor keeps its partitions while it joins, and its JoinGroup request lists them. If the
+consumer must give up some of them, its member epoch stays the same. The response to SyncGroup contains only the
+partitions that it keeps, and the response to its next Heartbeat asks it to join once more.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade
@@ -41,15 +41,16 @@ The setting `group.consumer.migration.policy` decides whether a group with membe
     upgrade          yes        no
     downgrade        no         yes
     disabled         no         no
-Without an upgrade, ConsumerGroupHeartbeat gets the error GROUP_ID_NOT_FOUND. Without a downgrade, the group stays a
-KIP-848 group whose members all use the classic protocol. The policy does not apply to JoinGroup: a consumer with the
-classic protocol can always join a KIP-848 group. The policy also does not apply to groups without members, which change
-their protocol with the first member that joins.
+If the policy forbids the upgrade, a client that joins with ConsumerGroupHeartbeat receives GROUP_ID_NOT_FOUND. If the
+policy forbids the downgrade, the group stays a KIP-848 group, even when all its members use the classic protocol. The
+policy does not apply to JoinGroup: a consumer with the classic protocol can always join a KIP-848 group. The policy
+also does not apply to groups without members, which change their protocol with the first member that joins.
 
 For an online migration, the journal needs no new kind of record. The record of a member contains the field
 `classic_member_metadata` if the member uses the classic protocol (modern/classic_metadata.py). A conversion writes the
 records of the new group together with the tombstones of the old group. If this write fails, the new group repeats the
-tombstones with its next write. After a failed upgrade the KIP-848 group is empty, so all members join again.
+tombstones with its next write. If the write of an upgrade fails, the new KIP-848 group has no members, and all members
+must join again.
 
 Read the modules of this folder in this order:
 - `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps

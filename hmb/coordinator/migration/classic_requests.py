@@ -1,25 +1,27 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
 
-A member with the classic protocol knows only generations, leaders and rebalances. In a mixed group, the coordinator
-translates these words:
-    the member sends or receives      in the KIP-848 group
+A member with the classic protocol knows only generations, leaders and rebalances. In a mixed group, these words have
+the following meaning:
+    the member sends or receives      the meaning in the KIP-848 group
     generation                        the epoch of this member; other members can have other epochs
-    JoinGroup                         one step towards the target (modern/member.py), with the owned partitions of the
-                                      request; the response follows at once and names no leader
-    SyncGroup                         returns the current assignment of the member
-    Heartbeat                         extends the session; REBALANCE_IN_PROGRESS asks the member to take its next step
-    LeaveGroup                        removes members of both protocols
+    JoinGroup                         The request lists the partitions that the member owns. The member takes one step
+                                      towards its target (modern/member.py). The response follows at once, and no member
+                                      is the leader.
+    SyncGroup                         The response contains the current assignment of the member.
+    Heartbeat                         The request extends the session. With REBALANCE_IN_PROGRESS, the response asks the
+                                      member to take its next step.
+    LeaveGroup                        The request can remove members of both protocols.
 
 The response to a Heartbeat request asks the member to join again in three cases. In each case, the member must send
 JoinGroup within its rebalance timeout (the join deadline):
-1. The assignment epoch is greater than the member's epoch: the group has a new target assignment. Or a new target
-   assignment is due, and no member uses the KIP-848 protocol. In this case, only a JoinGroup request can cause the
-   group to compute it.
+1. The group has a new target assignment: the assignment epoch is greater than the member's epoch. The same applies if
+   the group must still compute a new target assignment and no member uses the KIP-848 protocol, because then only a
+   JoinGroup request can cause the computation.
 2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
 3. The member has waited for partitions of other members, and all of them are free now.
 
-For example, a member in epoch 7 has a cooperative assignor and owns the partitions {0, 1}. In the target assignment of
-epoch 8, it owns {0}:
+For example, a member in epoch 7 has a cooperative assignor and owns the partitions 0 and 1. Its target assignment of
+epoch 8 contains only partition 0. The member sends these requests and receives these responses:
     Heartbeat, generation 7         REBALANCE_IN_PROGRESS: the target has changed
     JoinGroup, owns {0, 1}          generation 7: the member must give up partition 1 first
     SyncGroup, generation 7         the assignment {0}
@@ -27,10 +29,11 @@ epoch 8, it owns {0}:
     JoinGroup, owns {0}             generation 8
     SyncGroup, generation 8         the assignment {0}
 
-If a function of this module raises KafkaError, it has not changed the group.
+A function of this module that raises KafkaError has not changed the group.
 
-If a new target assignment is due and no member uses the KIP-848 protocol, HMB asks the members to join again. Kafka 4.3
-does not: there, the partitions of members that have left have no owner until the next JoinGroup request.
+A difference from Kafka: suppose that a member leaves and only members with the classic protocol are left. HMB asks the
+other members to join again, and they receive the partitions of the member that has left. Kafka 4.3 does not ask them,
+so these partitions have no owner until the next JoinGroup request.
 
 Source: Kafka's `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and the functions with similar names).
 """
@@ -135,14 +138,15 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest, now: int) -> None
 
 
 def _are_all_classic(group: ConsumerGroup) -> bool:
-    """Return whether all members use the classic protocol, but the policy forbids a downgrade to a classic group."""
+    """Return whether all members use the classic protocol, because a downgrade to a classic group was not allowed."""
     return all(member.classic is not None for member in group.state.members.values())
 
 
 def leave(group: ConsumerGroup, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
     """Handle LeaveGroup: remove members. Return one error code for each entry of `leaving`.
 
-    The code of a removed member is NONE. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or the broker stops.
+    For a removed member, the code is `ErrorCode.NONE`. Raises COORDINATOR_NOT_AVAILABLE if the group was deleted or the
+    broker stops.
     """
     _check_loaded(group)
     outcomes, gone = [], []
@@ -167,7 +171,7 @@ def _check_loaded(group: ConsumerGroup) -> None:
 
 
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tuple[ConsumerMember, ClassicMetadata]:
-    """Return the member that a request names, and its protocols (classic metadata).
+    """Return the member with the ids in a request, and its protocols (classic metadata).
 
     Raises COORDINATOR_NOT_AVAILABLE, FENCED_INSTANCE_ID, and UNKNOWN_MEMBER_ID if the group does not know the member or
     the member uses the KIP-848 protocol.
@@ -194,9 +198,9 @@ def _named(state: ConsumerState, member_id: str, instance_id: str | None) -> Con
 
 
 def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
-    """Return the member that leaves.
+    """Return the member that leaves: the member with the member id in the request.
 
-    If the request names a static member without a member id, find it by instance id.
+    If the request contains only a group instance id, return the static member with this instance id.
     """
     instance_id, member_id = identity.group_instance_id, identity.member_id
     if instance_id is not None and not member_id:
@@ -208,12 +212,10 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the member as it was before this request, or a new member.
+    """Return the member before the request changes it. If the client is not a member yet, return a new member.
 
-    Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
-
-    If a static member has restarted, its request contains no member id. The new member then takes over the partitions
-    of the old member.
+    If a static member has restarted, its request contains no member id. The result is then a copy of the old member
+    with a new member id, so it keeps the partitions. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
     instance_id = request.group_instance_id
     if instance_id is None:
@@ -258,9 +260,10 @@ def _decoded(request: JoinGroupRequest) -> tuple[ClassicMetadata, ConsumerProtoc
 
 
 def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
-    """Check that all members with the classic protocol support at least one protocol of the request.
+    """Raise INCONSISTENT_GROUP_PROTOCOL if the client and the members have no protocol in common.
 
-    Raises INCONSISTENT_GROUP_PROTOCOL.
+    Only members that use the classic protocol have protocols, for example "range". Also raises the error if the
+    protocol type of the request is not "consumer".
     """
     shared = {protocol.name for protocol in request.protocols}
     for member in state.members.values():
@@ -272,6 +275,6 @@ def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
 
 
 def _must_join(group: ConsumerGroup, member: ConsumerMember, now: int) -> KafkaError:
-    """Start the join deadline of a member, and return the error REBALANCE_IN_PROGRESS."""
+    """Return the error that asks a member to join again, and start the deadline for its JoinGroup request."""
     group.deadlines.start_join(member.member_id, now + member.rebalance_timeout)
     return KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)

@@ -1,8 +1,8 @@
 """Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
 
-The state machine of a group is the field `machine` of its `GroupRunner`. If a request needs the other protocol, and the
-group may change, `GroupConverter` replaces this state machine. If the request then fails, the group keeps its old state
-machine.
+Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. If a request needs the other
+protocol, and the group may change its protocol, `GroupConverter` replaces this state machine. If the request fails, the
+group keeps its old state machine.
 
 For example, ConsumerGroupHeartbeat with epoch 0 arrives for a classic group with members. `consumer_heartbeat` makes a
 KIP-848 group with the same members (upgrade.py) and lets this new group handle the heartbeat. If the new group rejects
@@ -38,7 +38,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupConverter:
-    """Passes the requests of members to classic groups and KIP-848 groups, and converts groups where necessary.
+    """Passes the requests of members to classic groups and KIP-848 groups, and converts groups if a request needs it.
 
     The caller of a method with a parameter `runner` must hold the lock of this group.
     """
@@ -70,7 +70,7 @@ class GroupConverter:
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Let a KIP-848 group handle a heartbeat. If a member joins a classic group, convert the group.
+        """Let a KIP-848 group handle a heartbeat. If the heartbeat joins a classic group, first convert the group.
 
         Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE, and the errors of `ConsumerGroup.heartbeat`.
         """
@@ -98,8 +98,8 @@ class GroupConverter:
     def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
         """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol.
 
-        A deadline that passes can cause a downgrade, and then no caller could handle an error. So if the downgrade is
-        not possible, the method logs the error and returns None.
+        If the members cannot be converted, log the error and return None. This method raises no error, because a
+        deadline can cause the downgrade: then no client waits for a response.
         """
         if not may_downgrade(group, leaving, self._settings.max_size):
             return None
@@ -114,7 +114,7 @@ class GroupConverter:
     def join(
         self, runner: GroupRunner, call: Call, request: JoinGroupRequest, now: int, may_describe: MayDescribe
     ) -> None:
-        """Let a classic group or a KIP-848 group with members handle JoinGroup. Raises KafkaError.
+        """Pass a JoinGroup request to its group: a classic group, or a KIP-848 group with members. Raises KafkaError.
 
         A KIP-848 group or a streams group without members first becomes a classic group. A share group, and a streams
         group with members, respond with INCONSISTENT_GROUP_PROTOCOL.
@@ -133,7 +133,7 @@ class GroupConverter:
             self._as_classic(runner).join(call, request, now)
 
     def _as_classic(self, runner: GroupRunner) -> ClassicGroup:
-        """Return the group as a classic group. If it has another protocol, it must have no members."""
+        """Return the group as a classic group. Raises KafkaError if the group has another protocol and has members."""
         if runner.machine.kind in (GroupType.CONSUMER, GroupType.STREAMS):
             runner.replace(self._replacing(runner.machine.group_id, runner.machine.tombstones()))
         return runner.as_kind(ClassicGroup)
@@ -153,14 +153,14 @@ class GroupConverter:
         return classic
 
     def sync(self, runner: GroupRunner, call: Call, request: SyncGroupRequest, now: int) -> None:
-        """Let the group handle SyncGroup. Raises KafkaError."""
+        """Pass a SyncGroup request to its group, a classic group or a KIP-848 group. Raises KafkaError."""
         if isinstance(runner.machine, ConsumerGroup):
             classic_requests.sync(runner.machine, call, request, self._topics, now)
         else:
             runner.as_kind(ClassicGroup).sync(call, request, now)
 
     def heartbeat(self, runner: GroupRunner, request: HeartbeatRequest, now: int) -> None:
-        """Let the group handle Heartbeat. Raises KafkaError."""
+        """Pass a Heartbeat request to its group, a classic group or a KIP-848 group. Raises KafkaError."""
         if isinstance(runner.machine, ConsumerGroup):
             classic_requests.heartbeat(runner.machine, request, now)
         else:

@@ -1,23 +1,24 @@
 """The downgrade: a KIP-848 group in which only members with the classic protocol are left becomes a classic group.
 
-A downgrade happens in one of these cases, if the policy allows it:
+A downgrade happens in these two cases, if the setting `group.consumer.migration.policy` allows it:
 - Members are removed, because they leave or because a deadline has passed, and all other members use the classic
   protocol.
 - A static member of the KIP-848 protocol restarts with the classic protocol, and all other members use the classic
   protocol.
 
 In a downgrade, the group epoch becomes the generation, and the target assignment of each member becomes its assignment.
-If members were removed, their partitions have no owner, so the classic group starts a rebalance at once. If a static
-member has restarted, it takes over the target assignment of the old member. The classic group then starts a rebalance
-only if a member has not reached its target assignment yet.
+In the first case, the partitions of the removed members have no owner, so the classic group starts a rebalance at once.
+In the second case, the static member keeps its target assignment. The classic group then starts a rebalance only if a
+member has not reached its target assignment yet.
 
-For example, the KIP-848 group "readers" is in epoch 8. A and B use the classic protocol, and C leaves. "readers"
-becomes a classic group in generation 8 and in the state PreparingRebalance. A and B each send a heartbeat with
-generation 8, and the response contains REBALANCE_IN_PROGRESS. Both join again, and A becomes the leader of
-generation 9.
+For example, the KIP-848 group "readers" is in epoch 8. Members A and B use the classic protocol, and C, the last member
+with the KIP-848 protocol, leaves. "readers" becomes a classic group in generation 8 and in the state
+PreparingRebalance. A and B each send a heartbeat with generation 8, and the response contains REBALANCE_IN_PROGRESS.
+Both join again, and A becomes the leader of generation 9.
 
-A member that has not reached the last epoch of the KIP-848 group sends a heartbeat with an older generation. The
-response to this heartbeat contains ILLEGAL_GENERATION. The member then gives up all its partitions, and joins again.
+If a member had not reached the last epoch of the KIP-848 group before the downgrade, its next heartbeat contains an
+older generation than the generation of the classic group. The response to this heartbeat contains ILLEGAL_GENERATION.
+The member then gives up all its partitions, and joins again.
 
 Source: Kafka's `GroupMetadataManager.convertToClassicGroup` and `ClassicGroup.fromConsumerGroup`.
 """
@@ -38,7 +39,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 
 
 def may_downgrade(group: ConsumerGroup, leaving: Collection[str], max_size: int) -> bool:
-    """Return whether the group may become a classic group without the members `leaving`.
+    """Return whether the group may become a classic group after the members `leaving` have left.
 
     `max_size` is the largest number of members of a classic group.
     """
@@ -59,7 +60,7 @@ def classic_group_of(
     clock: Callable[[], int],
     now: int,
 ) -> ClassicGroup:
-    """Return the classic group that replaces a KIP-848 group. The members `leaving` are not part of it.
+    """Return the classic group that replaces a KIP-848 group. The classic group does not contain the members `leaving`.
 
     All other members must use the classic protocol. The KIP-848 group does not change. Raises GROUP_ID_NOT_FOUND if a
     member's metadata is malformed.

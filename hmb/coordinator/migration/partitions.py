@@ -1,8 +1,8 @@
 """Converts partitions between the two protocols: the classic protocol uses topic names, and KIP-848 uses topic ids.
 
-For example, the leader of a classic group has assigned partition 0 of topic "weather" to a member. The KIP-848 group
-stores this partition as a `PartitionId` with the id of "weather". If a topic does not exist any more, its partitions
-are omitted.
+For example, the leader of a classic group has assigned partition 0 of topic "weather" to a member. After an upgrade,
+the KIP-848 group stores this partition as a `PartitionId` with the id of "weather". The functions of this module omit
+the partitions of topics that do not exist any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NamedPartitions(Protocol):
 
 
 def ids_of(named: Iterable[NamedPartitions], topics: ClusterTopics) -> frozenset[PartitionId]:
-    """Return the partitions, with topic ids in place of topic names. Omit topics that do not exist."""
+    """Return the given partitions with topic ids instead of topic names. Omit topics that do not exist."""
     return frozenset(
         PartitionId(topic.id, number)
         for each in named

@@ -1,17 +1,18 @@
 """The upgrade: a classic group with members becomes a KIP-848 group.
 
 The members, the generation and the assignment of the classic group become the members, the epochs and the target
-assignment of the KIP-848 group. All members are Stable, so the upgrade itself moves no partition. The member that
-caused the upgrade joins in the same step, and this join starts the rebalance. If the new member replaces a static
-member, it takes over the partitions, and no rebalance is necessary.
+assignment of the KIP-848 group. After the upgrade, each member has already reached its target, so no partition moves.
+The client that caused the upgrade then joins in the same step, and this join starts a rebalance. There is one
+exception: if this client is a static member that has restarted, it keeps its partitions, and no rebalance is necessary.
 
-For example, a classic group is in generation 7, and member A owns partition 0. In the KIP-848 group, the group epoch,
-the assignment epoch and the epoch of A are 7. The target assignment of A and its current assignment are both partition
-0.
+For example, a classic group is in generation 7, and member A owns partition 0. After the upgrade to a KIP-848 group,
+the group epoch, the assignment epoch and the epoch of A are 7. The target assignment of A and its current assignment
+both contain only partition 0.
 
 An upgrade is possible only if the coordinator understands the data of the members. The protocol type must be
-"consumer", and the subscriptions and assignments must be in the format of Kafka's consumers. An assignment with user
-data is from an assignor of the application. The coordinator cannot keep this user data, so it rejects the upgrade.
+"consumer", and the subscriptions and assignments must be in the format of Kafka's consumers. An application can have an
+assignor of its own, which adds the field `user_data` to an assignment. A KIP-848 group cannot store this field, so the
+coordinator then rejects the upgrade.
 
 Source: Kafka's `GroupMetadataManager.validateOnlineUpgrade` and `ConsumerGroup.fromClassicGroup`.
 """
@@ -49,10 +50,10 @@ def check_upgrade(classic: ClassicGroup, settings: ConsumerGroupSettings) -> Non
 
 
 def move_members(classic: ClassicGroup, group: ConsumerGroup, topics: ClusterTopics, now: int) -> None:
-    """Add the members of a classic group, its generation and its assignment to a new KIP-848 group.
+    """Copy the members, the generation and the assignment of a classic group to a new KIP-848 group.
 
-    The classic group does not change. Raises GROUP_ID_NOT_FOUND if the coordinator does not understand the data of a
-    member.
+    The classic group does not change. Raises GROUP_ID_NOT_FOUND if the subscription or the assignment of a member is
+    not in the format of Kafka's consumers.
     """
     try:
         members = [_converted(member, classic, topics) for member in classic.state.members]

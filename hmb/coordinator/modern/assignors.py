@@ -14,7 +14,7 @@ HMB has two assignors:
   partitions than others.
 
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
-x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to each member.
+x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to A and three to B.
 
 The assignors sort the members: first the static members by instance id, and then the others by member id. The result
 therefore does not depend on the order in which the members have joined.
@@ -39,7 +39,7 @@ ROUNDS = 16  # the maximum number of balancing rounds; each round about halves t
 
 
 class MemberToAssign(NamedTuple):
-    """The input of an assignor for one member: the topics that it reads, and its target assignment so far (`owned`)."""
+    """The input of an assignor for one member: its topics, and the partitions of its current target (`owned`)."""
 
     member_id: str
     instance_id: str | None
@@ -97,8 +97,8 @@ def _assign_alike(
 ) -> Targets:
     """Return the target assignments of members that all read the same topics.
 
-    Each member gets the same number of partitions. If a remainder is left, the members that own the most partitions get
-    one more partition each. For example, three members get 3, 2 and 2 of seven partitions.
+    The partition counts of two members differ by at most one. For example, three members get 3, 2 and 2 of seven
+    partitions. A member that already owns many partitions gets the greater count, so that fewer partitions move.
     """
     if not members:
         return {}

@@ -1,12 +1,12 @@
 """The base class of all modern groups: KIP-848 groups, share groups and streams groups.
 
-Kafka calls these kinds of group *modern*. In a modern group, the broker computes a target assignment, and each member
-moves to its target by heartbeats. The base class contains what does not depend on the kind: the state that restores a
-group after a restart, and the deadlines of the members. The subclasses handle the heartbeats, because each kind has its
-own requests, members and assignors.
+Kafka calls these three kinds of groups *modern*. In a modern group, the broker computes a target assignment, and each
+member takes one step towards its target at each heartbeat. The base class contains the parts that all kinds share: the
+deadlines of the members, and the state that the broker restores after a restart. The subclasses handle the heartbeats,
+because each kind of group has its own requests, members and assignors.
 
 For example, a member of a share group sends its last heartbeat at second 0, and the session timeout is 45 s. At second
-45, `tick` finds that the session has ended, and removes the member. The hook `_on_removed` of `ShareGroup` then
+45, `tick` finds that the session has ended, and removes the member. The method `_on_removed` of `ShareGroup` then
 increases the group epoch. At the next heartbeat of another member, the group computes a new target assignment.
 
 Source: Kafka's `ModernGroup`.
@@ -70,8 +70,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     @property
     def state_name(self) -> str:
         epoch = self.state.assignment_epoch
-        # ListGroups calls this without the group's lock. Another thread may add a member at the same time, but it does
-        # not change the copy.
+        # The handler of ListGroups reads this property without the group's lock, and another thread may add a member at
+        # the same time. The loop below must not fail then, so it uses a copy of the members.
         members = self.state.members.copy().values()
         facts = GroupFacts(
             is_unloaded=self.is_unloaded,
@@ -116,7 +116,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
                 self.remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout", now)
 
     def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
-        """Remove members. The caller then calls `state.finish`."""
+        """Remove members. The caller must then call `state.finish`, which adds the changes to `writes`."""
         for member_id in member_ids:
             self.event_texts.append(f"member {member_id} is removed: {because}")
             self.state.remove(member_id)
@@ -133,7 +133,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.state.replay(key, value)
 
     def resume(self, now: int) -> None:
-        """Start the deadlines of the members that were restored from the journal."""
+        """Start the session of each member, after the broker has restored the group from the journal."""
         timeout = self._settings(self.group_id).session_timeout
         self.deadlines.restart([(member, timeout) for member in self.state.members.values()], now)
 
