@@ -4,13 +4,14 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-Because of the group's lock, a late commit of a former member never replaces the commit of a new member. For example,
-member A commits offset 40 and waits for the disk. The group removes A and assigns the partition to member B, and B
-commits offset 45. A added its record to the queue before the group removed it, so the queue contains 40 and then 45.
-The newest committed offset is 45.
+A thread checks the member and adds the records under the same lock. So the commit of a member that the group has
+removed never replaces the commit of the next owner of the partition. For example, member A commits offset 40 and waits
+for the disk. The group then removes A and assigns the partition to member B, and B commits offset 45. The record of A
+was added to the queue before the group removed A, so the queue contains 40 and then 45. The newest committed offset is
+45.
 
-A thread that deletes the offsets of a group must know all these offsets, so it first waits until no commit of the group
-is in the queue. The thread holds the group's lock while it waits for the disk, so other requests of the group have to
+A thread that deletes the offsets of a group must know all of them, so it first writes all commits of the group that are
+still in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this group must
 wait. This is acceptable, because deletions are rare.
 
 A fetch of committed offsets returns only offsets that are on disk, because the journal changes the offsets in memory
@@ -69,8 +70,8 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Add a commit of offsets to the journal's queue.
 
-        If `producer` is set, the offsets stay pending until the producer's transaction ends. Raises NOT_COORDINATOR,
-        COORDINATOR_LOAD_IN_PROGRESS, and UNKNOWN_SERVER_ERROR if the records are too large for the log.
+        If `producer` is not None, the offsets stay pending until the transaction of this producer ends. Raises
+        NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, and UNKNOWN_SERVER_ERROR if the records are too large.
         """
         records = _records(group_id, offsets, self._journal.largest_batch(group_id))
         producer_id = None if producer is None else producer.producer_id
@@ -81,7 +82,8 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Add the end marker of a transaction to the queue of partition `number` of the journal.
 
-        After the marker is written, the pending offsets of the producer in this partition are committed or discarded.
+        After the marker is written, the coordinator commits or discards the producer's pending offsets in this
+        partition.
         Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or
         TRANSACTION_COORDINATOR_FENCED.
         """
@@ -92,7 +94,7 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Delete offsets: add tombstones for these offsets to the journal's queue, and also the records in `also`.
+        """Delete offsets of a group: add their tombstones to the journal's queue. Also add the records `also`.
 
         If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
         """
@@ -105,9 +107,10 @@ class OffsetManager:
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Return the partitions with expired offsets.
+        """Return the partitions whose offsets have expired in this group.
 
-        The caller must hold the group's lock until `begin_delete` returns.
+        The caller deletes these offsets with `begin_delete`. It must hold the group's lock until `begin_delete`
+        returns, so that no member commits a new offset of these partitions before.
         """
         self._journal.write_all_queued(group_id)
         with self._lock:
@@ -116,9 +119,9 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
-        A new topic can have the same name as a deleted topic. Each offset contains the id of its topic, so the offsets
-        of the new topic stay. If the journal cannot be written, the offsets of the deleted topic also stay. Their topic
-        id then shows that the topic no longer exists.
+        A new topic can have the same name as a deleted topic. Each offset contains the id of its topic, so this method
+        does not delete the offsets of the new topic. If the journal cannot be written, the offsets of the deleted topic
+        stay, too. Their topic id still shows that they do not belong to the new topic.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
@@ -203,8 +206,8 @@ def _records(
 ) -> list[KeyAndValue]:
     """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if they exceed `most_bytes`.
 
-    The log would refuse such records, too, but only after all of them are in memory. Each record contains the group id,
-    so a request of 500 KB with a long group id and 16,384 partitions would need 500 MB.
+    The log would also reject such large records, but only after this function has created all of them in memory. Each
+    record contains the group id, so a request of 500 KB with a long group id and 16,384 partitions would need 500 MB.
     """
     records: list[KeyAndValue] = []
     size = 0

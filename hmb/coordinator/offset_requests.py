@@ -1,12 +1,13 @@
 """Handles the requests for committed offsets, and deletes expired offsets and groups.
 
-A client stores its offsets in two steps. `begin_commit` takes the lock of the group, asks the group whether the sender
-may commit, and adds the offsets to the journal's queue. `finish` waits until the offsets are on disk and does not hold
-the lock meanwhile. A connection can begin several commits before it calls `finish`, so that all these commits share one
-sync.
+The thread of a connection stores the offsets of a commit request in two steps. `begin_commit` takes the lock of the
+group, asks the group whether the sender may commit, adds the offsets to the journal's queue, and releases the lock.
+`finish` then waits until the offsets are on disk. The thread can begin several commits before it calls `finish`, so
+that all these commits share one sync.
 
-For example, the last consumer of a group leaves, and the retention is 7 days. After 7 days, `expire` deletes all
-offsets of the group. The group then has no members and no offsets, so `expire` deletes the group, too.
+For example, the retention time of committed offsets is 7 days, and the last consumer of a classic group leaves. After 7
+days, `expire` deletes all offsets of the group. The group then has no members and no offsets, so `expire` deletes the
+group, too.
 
 Source: Kafka's `GroupCoordinatorService`; KIP-211.
 """
@@ -134,7 +135,8 @@ class OffsetRequests:
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            # If a client has received a member id and has not joined yet, the group has a deadline.
+            # A client may have received a member id without having joined yet. The group then has a deadline for this
+            # client, and must not be deleted.
             is_awaited = runner.machine.next_deadline() is not None
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if runner.machine.is_empty and not is_left:

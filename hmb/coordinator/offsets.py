@@ -8,12 +8,12 @@ partition. The coordinator removes a committed offset for one of two reasons:
   client can send its own retention time with a commit (`retention_time_ms`).
 
 Offsets that a client commits in a transaction are *pending*. When the transaction commits, the pending offsets replace
-the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. The group can
-also commit an offset outside the transaction before the transaction ends. This offset is newer than the pending offset,
-so the pending offset never replaces it.
+the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. Before the
+transaction ends, a member can also commit an offset of the same partition outside the transaction. This offset is newer
+than the pending offset, so the pending offset never replaces it.
 
-For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. The offsets of the group
-expire on May 8.
+For example, the retention time of committed offsets is 7 days, and the last member of the classic group "readers"
+leaves on May 1. The offsets of the group expire on May 8.
 
 This module uses no locks and does no I/O. offset_manager.py adds a lock and the journal.
 

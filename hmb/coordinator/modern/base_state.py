@@ -1,17 +1,17 @@
 """The base class of the states of all modern groups: members, epochs, target assignment, and their records.
 
-A modern group (base_group.py) has one object of a subclass of `ModernState`. During one request, the group changes the
-members, the epochs or the target assignment through the methods of this object. Each method creates the record of its
-change. At the end of the request, `finish` puts all these records into one `Write`. After a restart, or after a failed
-write, the object restores the group from its stored records.
+A modern group (base_group.py) stores its members, epochs and target assignment in one object, whose class is a subclass
+of `ModernState`. During a request, the group calls methods of this object, and each method changes the state and
+creates the record of the change. At the end of the request, `finish` puts all these records into one `Write`. After a
+restart of the broker, or after a failed write, the object restores the group from its stored records.
 
 Each kind of group has record types of its own. But five types occur in every kind, with the same meaning:
     name in RecordTypes   content
     group                 the group epoch, and the hash of the topics that the group reads
-    member                what a member has sent about itself, for example its subscription
+    member                the data that a member has sent, for example its subscription
     target_metadata       the assignment epoch, and the time at which the broker computed the target
     target                the target of one member
-    current               the epoch of one member, and what it owns now
+    current               the epoch of one member, and the partitions or tasks that it owns now
 
 For example, when a member joins, the methods of `ModernState` create records of its subscription, of the new group
 epoch, of the target assignments and of its current assignment. The journal stores all these records in one batch.
@@ -46,7 +46,7 @@ class ModernMember(Protocol):
         """The time limit (ms) for the member to give up partitions, or None if it must give up none."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Return whether the member owns its whole target assignment of this epoch."""
+        """Return whether the member has moved to this epoch and owns all partitions of its target assignment."""
 
 
 MemberT = TypeVar("MemberT", bound=ModernMember)
@@ -78,7 +78,7 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
 class ModernState(ABC, Generic[MemberT, TargetT]):
     """The members, the epochs and the target assignment of one group, and the records of its current step.
 
-    All member ids in `targets` are ids of `members`.
+    `members` and `targets` have member ids as keys. Each key of `targets` is also a key of `members`.
     """
 
     record_types: RecordTypes[MemberT, TargetT]
@@ -86,8 +86,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group.
 
-        After a failed write, the state restores the group from its stored records and calls `resume(now)`, which
-        restarts the sessions of all members.
+        After a failed write, this object restores the group from its stored records. It then calls the function
+        `resume` with the time (ms), which starts the sessions of all members again.
         """
         self.group_id = group_id
         self.event_texts: list[str] = []
@@ -126,7 +126,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def increase_epoch(self, metadata_hash: int) -> None:
         """Increase the group epoch by 1. The target assignment of the old epoch is then outdated.
 
-        `metadata_hash` is the present hash of the topics that the group reads.
+        `metadata_hash` is the current hash of the topics that the group reads.
         """
         self.set_epoch(self.epoch + 1, metadata_hash)
 
@@ -181,7 +181,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         self._add(self.record_types.target_metadata, self.record_types.target_metadata.value(**fields))
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add tombstones to the next write, because this group replaces a classic group."""
+        """Add `tombstones`, which delete the classic group that this group replaces, to the next write."""
         self._steps.replace(tombstones)
 
     def finish(self) -> None:
@@ -219,7 +219,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
             self._restore(key, value)
 
     def _restore(self, key: Key, value: Any) -> None:
-        """Restore one part of the group. A subclass overrides this method if its kind has more record types."""
+        """Restore one part of the group from a record. Subclasses with more record types override this method."""
         types = self.record_types
         if isinstance(key, types.group):
             self.epoch, self.metadata_hash = value.epoch, value.metadata_hash

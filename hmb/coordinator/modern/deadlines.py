@@ -1,17 +1,17 @@
-"""Stores the deadlines of the members of a modern group: when sessions and revocations end.
+"""Stores the deadlines of the members of a modern group: for a heartbeat, and for giving up partitions.
 
 A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
   member.
 - When a member must give up partitions, its *revocation* deadline starts. The member must give up these partitions
   within its rebalance timeout. If the member is still in its old epoch at the deadline, the group removes the member,
-  because other members wait for the partitions. The members of a share group have no such deadline, because several
-  of them may read one partition. For a streams group, read "tasks" in place of "partitions".
+  because other members wait for the partitions. In a streams group, members give up tasks instead of partitions. The
+  members of a share group have no revocation deadline, because several of them may read one partition.
 
 In an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no revocation
-deadline. It has two other deadlines, whose length is its rebalance timeout:
-- The *join* deadline starts when a response asks the member to join again. It ends with the next JoinGroup request.
-- The *sync* deadline starts with the response to a JoinGroup request. It ends with the SyncGroup request.
+deadline. It has two other deadlines. Each of them ends after the rebalance timeout of the member:
+- The *join* deadline starts when a response asks the member to join again. The member must send JoinGroup in time.
+- The *sync* deadline starts with the response to a JoinGroup request. The member must send SyncGroup in time.
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never
@@ -51,7 +51,7 @@ class MemberDeadlines:
         self._sessions[member_id] = SessionDeadline(now + timeout, timeout)
 
     def watch_revocation(self, member: ModernMember, now: int) -> None:
-        """Start the member's deadline for giving up partitions, or remove it if the member must give up none."""
+        """Start the revocation deadline of a member, or remove it if the member must give up no partitions."""
         timeout = member.revocation_timeout
         if timeout is None:
             self.end_revocation(member.member_id)
@@ -67,7 +67,7 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[tuple[ModernMember, int]], now: int) -> None:
-        """Start the deadlines of members that were restored from the journal: sessions and revocations.
+        """Start the deadlines of all members after the group was restored from the journal.
 
         Each item of `members` is a pair `(member, session timeout)`. A session that is already running keeps its
         deadline.
@@ -83,7 +83,7 @@ class MemberDeadlines:
         self._revocations.clear()
 
     def last_heartbeats(self) -> dict[str, int]:
-        """Return the time (ms) of each member's last heartbeat, which has started the member's session."""
+        """Return, by member id, the time (ms) of the member's last heartbeat, which has extended its session."""
         return {member_id: session.deadline - session.timeout for member_id, session in self._sessions.items()}
 
     def next(self) -> int | None:
@@ -98,8 +98,8 @@ class MemberDeadlines:
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
         """Remove and return the revocation deadlines that have passed.
 
-        Each item is a pair `(member id, epoch)`. The epoch is the epoch of the member when it had to give up
-        partitions.
+        Each item is a pair `(member id, epoch)`. The epoch is the epoch of the member at the start of the deadline. A
+        member that is still in this epoch has not given up its partitions.
         """
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:
@@ -119,11 +119,11 @@ class ConsumerDeadlines(MemberDeadlines):
         self._syncs: dict[str, int] = {}
 
     def start_join(self, member_id: str, deadline: int) -> None:
-        """Start the join deadline of a member, if it is not running yet."""
+        """Start the deadline for a member's next JoinGroup request, unless this deadline is already running."""
         self._joins.setdefault(member_id, deadline)
 
     def joined(self, member_id: str, sync_deadline: int) -> None:
-        """End the join deadline and the revocation deadline of a member, and start its sync deadline."""
+        """End the join and revocation deadlines of a member that has sent JoinGroup, and start its sync deadline."""
         self.end_classic(member_id)
         self.end_revocation(member_id)
         self._syncs[member_id] = sync_deadline
@@ -132,7 +132,7 @@ class ConsumerDeadlines(MemberDeadlines):
         self._syncs.pop(member_id, None)
 
     def end_classic(self, member_id: str) -> None:
-        """End the join deadline and the sync deadline of a member."""
+        """End the join deadline and the sync deadline of a member, the deadlines of the classic protocol."""
         self._joins.pop(member_id, None)
         self._syncs.pop(member_id, None)
 

@@ -19,13 +19,14 @@ to a heartbeat after the records in `writes` are on disk. The parameter `now` is
 jumps. The function `clock` returns the time in ms since 1970.
 
 Invariants:
-- A partition is in `assigned` or `revoking` of at most one member.
+- At most one member has a partition in its mapping `assigned` or `revoking`, so no partition has two owners.
 - The epoch of a member is at most the assignment epoch.
-- If the coordinator restores a group from its stored records, the restored group is equal to the old group.
+- If all changes of a group are stored and the coordinator restores the group from its records, the restored group is
+  equal to the group before.
 
 During an online migration, some members of the group use the classic protocol. The folder `migration` handles their
-requests, and calls `step` and `remove` of this class. If the last member with the KIP-848 protocol leaves, the group
-may become a classic group again: `successor` is then the classic group that takes its place.
+requests, and calls `step` and `remove` of this class. When the last member with the KIP-848 protocol leaves, a classic
+group can replace this group. The field `successor` then contains the classic group.
 
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
@@ -55,12 +56,12 @@ from hmb.uuids import encode_uuid
 
 
 def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> Group | None:
-    """Return None: without a migration policy, a KIP-848 group never becomes a classic group."""
+    """Return None, so that the KIP-848 group never becomes a classic group (see `ConsumerGroup.__init__`)."""
     return None
 
 
 class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
-    """One KIP-848 group. It handles the requests of members.
+    """One KIP-848 group, which handles the requests of its members.
 
     - `subscriptions` increases the group epoch when the topics of the members have changed.
     - `successor` is None, or the classic group that replaces this group after the current step.
@@ -79,8 +80,9 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> None:
         """Create an empty group.
 
-        Before the group removes members, it calls `downgraded(self, ids of these members, now)`. If the other members
-        can form a classic group (a downgrade), the function returns that group, otherwise None.
+        Before the group removes members, it calls the function `downgraded` with itself, the ids of these members and
+        the time. If the other members can form a classic group (a downgrade), the function returns the classic group.
+        Otherwise it returns None.
         """
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()
@@ -129,9 +131,9 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member as it was before this heartbeat, or a new member.
+        """Return the member before the heartbeat changes it. If the client joins the group, return a new member.
 
-        Raises KafkaError for a wrong id or epoch.
+        Raises KafkaError if the heartbeat contains a wrong id or a wrong epoch.
         """
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOIN_EPOCH
@@ -167,7 +169,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerMember:
         """Store the subscription, compute a new target assignment if one is due, and move the member one step.
 
-        Return the member. The caller then calls `state.finish`.
+        Return the member after this step. The caller must then call `state.finish`.
         """
         old_id = self.state.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
@@ -183,7 +185,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace a restarted static member by `member`, which takes over the old member's target assignment."""
+        """Replace the static member `old_id`, which has restarted, by `member`, which receives the same target."""
         self.event_texts.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
@@ -268,16 +270,17 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
-        """Remove members. If the group may become a classic group, its `successor` starts without these members."""
+        """Remove members. If the other members form a classic group then, `successor` contains this classic group."""
         if self.try_downgrade(member_ids, now):
             self.event_texts += [f"member {member_id} is removed: {because}" for member_id in member_ids]
         else:
             super().remove(member_ids, because, now)
 
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
-        """Let a classic group without the members `leaving` replace this group, if the policy and the members allow it.
+        """Try to replace this group by a classic group without the members `leaving`. Return whether this is possible.
 
-        Return whether `successor` is now set.
+        The migration policy must allow it, and all other members must use the classic protocol. `successor` is then the
+        classic group.
         """
         self.successor = self._downgraded(self, leaving, now)
         if self.successor is not None:

@@ -69,9 +69,9 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether a heartbeat contains all fields. A client sends all fields after an error.
+    """Return whether a heartbeat contains all fields. The response then also contains all fields.
 
-    The response to a full heartbeat also contains all fields.
+    A heartbeat usually contains only the fields that have changed. After an error, a client sends all fields again.
     """
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None

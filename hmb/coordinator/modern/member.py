@@ -3,8 +3,8 @@
 The members of a KIP-848 group do not wait for each other at a barrier. The *target* assignment lists the partitions
 that each member will own in the end. At each heartbeat, a member makes a step towards its target: it gives up
 partitions that are not in its target, or it receives partitions that other members have given up. A partition never has
-two owners. Another member receives a partition only after the old owner has confirmed in a heartbeat that it has given
-up the partition.
+two owners: the new owner receives a partition only after the old owner has confirmed with a heartbeat that it no longer
+reads the partition.
 
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
@@ -20,9 +20,8 @@ partition outside this target. The *member epoch* is the epoch that the member e
 contains its member epoch. If this epoch is too old, the coordinator rejects the heartbeat, and the member must join
 again.
 
-A member can send a heartbeat with an old epoch because it has not received the coordinator's last response. The
-heartbeat then contains the member's previous epoch, and only partitions of its current assignment. The coordinator
-accepts such a heartbeat.
+A member that has not received the coordinator's last response does not know its new epoch. The coordinator therefore
+also accepts a heartbeat with the member's previous epoch, if the member owns only partitions of its current assignment.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -48,7 +47,7 @@ Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member 
 
 
 class Goal(NamedTuple):
-    """The partitions that a member will own in the end (its target), and the facts that determine its next step."""
+    """The target assignment of a member, and the other facts that decide the member's next step."""
 
     epoch: int  # the epoch of the target assignment
     target: frozenset[PartitionId]
@@ -61,8 +60,8 @@ class Goal(NamedTuple):
 class ConsumerMember:
     """The state of one member. The object never changes: a change of the member creates a new object.
 
-    - No partition is in both `assigned` and `revoking`. The member may read the partitions in `assigned`. It must give
-      up the partitions in `revoking`, but still owns them.
+    - The member may read the partitions in `assigned`. It must give up the partitions in `revoking`, which it still
+      owns. No partition is in both.
     """
 
     member_id: str
@@ -102,7 +101,7 @@ class ConsumerMember:
         )
 
     def session_timeout(self, usual: int) -> int:
-        """Return the member's session timeout (ms). `usual` is the timeout of members with the KIP-848 protocol."""
+        """Return the member's session timeout (ms). It is `usual` for a member that uses the KIP-848 protocol."""
         return usual if self.classic is None else self.classic.session_timeout
 
     @property
@@ -113,8 +112,8 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
 
-        Accepts the current epoch, and the previous epoch of a member that has not received the last response. Otherwise
-        raises FENCED_MEMBER_EPOCH.
+        The current epoch is right. The previous epoch is right, too, if the member has not received the last response.
+        For every other epoch, raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -125,9 +124,9 @@ class ConsumerMember:
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        A commit can contain an older epoch of the member if the member already owned the partitions in that epoch
-        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH. If the member uses the classic protocol, raises
-        only ILLEGAL_GENERATION.
+        A commit with an older epoch of the member is also allowed, if the member already owned the partitions in that
+        epoch (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH. If the member uses the classic protocol,
+        raises only ILLEGAL_GENERATION.
         """
         if self.classic is None:
             check_commit_version(GroupType.CONSUMER, commit)
@@ -183,7 +182,7 @@ class ConsumerMember:
     def revocation_timeout(self) -> int | None:
         """The time limit (ms) for the member to give up partitions, or None if it must give up none.
 
-        None for a member that uses the classic protocol: it has other deadlines (deadlines.py).
+        A member that uses the classic protocol has other deadlines (deadlines.py), so the result is None.
         """
         must_revoke = self.state is MemberState.UNREVOKED_PARTITIONS and self.classic is None
         return self.rebalance_timeout if must_revoke else None
@@ -205,8 +204,8 @@ class ConsumerMember:
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member without the partitions of topics to which the member no longer subscribes.
 
-        The coordinator may have computed the target assignment before the subscription changed, so it can still contain
-        these partitions.
+        The target assignment can still contain these partitions, if the coordinator computed the target before the
+        subscription changed.
         """
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
         if not unread:
@@ -247,7 +246,7 @@ def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:
 
 
 def check_commit_version(group_type: GroupType, commit: Commit) -> None:
-    """Check that the request of a commit has a version that contains member epochs. Raises UNSUPPORTED_VERSION."""
+    """Raise UNSUPPORTED_VERSION if the version of a commit request is too old to contain a member epoch."""
     if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,

@@ -4,7 +4,8 @@ The journal stores a group as many small records (base_state.py). Three of them 
 its target assignment and its current assignment. For example, a group has a thousand members, and one member gives up a
 partition with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
 
-This module's functions for lists of partitions are also used for share groups, and for the messages of heartbeats.
+Share groups, and the requests and responses of heartbeats, also contain lists of partitions. They use this module's
+functions `partitions_of` and `topics_of`, too.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -113,7 +114,7 @@ def partitions_of(topics: Iterable[TopicWithPartitions]) -> frozenset[PartitionI
 
 
 def topics_of(kind: Callable[..., T], partitions: Iterable[PartitionId]) -> list[T]:
-    """Return the partitions for a record or a message, as objects of the class `kind`: one object for each topic."""
+    """Return one object of the class `kind` for each topic, with the topic id and the partition numbers."""
     return [kind(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()]
 
 
@@ -155,8 +156,8 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return the partitions in a record, each with the epoch in which the member received the partition.
 
-    Brokers before Kafka 4.3 wrote records without these epochs. For such a record, use the current epoch of the member:
-    the member received each partition in this epoch or earlier.
+    Kafka brokers older than version 4.3 write records without these epochs. For such a record, this function returns
+    the current epoch of the member, because the member received each partition in this epoch or earlier.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

@@ -39,8 +39,9 @@ from hmb.protocol.topics import PartitionId
 class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
     """The members, the epochs and the target assignment of one KIP-848 group.
 
-    - All member ids in `instances` are ids of `members`.
-    - The keys of `_owners` are the partitions that a member owns or must still give up. The value is the member's id.
+    - `instances` maps the group instance id of each static member to its member id, which is also a key of `members`.
+    - `_owners` maps each partition that has an owner to the member id of this owner. A member that must give up a
+      partition still owns it.
     """
 
     record_types = RecordTypes(

@@ -1,4 +1,4 @@
-"""The stored records of a group that is not classic. After a failed write, the group is restored from them.
+"""The stored records of a modern group, from which the coordinator restores the group after a failed write.
 
 A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
 the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
@@ -6,8 +6,9 @@ records, as after a restart of the broker. For example, changes 1 and 2 wait for
 so the coordinator restores the group without changes 1 and 2. The write of change 2 succeeds, so the coordinator
 restores the group again, now with change 2.
 
-The writes of a group's changes can end in any order. Each stored record therefore contains the number of the change
-that wrote it, so an older change never replaces the record of a newer change.
+Several threads wait for the writes of a group's changes, so these writes can end in any order. Each change therefore
+has a number, and each stored record has the number of its change. So an older change never replaces the record of a
+newer change.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from hmb.protocol.errors import KafkaError
 class RecordedSteps:
     """The records of a group's steps. In a step, the group handles one request, or one deadline that has passed.
 
-    - `writes` contains one `Write` for each step that has changed the group. The caller stores and removes the writes.
+    - `writes` contains one `Write` for each step that has changed the group. The caller takes the writes from this list
+      and stores them.
     - `_records` contains the records of the current step.
     - `_replaced` contains tombstones that are part of each write until a write succeeds.
     """
@@ -43,7 +45,7 @@ class RecordedSteps:
         resume: Callable[[int], None],
         keys: Keys,
     ) -> None:
-        """`keys` contains the types of the records.
+        """Create an object without records. `keys` contains the record types of the group.
 
         After a failed write, this object calls `restore` with all stored records, and then `resume` with the time (ms).
         """
@@ -58,7 +60,7 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones` to each write until a write succeeds. They delete the group that this group replaces."""
+        """Add `tombstones`, which delete the group that this group replaces, to each write until a write succeeds."""
         self._replaced = tombstones
 
     def finish(self) -> None:
@@ -76,9 +78,9 @@ class RecordedSteps:
         return self._stored.keys() | {key for key, _ in self._replaced}
 
     def replay(self, key: Key, value: Any) -> None:
-        """Remember a record that the journal contained when the broker started.
+        """Add a record to the stored records, because the journal contained it when the broker started.
 
-        This method does not change the group: the caller does.
+        This method does not change the group. The caller must restore the group from the record.
         """
         self._stored.put(encode_key(key), encode_value(value))
 
@@ -98,7 +100,8 @@ class StoredRecords:
     """The stored records of one group, and the records of its changes (steps) that are not stored yet.
 
     - `_in_flight` contains the records that are being written now, by the number of their change.
-    - `_values` contains tombstones (the value None) only while at least one change is in flight.
+    - `_values` contains the stored records. It contains tombstones (the value None) only while at least one change is
+      being written, because an older change could otherwise store a deleted record again.
     """
 
     def __init__(self) -> None:
@@ -120,13 +123,13 @@ class StoredRecords:
         return in_flight | {key for key, _ in self}
 
     def begin(self, records: Sequence[KeyAndValue]) -> int:
-        """Give the next number to a change, whose records will now be stored. Return this number."""
+        """Return the number of a new change, before the journal stores the records of this change."""
         self._last += 1
         self._in_flight[self._last] = records
         return self._last
 
     def end(self, number: int, error: KafkaError | None) -> bool:
-        """Note that the write of change `number` has ended. `error` is the error of a failed write, or None.
+        """Record that the write of the change `number` has ended. `error` is None if the write has succeeded.
 
         Return whether the caller must restore the group from the stored records.
         """

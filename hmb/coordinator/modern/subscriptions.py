@@ -1,15 +1,16 @@
 """The subscriptions of a KIP-848 group: which topics its members read, and whether these topics have changed.
 
-A member subscribes to names of topics, to a regular expression, or to both. The broker matches the expression with the
-names of all topics. The group epoch increases by 1 if a subscription changes. The group epoch also increases if a topic
-that a member reads is created, is deleted or gets more partitions. The group then computes a new target assignment.
+A member subscribes to names of topics, to a regular expression, or to both. The broker compares the expression with the
+names of all topics. The group epoch increases by 1 in two cases: a member changes its subscription, or a topic that a
+member reads is created, is deleted or gets more partitions. The group then computes a new target assignment.
 
 For example, a member subscribes to the expression `orders-.*`, and the topic "orders-eu" exists. Then somebody creates
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-The method `refresh` runs during the heartbeat of one member. It matches expressions only with topics that this member
-may describe (ACLs). As in Kafka, all members with the same expression share this result.
+The method `refresh` runs during the heartbeat of one member, and compares the expressions only with the topics that
+this member may describe (ACLs). As in Kafka, the result counts for all members with the same expression, even if they
+may describe other topics.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """
@@ -34,7 +35,7 @@ from hmb.coordinator.modern.topic_regex import topic_regex
 class Subscriptions:
     """The topics that the members of one group read.
 
-    After `refresh`, `state.regexes` contains one entry for each regular expression of a member, and no other entries.
+    After `refresh`, `state.regexes` contains exactly the regular expressions to which at least one member subscribes.
     """
 
     def __init__(self, state: ConsumerState, topics: ClusterTopics, clock: Callable[[], int]) -> None:
@@ -59,12 +60,12 @@ class Subscriptions:
         self._version = version
 
     def members_removed(self) -> None:
-        """Increase the group epoch. The next heartbeat matches the expressions again, with the ACLs of its sender."""
+        """Increase the group epoch after members were removed, and delete the expressions that no member uses now."""
         self._forget_unused(self._topics.version)
         self._state.increase_epoch(metadata_hash(self.topics()))
 
     def forget_version(self) -> None:
-        """Make the next heartbeat check all topics again, because the group was restored from the journal."""
+        """Make the next `refresh` check all topics, because the group was restored from the journal."""
         self._version = -1
 
     def _forget_unused(self, version: int) -> None:
@@ -75,7 +76,7 @@ class Subscriptions:
         return {member.regex for member in self._state.members.values() if member.regex}
 
     def _match(self, version: int, may_describe: MayDescribe) -> bool:
-        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
+        """Compare all subscribed expressions with the names of all topics. Return whether any result has changed."""
         subscribed = self._subscribed()
         names = [name for name in self._topics.names() if may_describe(name)] if subscribed else []
         changed = False
@@ -88,7 +89,7 @@ class Subscriptions:
         return changed
 
     def _names_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of all topics that a member reads: subscribed names and the matches of its expression."""
+        """Return the names of the topics that a member reads: by name, or because they match its expression."""
         return member.topics | self._state.regexes.get(member.regex, frozenset())
 
     def ids_of(self, member: ConsumerMember) -> frozenset[UUID]:

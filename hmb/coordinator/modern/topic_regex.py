@@ -83,5 +83,5 @@ def _reason(error: Exception) -> str:
 
 @cached_by_name(32)
 def topic_regex(regex: str) -> TopicRegex:
-    """Return the compiled expression. A cache stores the results for short expressions. Raises InvalidRegex."""
+    """Return the compiled form of `regex`. A cache stores the results for short expressions. Raises InvalidRegex."""
     return TopicRegex(regex)
