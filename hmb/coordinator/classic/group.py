@@ -5,7 +5,7 @@ group. The methods `heartbeat` and `check_commit` are not steps, because they on
 session. After each step, the caller (group_runner.py) uses these results:
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
-  function is another step: it adds those responses that the caller must not send before the records are on disk.
+  function is another step: it adds the responses that the caller may send only after the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
 A client becomes a member of a group in these steps:

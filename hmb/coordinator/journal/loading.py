@@ -1,8 +1,8 @@
 """Reads one partition of a journal when the broker starts.
 
-Only the newest record of each key is valid, so the broker decodes and replays only the newest records. A log with a
-million commits has perhaps a few thousand keys. If the newest record of a key is a tombstone, the broker ignores the
-key.
+Only the newest record of each key is valid, so the broker decodes and replays only the newest records. This saves time,
+because a log with a million commits may have only a few thousand keys. If the newest record of a key is a tombstone,
+the broker ignores the key.
 
 A transaction can contain committed offsets, which are valid only if the transaction commits. In the log, a control
 record (the marker) follows the records of a transaction and contains its result, COMMIT or ABORT. The reader therefore
