@@ -117,8 +117,8 @@ def _response(error_code: ErrorCode, offered: Mapping[ApiKey, range] | None) -> 
 def _api_keys(offered: tuple[tuple[ApiKey, range], ...]) -> list[ApiVersionsResponse.ApiVersion]:
     """Return the list of APIs in a response.
 
-    Each new connection needs the list, so the function makes it once. Measured: with this cache, the broker needs
-    1.4 ms of processor time for a login over SCRAM with its connection, and 2.0 ms without the cache.
+    Each new connection needs the list, so the function makes it once. Measured: a new list needs 0.08 ms of processor
+    time, and a login over SCRAM with its connection needs about 2 ms.
     """
     return [
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=versions[0], max_version=versions[-1])
