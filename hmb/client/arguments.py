@@ -17,9 +17,10 @@ T = TypeVar("T")
 
 
 def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
-    """Return the items of an argument as a list.
+    """Return the items of the argument `given` as a list.
 
-    Raises TypeError if an item has none of the types in `kinds`. The error message shows `example`, a correct argument.
+    Raises TypeError if an item has none of the types in `kinds`. The error message contains `name`, the name of the
+    argument, and `example`, a correct argument.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
@@ -37,7 +38,10 @@ def list_of_names(name: str, given: Iterable[str], example: str = '["a", "b"]') 
 
 
 def mapped(name: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
-    """Convert an argument to a dict. Raises TypeError if the argument is not a mapping."""
+    """Convert the argument `given` to a dict. Raises TypeError if `given` is not a mapping.
+
+    The error message contains `name`, the name of the argument, and `example`, a correct argument.
+    """
     if not isinstance(given, Mapping):
         raise TypeError(f"{name} must be a dict, for example {example}, not {given!r}")
     return dict(given)
@@ -50,9 +54,10 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
-    """Convert an argument to a dict. Raises TypeError if a key is not a `TopicPartition`.
+    """Convert the argument `given` to a dict. Raises TypeError if a key is not a `TopicPartition`.
 
-    The error message shows a correct dict as an example, in which `value` is the text of the value.
+    The error message shows an example of a correct dict. `value` is the text of the example's value: with `value="5"`,
+    the example is `{TopicPartition("t", 0): 5}`.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

@@ -24,7 +24,8 @@ MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
     """Return the pause (seconds) after a failure.
 
-    `failures` is the number of earlier failures: 0 after the first failure, and 1 after the second failure.
+    `failures` is the number of failures before this failure. The first failure has `failures=0` and the pause `first`.
+    Each further failure doubles the pause, up to `longest`.
     """
     return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
 
@@ -47,10 +48,10 @@ class Backoff:
         self._failures += 1
 
     def response_received(self, now: float) -> None:
-        """Reset the pause to its first value, because a response without an error has arrived.
+        """Reset the next pause to its first value, unless the response contained an error.
 
-        If the response contains an error code, the caller calls `failed` before this method. A pause is then in
-        progress, and this method does nothing.
+        The caller calls this method after every response. If the response contains an error code, the caller has
+        already called `failed`, and the time `retry_at` is in the future. This method then does nothing.
         """
         if self.retry_at <= now:
             self._failures = 0

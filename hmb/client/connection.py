@@ -14,10 +14,11 @@ that the broker supports. The client then uses the highest version that both sid
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A newer broker also closes the connection, but only when the broker shuts down. For a newer broker, the client must not
-use the versions of Kafka 0.9, because records in these versions have no timestamps and no headers. The client therefore
-uses the old versions only if three conditions hold: the broker has never answered ApiVersions, the broker answers an
-old request, and the broker closes the connection again after a second ApiVersions.
+A broker since Kafka 0.10 knows ApiVersions, but it also closes the connection when it shuts down. For such a broker,
+the client must not use the versions of Kafka 0.9, because records in these versions have no timestamps and no headers.
+The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if three conditions hold. The broker has never
+answered ApiVersions. It answers another request (ListOffsets). It closes the connection again after a second
+ApiVersions request.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
@@ -100,7 +101,7 @@ class Connection:
     """A connection to one broker.
 
     The first request opens the socket. After a failure, the next request opens a new socket. `address_failures` stores
-    which broker addresses have failed recently. All connections of one client share this object.
+    which broker addresses have failed recently. All connections of one client share one `AddressFailures` object.
     """
 
     def __init__(
@@ -124,7 +125,8 @@ class Connection:
         self._stream: SocketStream
         self._protocol: ClientConnection
         self._versions: dict[int, range] = {}  # the versions that the broker supports, by API key
-        # The level of each feature of the cluster, by name (KIP-584). A broker before Kafka 2.7 reports no features.
+        # The features of the cluster (KIP-584): a mapping from the name of each feature to its level, for example
+        # {"metadata.version": 25}. A broker before Kafka 2.7 reports no features.
         self.features: Mapping[str, int] = {}
         self._waiting = 0  # the number of requests whose responses have not been received yet
 
@@ -186,12 +188,15 @@ class Connection:
 
     @property
     def has_response(self) -> bool:
-        """Whether the first bytes of a response have arrived, or the connection is closed."""
+        """True if the first bytes of a response have arrived. Also True if the connection is closed."""
         return self._socket is None or self._stream.is_readable
 
     @property
     def has_buffered(self) -> bool:
-        """Whether bytes of the next response are already in the client's memory, so that no system call is needed."""
+        """True if bytes of the next response are already in the client's memory.
+
+        The caller then needs no system call to find out whether a response has arrived.
+        """
         return self._stream.has_buffered
 
     def fileno(self) -> int:
@@ -212,8 +217,8 @@ class Connection:
     def version_of(self, request: type[Request], at_most: int | None = None) -> int:
         """Return the highest version of a request that both this broker and this client support.
 
-        The result is not higher than `at_most`. Raises KafkaError with UNSUPPORTED_VERSION if no version is supported
-        by both sides. Raises ConnectionFailed if the broker cannot be reached.
+        If `at_most` is not None, the result is at most this version. Raises KafkaError with UNSUPPORTED_VERSION if both
+        sides have no common version. Raises ConnectionFailed if the broker cannot be reached.
         """
         self._protocol_of_open_socket()
         ours, theirs = request.versions, self._versions.get(request.api_key, range(0))
@@ -224,13 +229,13 @@ class Connection:
         return version
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the broker supports any version of this request."""
+        """Return whether the broker supports at least one version of this request."""
         self._protocol_of_open_socket()
         return request.api_key in self._versions
 
     @property
     def versions(self) -> Mapping[int, range]:
-        """The versions of each API that the broker supports, by API key."""
+        """A mapping from each API key that the broker supports to the range of its supported versions."""
         self._protocol_of_open_socket()
         return self._versions
 
@@ -293,7 +298,7 @@ class Connection:
         self._protocol = ClientConnection(self._client_id, FIRST_CORRELATION_ID)
 
     def _log_in(self) -> None:
-        """Log in with SASL. If the session has a limited lifetime, store a time before its end for the next login."""
+        """Log in with SASL. The broker may limit the lifetime of a login. If so, store the time of the next login."""
         lifetime = log_in(self._security, self._ask, self.address)
         self._session_ends = math.inf if lifetime is None else time.monotonic() + SESSION_SHARE * lifetime
 
@@ -309,8 +314,9 @@ class Connection:
             if self._address_failures.has_api_versions(self.address):
                 raise
             self._connect()
-            # The broker has closed the connection after ApiVersions. A broker that is too old for ApiVersions answers
-            # the ListOffsets request below. A broker that shuts down does not answer this request.
+            # The broker has closed the connection instead of answering ApiVersions. If the broker is too old for
+            # ApiVersions, it answers the ListOffsets request below. If the broker is shutting down, it does not answer
+            # this request.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -74,16 +74,17 @@ class CoordinatorConnection:
         return self._connection
 
     def feature(self, name: str) -> int:
-        """Return the level of a feature that the coordinator reported, or 0 if it did not report the feature.
+        """Return the level of a feature of the cluster. The level is 0 if the coordinator did not report the feature.
 
-        The method sends no request. The caller must have sent a request to the coordinator before.
+        The coordinator reports its features when the connection opens. The method itself sends no request, so the
+        caller must first send another request to the coordinator.
         """
         return 0 if self._connection is None else self._connection.features.get(name, 0)
 
     def send(
         self, kind: type[Request], request: RequestFor, newest: int | None = None, timeout: float | None = None
     ) -> Any:
-        """Send one request and return the response. The version of the request is at most `newest`.
+        """Send one request and return the response. If `newest` is not None, the request has at most this version.
 
         Raises ConnectionFailed if the connection is lost. The next call then looks up the coordinator again.
         """
@@ -150,7 +151,10 @@ class CoordinatorConnection:
             self._connection = None
 
     def interrupt(self) -> None:
-        """Let the request in flight and all later requests fail. Every thread is allowed to call this method."""
+        """Interrupt the request in flight, so that it fails at once. Any thread may call this method.
+
+        All later requests fail, too.
+        """
         self._interrupted.set()
         connection = self._connection
         if connection is not None:

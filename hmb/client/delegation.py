@@ -1,4 +1,4 @@
-"""Delegation: a class has a public method, but a function in another module does the work of the method.
+"""*Delegation*: a class has a public method, but the code of this method is a function in another module.
 
 An `Admin` has more than twenty public methods. If one class contained the code of all methods, a reader could not find
 the few lines that matter. So each task has a module with functions, and `Admin` only lists these functions:

@@ -133,7 +133,10 @@ class Admin:
         request_timeout: float = 30.0,
         security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
-        """Prepare an admin. `security` maps Kafka's names of the settings of TLS and SASL to their values."""
+        """Create an admin. It connects to the cluster when it needs a connection for the first time.
+
+        `security` contains the settings of TLS and SASL, with Kafka's names: `{"security.protocol": "SSL"}`.
+        """
         self._brokers = Brokers(bootstrap_servers, client_id, request_timeout, security)
 
     create_topics = delegated("_brokers", topics.create_topics)

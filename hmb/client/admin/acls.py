@@ -46,8 +46,8 @@ class AclBinding(NamedTuple):
 class AclBindingFilter(NamedTuple):
     """A filter for ACLs. A field that is None or ANY matches every value.
 
-    The pattern type MATCH matches all ACLs that apply to the resource `resource_name`: the ACLs with this name, with a
-    prefix of this name, and with the name `*`.
+    The pattern type MATCH finds all ACLs that apply to the resource `resource_name`. For the topic "orders-eu", these
+    are the ACLs for the name "orders-eu", for a prefix such as "orders-", and for the name `*`.
     """
 
     resource_type: AclResourceType = AclResourceType.ANY

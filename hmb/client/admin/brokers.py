@@ -1,8 +1,9 @@
 """The class `Brokers`: it finds the right broker for a request of an `Admin`, and retries after temporary errors.
 
-Any broker can answer some requests, for example a list of topics. Other requests must go to one broker: to the
-controller, to the leader of a partition, or to the coordinator of a group. The class `Cluster` finds the controller and
-the leaders with Metadata requests. The class `Brokers` finds a coordinator with a FindCoordinator request.
+Some requests, for example a request for the list of topics, can go to any broker. Other requests must go to one
+particular broker: to the controller, to the leader of a partition, or to the coordinator of a group. The class
+`Cluster` finds the controller and the leaders with Metadata requests. The class `Brokers` finds a coordinator with a
+FindCoordinator request.
 
 While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The class
 `Brokers` then retries for up to `request_timeout` seconds. If a connection is lost, `Brokers` retries for only 3
@@ -186,7 +187,7 @@ class Brokers:
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return for how many seconds `retrying` repeats an attempt after this error. 0 means no repetition."""
+        """Return the time limit (seconds) for retries after this error. The limit 0 means no retry."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
         return self.request_timeout if is_temporary(error) else 0.0

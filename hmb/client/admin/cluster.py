@@ -70,7 +70,11 @@ class LogDirDescription(NamedTuple):
 
 
 class BrokerVersions(NamedTuple):
-    """The versions that a broker supports for each API key, and the finalized features of its cluster."""
+    """The APIs of a broker, and the features of its cluster.
+
+    `apis` maps each API key that the broker supports to the range of its versions. `features` maps the name of each
+    feature that the cluster uses to its level.
+    """
 
     apis: Mapping[int, range]
     features: Mapping[str, int]
@@ -103,7 +107,10 @@ def describe_versions(brokers: Brokers) -> dict[Node, BrokerVersions]:
 def describe_log_dirs(
     all_brokers: Brokers, brokers: Iterable[int] | None = None
 ) -> dict[int, tuple[LogDirDescription, ...]]:
-    """Return the data directories of brokers by broker id. `brokers=None` means all brokers. Needs Kafka 1.0."""
+    """Return the data directories of each broker: `{broker id: directories}`. Needs Kafka 1.0.
+
+    `brokers` contains broker ids, or is None for all brokers.
+    """
     wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
     all_brokers.nodes()
     described = {}
@@ -118,7 +125,7 @@ def describe_log_dirs(
 def elect_leaders(
     brokers: Brokers, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
 ) -> dict[TopicPartition, KafkaError | None]:
-    """Let the controller elect the leaders of partitions. `partitions=None` means all partitions.
+    """Ask the controller to elect the leaders of partitions. `partitions=None` means all partitions.
 
     If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
     controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then

@@ -1,8 +1,9 @@
 """Contains the methods of `Admin` for settings: of topics, brokers, loggers, groups and client metrics.
 
 The value of a setting can be stored in five places: for one topic, for one broker, for all brokers, in the broker's
-file `server.properties`, and in Kafka's defaults. If several places have a value, the broker uses the first of them, in
-this order. A response also contains the *synonyms* of a setting: all its values, in the order of these places:
+file `server.properties`, and in Kafka's defaults. If several of these places contain a value, the broker uses the value
+of the first place. `describe_configs` returns this value. It also returns the *synonyms* of a setting: all values that
+these places contain, in the same order:
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000
@@ -67,7 +68,10 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The place of the values that are set for this resource, for example TOPIC_CONFIG for a topic."""
+        """The `source` of a value that was set for this resource itself, and not for all brokers or by default.
+
+        For a topic, for example, this source is DYNAMIC_TOPIC_CONFIG.
+        """
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -121,8 +125,8 @@ class ConfigChange(NamedTuple):
     def applied_to(self, before: str | None) -> str | None:
         """Return the value after the change. `before` is the value before the change.
 
-        For example, APPEND of "delete" turns "compact" into "compact,delete". None means that no value is set for the
-        topic, broker or group itself.
+        For example, APPEND of "delete" changes the value "compact" to "compact,delete". The result is None after
+        DELETE: the resource then has no value of its own.
         """
         items = before.split(",") if before else []
         changed = self.value.split(",") if self.value else []

@@ -40,10 +40,10 @@ class DelegationToken(NamedTuple):
 def create_token(
     brokers: Brokers, renewers: Iterable[str] = (), max_lifetime_ms: int = -1, owner: str | None = None
 ) -> DelegationToken:
-    """Create a token for the principal `owner`, for example `User:alice`. None means the user of this admin.
+    """Create a token for the principal `owner`, for example `User:alice`.
 
-    With `max_lifetime_ms=-1`, the broker chooses the longest lifetime that it allows. Needs Kafka 1.1, and Kafka 3.3
-    for another owner.
+    If `owner` is None, the token belongs to the user of this admin. With `max_lifetime_ms=-1`, the broker chooses the
+    longest lifetime that it allows. Needs Kafka 1.1, and Kafka 3.3 for another owner.
     """
     allowed = list(renewers)
     request = CreateDelegationTokenRequest(max_lifetime_ms=max_lifetime_ms)
@@ -64,25 +64,29 @@ def create_token(
 
 
 def renew_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
-    """Renew the token with an HMAC (base64), and return its new expiry time in ms.
+    """Let a token expire later: `period_ms` from now. Return its new expiry time in ms.
 
-    With `period_ms=-1`, the broker takes the period from its own setting.
+    `hmac` is the HMAC of the token in base64. With `period_ms=-1`, the broker takes the period from its own setting.
     """
     response = brokers.cluster.send(RenewDelegationTokenRequest(hmac=_decoded(hmac), renew_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)
 
 
 def expire_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
-    """Make the token with an HMAC (base64) expire after a period in ms, and return its new expiry time in ms.
+    """Let a token expire `period_ms` from now. Return its new expiry time in ms.
 
-    If the period is negative, the broker removes the token at once, and the method returns the period.
+    `hmac` is the HMAC of the token in base64. If `period_ms` is negative, the broker removes the token at once, and the
+    method returns `period_ms`.
     """
     response = brokers.cluster.send(ExpireDelegationTokenRequest(hmac=_decoded(hmac), expiry_time_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)
 
 
 def list_tokens(brokers: Brokers, owners: Iterable[str] | None = None) -> list[DelegationToken]:
-    """Return the tokens of `owners` (None: of all owners). Leave out tokens that the admin may not see."""
+    """Return the tokens of `owners`, or of all owners if `owners` is None.
+
+    The result contains only the tokens that the user of this admin is allowed to see.
+    """
     kind = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
     wanted = None if owners is None else [kind(**_parts(each)) for each in owners]
     response = _checked(brokers.cluster.send(DescribeDelegationTokenRequest(owners=wanted)))

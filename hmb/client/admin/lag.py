@@ -7,10 +7,10 @@ first record that the group has not read, and returns the timestamp of this reco
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets between the log start offset and the log end offset. A consumer cannot start at any other
-offset. With another offset, the consumer would follow its setting `auto.offset.reset`, and start at the beginning or at
-the end of the log. A share group has start offsets instead of committed offsets. `plan_share_reset` plans new start
-offsets, and `alter_share_offsets` stores them.
+A plan contains only offsets between the log start offset and the log end offset, because a consumer can read only from
+these offsets. If a committed offset is outside the log, a Kafka consumer follows its setting `auto.offset.reset`: it
+starts at the beginning or at the end of the log. A share group has start offsets instead of committed offsets.
+`plan_share_reset` plans new start offsets, and `alter_share_offsets` stores them.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class PartitionLag(NamedTuple):
     """The lag of a group in one partition.
 
     `unread_since` is the timestamp (ms) of the first record that the group has not read. `unread_since` is None if the
-    group has read all records, or if the record has no timestamp. `committed` is None if the group has committed no
-    offset. `log_start_offset` and `log_end_offset` are None if the topic does not exist.
+    group has read all records, or if this first unread record has no timestamp. `committed` is None if the group has
+    committed no offset. `log_start_offset` and `log_end_offset` are None if the topic does not exist.
     """
 
     committed: OffsetAndMetadata | None
@@ -72,10 +72,10 @@ class PartitionLag(NamedTuple):
 
 
 class PlannedOffset(NamedTuple):
-    """The committed offset of a partition, or the start offset of a share group, before and after a reset.
+    """A group's offset in a partition before a reset (`committed`) and after the reset (`offset`).
 
-    If the requested offset is outside the log, `offset` is the nearest offset inside the log, and `was_clipped` is
-    True.
+    For a share group, both are start offsets. If the requested offset is outside the log, `offset` is the nearest
+    offset inside the log, and `was_clipped` is True.
     """
 
     committed: int | None
@@ -88,8 +88,8 @@ def describe_lag(
 ) -> dict[TopicPartition, PartitionLag]:
     """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
 
-    If `times` is true, the result also contains `unread_since`. The method then fetches up to 64 KB from each
-    partition with a lag.
+    If `times` is true, the result also contains the timestamp of the first unread record (`unread_since`). To find this
+    record, the method fetches up to 64 KB from each partition with a lag.
     """
     more = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group)
@@ -126,7 +126,7 @@ def plan_share_reset(
 ) -> dict[TopicPartition, PlannedOffset]:
     """Return the start offsets that a reset of a share group would store. This method stores nothing.
 
-    The new offset is the log end offset if `to` is a time after the last record. Needs Kafka 4.1.
+    If `to` is a time after the last record of a partition, the new start offset is the log end offset. Needs Kafka 4.1.
     """
     wanted = list_of_partitions(partitions)
     shares = list_share_offsets(brokers, group)
@@ -178,10 +178,10 @@ def _next_records(
 ) -> dict[TopicPartition, int]:
     """Fetch from up to 100 partitions. Store the timestamp of each partition's first record in `found`.
 
-    Return the partitions that the caller must fetch again, with the next offset of each partition.
+    Return the partitions whose first record is not found yet, with the offset at which to search next.
 
-    The caller calls this function in a loop until no partition is left. The loop ends, because a broker always returns
-    records of the first partition in the request, if any exist. So each call either finishes the first partition or
+    The caller repeats this function until no partition is left. This loop ends, because a broker always returns data of
+    the first partition in the request, if any exists. Each call therefore either finishes the first partition or
     increases its offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))

@@ -1,8 +1,8 @@
 """Contains the methods of `Admin` that set, list and remove quotas (KIP-546).
 
 A quota limits how much an *entity* may use. An entity is a user, a client id, both together, or an IP address. The
-empty name "" stands for all users, client ids or addresses that have no quota of their own. For example, this entity is
-the user alice with every client id that has no quota of its own:
+empty name "" stands for all users, client ids or addresses that have no quota of their own. For example, this entity
+applies to the user alice, together with every client id for which alice has no other quota:
     ClientQuotaEntity(user="alice", client_id="")
 
 Each quota has a key, such as `producer_byte_rate`. The enum `QuotaKey` contains all keys. The methods need Kafka 2.6.
@@ -27,8 +27,8 @@ Component = DescribeClientQuotasRequest.ComponentData
 class ClientQuotaEntity(NamedTuple):
     """The clients to which a quota applies.
 
-    The empty name "" stands for all names without a quota of their own. If a field is None, the entity has no name of
-    this type.
+    If a field is None, it is not a part of the entity: `ClientQuotaEntity(user="alice")` describes the user alice, and
+    no client id. The empty name "" stands for all names without a quota of their own.
     """
 
     user: str | None = None
@@ -43,7 +43,7 @@ class ClientQuotaEntity(NamedTuple):
 
     @property
     def names(self) -> dict[QuotaEntityType, str]:
-        """The names by type, for example `{QuotaEntityType.USER: "alice"}`."""
+        """The names that are not None, for example `{QuotaEntityType.USER: "alice"}`."""
         return {type: name for type, name in zip(QuotaEntityType, self, strict=True) if name is not None}
 
 
@@ -53,7 +53,11 @@ ALL_QUOTAS = ClientQuotaEntity()  # as a filter: matches every entity
 def describe_quotas(
     brokers: Brokers, wanted: ClientQuotaEntity = ALL_QUOTAS
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """Return the quotas of each entity that has the names in `wanted`: `{entity: {key: value}}`. Needs Kafka 2.6."""
+    """Return the quotas of entities: `{entity: {key: value}}`. Needs Kafka 2.6.
+
+    The result contains each entity whose names are equal to the names in `wanted`. If a name in `wanted` is None, it
+    matches every entity.
+    """
     components = [
         Component(
             entity_type=type, match_type=QuotaMatch.EXACT if name else QuotaMatch.DEFAULT, match=name or None

@@ -41,7 +41,7 @@ HIGH_WATERMARK = -1  # stands for the high watermark: delete all records that co
 
 
 class PartitionProducer(NamedTuple):
-    """The state of an idempotent or transactional producer, as the leader of a partition stores it.
+    """The data that the leader of a partition stores about one idempotent or transactional producer.
 
     If the producer has no open transaction in the partition, `current_txn_start_offset` is -1.
     """
@@ -80,9 +80,11 @@ def list_offsets(
 
 
 def delete_records(brokers: Brokers, before: Mapping[TopicPartition, int]) -> PartitionResults[int]:
-    """Delete the records below an offset in each partition. Return the new log start offsets.
+    """Delete old records of partitions. Return the new log start offset of each partition.
 
-    The value HIGH_WATERMARK deletes all records. The topic must have the cleanup policy "delete". Needs Kafka 0.11.
+    `before` maps each partition to an offset. The records below this offset are deleted. With HIGH_WATERMARK instead of
+    an offset, all records that consumers can read are deleted. The cleanup policy of the topic must be "delete". Needs
+    Kafka 0.11.
     """
     offsets = by_partition("offsets to delete before", before, "5")
 
@@ -134,7 +136,10 @@ def describe_producers(
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """Return the timestamp for a ListOffsets request. For example, the timestamp -1 asks for the log end offset."""
+    """Return the number that a ListOffsets request contains as its timestamp. For example, "latest" becomes -1.
+
+    Raises KafkaError if the broker does not support this kind of offset.
+    """
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

@@ -42,11 +42,12 @@ StateBatch = ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBa
 class ShareOffset(NamedTuple):
     """The progress of a share group in one partition.
 
-    - `start_offset` and `lag` are None while the group has not read the partition. The lag is the number of records
-      whose delivery is not complete.
-    - `complete` is the number of stored records at or above the start offset whose delivery is complete.
-    - `released` is the number of stored records that wait for another delivery, after a release or a timeout.
-    - `delivery_count` is the greatest delivery count of these stored records, or 0.
+    - `start_offset`: the delivery of all records below this offset is complete. `lag` is the number of records whose
+      delivery is not complete. Both are None while the group has not read the partition.
+    - `complete` is the number of records at or above the start offset whose delivery is already complete.
+    - `released` is the number of records that wait for another delivery. A consumer has released these records, or has
+      not acknowledged them in time.
+    - `delivery_count` is the largest number of deliveries of one of these complete or released records, or 0.
     """
 
     start_offset: int | None
@@ -103,7 +104,10 @@ def _offset(start_offset: int, lag: int, batches: Iterable[StateBatch]) -> Share
 
 
 def alter_share_offsets(brokers: Brokers, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Change the start offsets of a share group, which must have no members. Raises KafkaError. Needs Kafka 4.1."""
+    """Change the start offsets of a share group. Needs Kafka 4.1.
+
+    Raises KafkaError if the group has members, or if the offset of a partition cannot be changed.
+    """
     topics: dict[str, list[AlteredTopic.AlterShareGroupOffsetsRequestPartition]] = {}
     for (topic, number), offset in offsets.items():
         partition = AlteredTopic.AlterShareGroupOffsetsRequestPartition(partition_index=number, start_offset=offset)

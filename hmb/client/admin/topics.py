@@ -29,7 +29,8 @@ NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 class NewTopic:
     """A topic to create.
 
-    -1 stands for the broker's default number of partitions (num.partitions) or replicas (default.replication.factor).
+    If `partitions` is -1, the broker uses its setting num.partitions. If `replication_factor` is -1, the broker uses
+    its setting default.replication.factor.
 
     `assignments` maps each partition number to the ids of the brokers that will store the partition. The first broker
     is the preferred leader. If `assignments` is not empty, `partitions` and `replication_factor` are ignored.

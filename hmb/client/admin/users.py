@@ -21,9 +21,10 @@ Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 
 
 def list_users(brokers: Brokers, names: Iterable[str] | None = None) -> dict[str, dict[str, int]]:
-    """Return the users, each with its mechanisms and their iterations: `{"alice": {"SCRAM-SHA-256": 4096}}`.
+    """Return the users with their SCRAM mechanisms: `{"alice": {"SCRAM-SHA-256": 4096}}`. Needs Kafka 2.7.
 
-    `names=None` means all users. The result does not contain a name that belongs to no user. Needs Kafka 2.7.
+    The number is the number of iterations with which the user's password is salted. `names=None` means all users. If a
+    user does not exist, the result does not contain its name.
     """
     wanted = None if names is None else [DescribeUserScramCredentialsRequest.UserName(name=name) for name in names]
     response = brokers.cluster.send(DescribeUserScramCredentialsRequest(users=wanted))
@@ -46,7 +47,10 @@ def set_password(
     mechanisms: Iterable[str] = tuple(SCRAM_MECHANISMS),
     iterations: int = scram.DEFAULT_ITERATIONS,
 ) -> None:
-    """Set the password of a user for these mechanisms. If the user does not exist, create it. Needs Kafka 2.7."""
+    """Set the password of a user for each SCRAM mechanism in `mechanisms`. Needs Kafka 2.7.
+
+    If the user does not exist, the broker creates the user.
+    """
     upsertions = []
     for mechanism in [SCRAM_MECHANISMS[each] for each in mechanisms]:
         salt = scram.new_salt()

@@ -30,11 +30,12 @@ def fetch_batches(
     max_bytes: int,
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> WholeBatches:
-    """Return the batches from `offset` on. The leader responds at once, even if it has no batch.
+    """Return the batch that contains `offset`, and the batches after it, up to `max_bytes` bytes.
 
-    The leader returns at least one batch, even if this batch is larger than `max_bytes`. The first batch may begin
-    below `offset`. With READ_COMMITTED, the batches end at the last stable offset. The result still includes
-    transaction markers, and batches of aborted transactions. Raises KafkaError and ConnectionFailed.
+    The first batch may begin below `offset`, and may be larger than `max_bytes`. If no record has been written at or
+    above `offset`, the result is empty, because the leader does not wait for records. With READ_COMMITTED, the batches
+    end at the last stable offset. The result still includes transaction markers, and batches of aborted transactions.
+    Raises KafkaError and ConnectionFailed.
     """
     topic = FetchRequest.FetchTopic
     wanted = topic.FetchPartition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=max_bytes)

@@ -31,7 +31,11 @@ class AssignedPartitions:
             return self._reader.position_with_offset(partition).consumed
 
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
-        """Set the position of a partition. If the log does not have this offset, the next `poll` raises an error."""
+        """Set the position of a partition to `offset`.
+
+        If the log does not contain this offset, a consumer without a group raises an error in the next `poll`. A
+        consumer with a group continues at its setting `offset`, if this setting is not a number.
+        """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"
             raise TypeError(f"a partition is one argument: seek({its_own}, {more[0]!r})")
@@ -86,10 +90,10 @@ class AssignedPartitions:
         return self._list_offsets(partitions, EARLIEST)
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset after the last record of each partition.
+        """Return the offset at which the consumer has read everything, for each partition.
 
-        With `read_committed`, the method returns the last stable offset instead: the first offset of the oldest open
-        transaction.
+        With `read_uncommitted`, this offset is the high watermark. With `read_committed`, it is the last stable offset:
+        the first offset of the oldest open transaction, or the high watermark if no transaction is open.
         """
         return self._list_offsets(partitions, LATEST)
 
@@ -107,7 +111,7 @@ class AssignedPartitions:
     def lag(self, partition: TopicPartition) -> int | None:
         """Return the lag: the number of offsets from the position to the end of the log.
 
-        The leader's last response contains the end of the log. Return None if no response has arrived yet.
+        The end of the log is known from the leader's last Fetch response. Return None if no response has arrived yet.
         """
         return self._reader.lag(partition)
 

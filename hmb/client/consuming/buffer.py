@@ -31,7 +31,10 @@ from hmb.records.reading import Batch
 
 @dataclass(slots=True)
 class FetchedBatches:
-    """The batches of one partition in one response. `aborted` is None if the consumer uses `read_uncommitted`."""
+    """The batches of one partition in one Fetch response.
+
+    `aborted` contains the aborted transactions in the response. It is None if the consumer uses `read_uncommitted`.
+    """
 
     position: Position
     batches: deque[Batch]
@@ -58,9 +61,10 @@ class BatchDecoder:
         return self.key_deserializer is not None or self.value_deserializer is not None
 
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Return the records of a batch, and the error that stopped the decoding, or None.
+        """Decode a batch. Return its records, and the error that stopped the decoding, or None.
 
-        The list contains no record below the position's `consumed`, and no record at or above the position's `end`.
+        A batch may begin below the consumer's position, and end after the offset at which reading ends. The list
+        therefore contains only records at or above the position's `consumed` and below its `end`.
         """
         position = fetched.position
         try:
@@ -80,7 +84,8 @@ class BatchDecoder:
         """Return the batches before the first damaged batch, the offset after these batches, and an error or None.
 
         The list contains only batches that the application may receive. The error describes the damaged batch. The
-        error is None if no batch is damaged. The method changes no object, so it can be called again after Ctrl-C.
+        error is None if no batch is damaged. The method changes neither the buffer nor a position. If Ctrl-C interrupts
+        the method, the application can therefore call `poll_arrow` again, and no record is lost.
         """
         batches: list[Batch] = []
         next_offset = fetched.position.consumed
@@ -126,15 +131,15 @@ def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaErr
 class RecordBuffer:
     """Stores the fetched records of all partitions until the application receives these records.
 
-    The buffer returns records in the order of their arrival. When the buffer returns the record at offset 7, it sets
-    `consumed` of this partition's position to 8.
+    The buffer returns records in the order of their arrival, and updates the consumer's position in their partition.
+    For example, when the buffer returns the record at offset 7, it sets the field `consumed` of the position to 8.
     """
 
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The next three fields describe the batch that was decoded last: the records of the batch, the index of the
-        # next record to return, and the position of the batch's partition.
+        # The next three fields describe the last batch that the buffer has decoded. They contain the records of the
+        # batch, the index of the next record to return, and the consumer's position in the batch's partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position
@@ -184,10 +189,10 @@ class RecordBuffer:
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove from the buffer the batches that `next_fetched` has returned. Set the position to `next_offset`.
+        """Remove the batches of the last `next_fetched` from the buffer, and set the position to `next_offset`.
 
-        The application receives `count` records from these batches. If `error` is not None, the consumer stops reading
-        this partition, and a later `poll` raises the error.
+        `count` is the number of records that the application receives from these batches. If `error` is not None, the
+        consumer stops reading this partition, and a later `poll` raises the error.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)
@@ -195,10 +200,9 @@ class RecordBuffer:
         self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """Yield up to `limit` records. Update the position before each record.
+        """Yield up to `limit` records, one after the other. Before each record, update the position of its partition.
 
-        For example, before the method yields the record at offset 7, it sets the position of the record's partition to
-        8.
+        For example, before the method yields the record at offset 7, it sets the position to 8.
         """
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():

@@ -1,8 +1,7 @@
 """Builds the objects of a consumer from its settings.
 
-A consumer has more than thirty settings (`ConsumerSettings`). A consumer consists of several objects, and each object
-needs only some of these settings. The functions of this module check the consumer's settings, and pass each setting to
-the object that needs it.
+A consumer has more than thirty settings (`ConsumerSettings`), and consists of several objects. Each object needs only
+some of these settings. This module checks the settings, and passes each setting to the object that needs it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def check_settings(settings: ConsumerSettings) -> None:
 
 
 def assignment_reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
-    """Return the object that reads the partitions of a consumer."""
+    """Return the object that fetches the records of a consumer's partitions."""
     offset = settings["offset"]
     fetching = FetchSettings(
         max_wait_ms=settings["max_wait_ms"],

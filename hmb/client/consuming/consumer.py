@@ -1,4 +1,4 @@
-"""The consumer: it reads records of partitions. It returns the records of each partition in the order of their offsets.
+"""The public class `Consumer`: it reads the records of partitions, and returns them to the application.
 
 Two settings determine which records a consumer reads in each partition:
     offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
@@ -9,7 +9,8 @@ A consumer finds its partitions in one of three ways:
 - With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions
   that are created later.
 - With a `group`, all members of the group share the partitions. A consumer begins at the offsets that the group has
-  committed. The setting `offset` applies only to a partition for which the group has committed no offset.
+  committed. The setting `offset` applies only if the group has committed no offset for a partition, or if the log no
+  longer contains the committed offset.
 - With `assign`, the consumer reads exactly the partitions that the application chooses.
 
 For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that are in the topic "weather" when
@@ -22,9 +23,9 @@ damaged batch, each further `poll` raises the error again. The application can t
 batch, or pause the partition.
 
 A consumer without a group finds its start offsets already in the constructor. With "latest", the application therefore
-receives each record that is written after the constructor has returned. If the very first request of a consumer fails,
-the constructor raises the error immediately. If a later request fails, the consumer repeats the request for up to
-`retry_for` seconds.
+receives each record that is written after the constructor has returned. If the first request of a consumer fails, the
+constructor raises the error immediately, because the address of the broker is probably wrong. If a later request fails,
+the consumer repeats the request for up to `retry_for` seconds.
 
 Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer is
 a member of a group, a second thread sends heartbeats to the group's coordinator. A consumer consists of these objects:
@@ -149,7 +150,11 @@ class Consumer:
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The names of the topics in the subscription. With a pattern, the names that matched at the last check."""
+        """The names of the topics in the subscription.
+
+        If the subscription contains a pattern, the consumer looks for new topics at regular times. This property then
+        contains the names that matched the pattern the last time.
+        """
         return frozenset() if self._discovery is None else frozenset(self._discovery.names)
 
     @property
@@ -180,7 +185,7 @@ class Consumer:
 
     @property
     def at_end(self) -> bool:
-        """Whether the consumer has read all partitions up to `until`. Always False without `until`."""
+        """True if the consumer has read all partitions up to its setting `until`. Without `until`, always False."""
         if self._until is None or self._thread_check.is_closed:
             return self._was_at_end
         return (self._group is None or self._group.has_assignment) and self._reader.at_end
@@ -189,8 +194,8 @@ class Consumer:
         """Return the next records: at most `max_records`, or `max_poll_records` if `max_records` is None.
 
         The list is empty if no record has arrived within about `timeout` seconds, or if the consumer has read
-        everything up to `until`. Raises KafkaError or ConnectionFailed for an error of a partition or of the group.
-        Raises DeserializationError if a deserializer fails.
+        everything up to its setting `until`. Raises KafkaError or ConnectionFailed if a partition or the group has an
+        error. Raises DeserializationError if a deserializer fails.
         """
         if not self._fill_buffer(timeout):
             return []
@@ -198,9 +203,10 @@ class Consumer:
             return self._reader.buffer.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Yield each record up to `until`, then close the consumer.
+        """Yield each record up to the setting `until`, then close the consumer.
 
-        For example, when the record at offset 7 is yielded, the position of its partition is already 8.
+        The method updates the position before it yields a record. For example, when the application receives the record
+        at offset 7, the position of its partition is already 8.
         """
         while not self.at_end:
             if self._fill_buffer(GROUP_CHECK_INTERVAL):
@@ -208,11 +214,12 @@ class Consumer:
         self.close()
 
     def poll_arrow(self, timeout: float = 0.0, columns: Sequence[str] | None = None) -> pyarrow.RecordBatch | None:
-        """Return the next records of one partition as Arrow columns, or None if no record has arrived in time.
+        """Return the next records of one partition as Arrow columns.
 
-        `columns` contains the names of the columns, or is None for all columns. Other columns take no memory.
-        The method creates no Python object for a record, so it cannot call deserializers. Raises ValueError if the
-        consumer has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
+        Return None if no record has arrived within `timeout` seconds. `columns` contains the names of the wanted
+        columns, or is None for all columns. The method creates no columns that are not wanted, and no Python object for
+        a record. It therefore cannot call deserializers, and raises ValueError if the consumer has deserializers. The
+        method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
         from hmb.records.fast.columns import SCHEMA
@@ -228,7 +235,7 @@ class Consumer:
         return None
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """Yield all records up to `until` as Arrow columns, then close the consumer."""
+        """Yield all records up to the setting `until` as Arrow columns, then close the consumer."""
         while not self.at_end:
             batch = self.poll_arrow(GROUP_CHECK_INTERVAL)
             if batch is not None:

@@ -1,4 +1,4 @@
-"""A fetch session with one leader (KIP-227): it decides which partitions the next Fetch request contains.
+"""A fetch session with one leader (KIP-227). This module decides which partitions the next Fetch request contains.
 
 The problem: a consumer of 1,000 partitions sends Fetch requests again and again, and most partitions have not changed
 since the previous request. If each request names all partitions, the client encodes all these names each time, and the
@@ -6,8 +6,9 @@ broker decodes them each time.
 
 The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only new
 partitions, and partitions whose fetch offset or size limit has changed. A second list names the partitions that the
-leader must remove from the session. The response contains only partitions with news: records, an error, a new high
-watermark or a new log start offset. The requests of a session are numbered, and the number of a request is its *epoch*:
+leader must remove from the session. The response contains only partitions that have changed: they have new records, an
+error, a new high watermark or a new log start offset. The requests of a session are numbered, and the number of a
+request is its *epoch*:
     Fetch(session 0, epoch 0, all 1,000 partitions)          ----->
                                         <-----  session 7, all 1,000 partitions
     Fetch(session 7, epoch 1)                                ----->
@@ -32,9 +33,9 @@ cores:
            100          3,365 /  47              2.2 /  0.6 ms                     2.3 / 0.3 ms
          1,000         33,066 /  47               29 /    4 ms                      26 /   2 ms
 A consumer that waits for records sends two fetches a second. With few partitions, a session therefore saves almost
-nothing, and it takes one of the broker's 1,000 places for sessions (`max.incremental.fetch.session.cache.slots`). So
-the rule is: the consumer uses a session if it fetches at least LEAST_PARTITIONS partitions from the leader. Otherwise,
-each request names all partitions and belongs to no session.
+nothing. But each session counts: a broker stores at most 1,000 sessions (`max.incremental.fetch.session.cache.slots`).
+So the rule is: the consumer uses a session if it fetches at least LEAST_PARTITIONS partitions from the leader.
+Otherwise, each request names all partitions and belongs to no session.
 
 Limits: a consumer does not end its sessions when it closes its connections. A broker stores a limited number of
 sessions. When a new session needs space, the broker removes an unused session.
@@ -74,7 +75,10 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return whether the position differs from `known.position`, or the topic id differs from `known.topic_id`."""
+        """Return whether this object and `known` have different positions or different topic ids.
+
+        `known` describes the same partition in the previous request.
+        """
         return self.position is not known.position or self.topic_id != known.topic_id
 
 
@@ -82,7 +86,11 @@ Partitions = Mapping[TopicPartition, PartitionToFetch]
 
 
 class SessionPart(NamedTuple):
-    """The part of a Fetch request that depends on the session."""
+    """The fields of a Fetch request that depend on the session.
+
+    The next request contains the partitions in `named`. The leader must remove the partitions in `forgotten` from the
+    session.
+    """
 
     session_id: int
     epoch: int
@@ -91,7 +99,7 @@ class SessionPart(NamedTuple):
 
     @property
     def topics(self) -> list[FetchRequest.FetchTopic]:
-        """The partitions that the request names, as structs of a Fetch request."""
+        """The partitions in the request, in the format of a Fetch request."""
         topics: dict[str, FetchRequest.FetchTopic] = {}
         for (name, partition), it in self.named.items():
             topic = topics.setdefault(name, FetchRequest.FetchTopic(topic=name, topic_id=it.topic_id))
@@ -104,7 +112,7 @@ class SessionPart(NamedTuple):
 
     @property
     def forgotten_topics(self) -> list[FetchRequest.ForgottenTopic]:
-        """The partitions that the leader must remove from the session, as structs of a Fetch request."""
+        """The partitions that the leader must remove from the session, in the format of a Fetch request."""
         topics: dict[str, FetchRequest.ForgottenTopic] = {}
         for (name, partition), it in self.forgotten.items():
             topic = topics.setdefault(name, FetchRequest.ForgottenTopic(topic=name, topic_id=it.topic_id))
@@ -117,7 +125,8 @@ class LeaderSession:
 
     - The fetcher calls `next` before each request. The fetcher calls `completed` after it has handled a response
       without an error. If the fetcher does not call `completed`, the next request is a full fetch.
-    - If `_epoch` is above 0, the leader has stored exactly the partitions in `_known`.
+    - If the next epoch (`_epoch`) is above 0, the leader has stored exactly the partitions of the previous request
+      (`_known`).
     """
 
     def __init__(self) -> None:
@@ -128,9 +137,10 @@ class LeaderSession:
         self._uses_ids = False
 
     def next(self, wanted: Partitions, version: int, *, uses_ids: bool) -> SessionPart:
-        """Return the part of a Fetch request that depends on the session. `wanted` contains the partitions to fetch.
+        """Return the fields of the next Fetch request that depend on the session.
 
-        `uses_ids` is true if the request contains topic ids instead of names.
+        `wanted` contains the partitions to fetch. `uses_ids` is true if the request contains topic ids instead of
+        names.
         """
         before, epoch = self._known, self._epoch
         if version < FIRST_VERSION_OF_SESSIONS or len(wanted) < LEAST_PARTITIONS:
@@ -140,8 +150,8 @@ class LeaderSession:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The client does not know yet whether the leader handles this request. Until `completed` is called, the next
-        # request is therefore a full fetch.
+        # The client does not know yet whether the leader will handle this request. The next request is therefore a full
+        # fetch, unless `completed` is called before.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return SessionPart(self._id, epoch, wanted, {})
@@ -150,14 +160,20 @@ class LeaderSession:
         return SessionPart(self._id, epoch, named, forgotten)
 
     def completed(self, session_id: int) -> None:
-        """Continue the session after a response. `session_id` is the id in the response, or 0 without a session."""
+        """Continue the session after a response.
+
+        `session_id` is the id in the response. If it is 0, the leader has created no session.
+        """
         continues = session_id == self._id or self._sent_epoch == INITIAL_SESSION_EPOCH
         self._id = session_id
         if session_id != NO_SESSION and continues:
             self._epoch = 1 if self._sent_epoch == INT32_MAX else self._sent_epoch + 1
 
     def is_lost(self, error_code: int) -> bool:
-        """Return whether the leader cannot continue the session (`error_code`). The client then sends a full fetch."""
+        """Return True if `error_code` means that the leader cannot continue the session.
+
+        The next request is then a full fetch.
+        """
         if self._sent_epoch <= INITIAL_SESSION_EPOCH or error_code not in SESSION_ERRORS:
             return False
         if error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:

@@ -16,9 +16,9 @@ The fetcher reads a response only after the application has received all buffere
 waits in the socket. Even a consumer that reads from many leaders therefore has only one response in its memory, at most
 `max_bytes` bytes.
 
-If the consumer reads many partitions from a leader, a request names only the partitions whose positions have changed
-(module `fetch_session`). If one partition in a response has an error, the module `partition_errors` decides what
-happens.
+If the consumer reads many partitions from a leader, a request contains only the partitions whose positions have changed
+since the previous request (module `fetch_session`). If one partition in a response has an error, the module
+`partition_errors` decides what happens.
 
 Limits: the fetcher does not fetch from followers (KIP-392), so it reads from the leader even if a follower is nearer.
 The fetcher does not detect that a log was truncated (KIP-320). After an unclean leader election, it can therefore miss
@@ -66,8 +66,9 @@ class FetchSettings:
     """The settings of a fetcher.
 
     `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and `fetch.max.bytes`.
-    If the log does not have the requested offset, the fetcher continues at `reset`. If `reset` is None, the fetcher
-    reports an error. Times are in seconds unless the name ends in `_ms`.
+    `reset` is the start, for example "latest", at which the fetcher continues if the log does not have the requested
+    offset. If `reset` is None, the fetcher reports an error instead. Times are in seconds unless the name ends in
+    `_ms`.
     """
 
     max_wait_ms: int
@@ -83,8 +84,8 @@ class FetchSettings:
 class FetchInFlight:
     """A Fetch request whose response has not arrived yet: the fetched partitions, and the deadline for the response.
 
-    The response can also contain partitions that this request does not name, because the leader knows them from earlier
-    requests of the session.
+    The response can also contain partitions that are missing in this request, because the leader knows them from
+    earlier requests of the fetch session.
     """
 
     partitions: Partitions
@@ -92,11 +93,11 @@ class FetchInFlight:
     names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position of this request, together with the response's data for the same partition.
+        """Yield each position that has not changed since this request was sent, with the data of its partition.
 
         While the request was in flight, the application may have moved the position, or paused or removed the
-        partition. The method does not yield the position of such a partition, so the consumer ignores the records. But
-        the method stores the end of the log even for such a partition, because the session's next response contains the
+        partition. The consumer must then ignore the fetched records, so the method does not yield this position. The
+        method stores the end of the log for all partitions, because a later response of the fetch session contains the
         end of the log only if it has changed.
         """
         for partition, data in self._named(response):
@@ -110,10 +111,10 @@ class FetchInFlight:
                 yield position, data
 
     def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
-        """Return the positions that have failed before, and whose partitions the response does not name.
+        """Return the positions that have failed before, but whose partitions have no error any more.
 
-        The response in a fetch session names only partitions with news or with an error. A partition that is not named
-        therefore has no error any more.
+        In a fetch session, a response contains only partitions with new data or with an error. If a partition is
+        missing in the response, it therefore has no error any more.
         """
         failing = {name: it.position for name, it in self.partitions.items() if it.position.failing_since is not None}
         if failing:
@@ -122,7 +123,7 @@ class FetchInFlight:
         return failing.values()
 
     def _named(self, response: FetchResponse) -> Iterator[tuple[TopicPartition, PartitionData]]:
-        """Yield each partition that the response names, with its data."""
+        """Yield each partition in the response, with its data."""
         for topic in response.responses:
             name = topic.topic or self.names.get(topic.topic_id, "")
             for data in topic.partitions:
@@ -149,8 +150,7 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item before it asks for the next item, because the fetcher never fetches the same
-        batches again. Ctrl-C can interrupt the method between two items.
+        The caller must store the yielded batches at once. After Ctrl-C, the fetcher does not fetch them again.
         """
         self.post()
         leader = self._wait(timeout)
@@ -180,9 +180,9 @@ class Fetcher:
         self._in_flight.clear()
 
     def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
-        """Yield the position of each partition in one topic, together with the partition's leader.
+        """Find the leaders of the topic `name`. Yield each of `positions`, together with the leader of its partition.
 
-        If the leader of a partition cannot be found, store the error in the position instead.
+        If the leader of a partition cannot be found, store the error in the position, and do not yield it.
         """
         try:
             topic = self._cluster.topic(name)
@@ -258,7 +258,7 @@ class Fetcher:
         return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. Move each `fetch_offset` past the batches."""
+        """Read the response of a leader, and yield its batches. The next fetch of each partition begins after them."""
         fetch, connection, session = self._in_flight.pop(leader), self._connections[leader], self._sessions[leader]
         positions = [it.position for it in fetch.partitions.values()]
         for position in positions:

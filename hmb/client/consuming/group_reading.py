@@ -12,8 +12,8 @@ If *automatic commits* are enabled, `poll` commits the positions every `auto_com
 that the application has processed all records that earlier calls returned. If a consumer crashes, the group may read
 some records twice, but it misses no record (at least once).
 
-For example, a `poll` returns the records 0 to 9, and the next `poll` commits the offset 10. If the consumer crashes
-before this commit, the next owner of the partition begins at offset 0 again.
+Here is an example of a record that is read twice. A `poll` returns the records 0 to 9, and the next `poll` would commit
+the offset 10. If the consumer crashes before this commit, the next owner of the partition begins at offset 0 again.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ class GroupReading:
 
     @property
     def offsets(self) -> CommittedOffsets:
-        """The object that commits and reads the offsets of the group.
+        """The object that commits and fetches the offsets of the group.
 
-        After `assign`, the consumer is not a member of the group, but it can still commit for the group.
+        After `assign`, the consumer is not a member of the group. It can still commit offsets for the group, so this
+        object exists in both cases.
         """
         if self._membership is not None:
             return self._membership.offsets

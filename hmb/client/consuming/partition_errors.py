@@ -1,4 +1,4 @@
-"""Handles errors of single partitions in a Fetch response: decides whether and where the consumer continues.
+"""If a partition in a Fetch response has an error, this module decides whether and where the consumer continues.
 
 A Fetch request contains many partitions, and each of them can have its own error. The fetcher therefore stores an error
 in the position of the partition. After a temporary error, for example because a broker is down, the fetcher fetches the
@@ -39,8 +39,8 @@ LOGGER = logging.getLogger(__name__)
 class PartitionErrors:
     """Decides what happens after an error of a partition. `count` is the number of errors that have occurred.
 
-    If the log does not have the requested offset, the consumer continues at `reset`. If `reset` is None, the consumer
-    reports an error.
+    If the log does not have the requested offset, the consumer continues at `reset`, for example at "latest". If
+    `reset` is None, the consumer reports an error.
     """
 
     def __init__(

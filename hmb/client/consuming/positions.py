@@ -28,7 +28,8 @@ class Position:
     """A consumer's position in one partition.
 
     - `consumed` is at most `fetch_offset`. If they are equal, the buffer contains no record of the partition.
-    - While `start` is not None, both offsets are unknown or outdated, and the consumer does not fetch the partition.
+    - `start` is not None while the offsets are unknown or outdated. During this time, the consumer does not fetch the
+      partition.
     """
 
     partition: TopicPartition
@@ -61,7 +62,7 @@ class Position:
 
     @property
     def may_fetch(self) -> bool:
-        """Whether the consumer may fetch records of this partition now."""
+        """True if the consumer may fetch records of this partition now."""
         if self.is_paused or self.error is not None or self.start is not None:
             return False
         return self.end is None or self.fetch_offset < self.end
@@ -74,7 +75,11 @@ class Position:
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """Return the number of offsets from the position to the end of the log, or None before the first response."""
+        """Return the number of offsets from the position to the end of the log.
+
+        The result is None before the first Fetch response, because the end of the log is then unknown. If
+        `committed_only` is true, the end is the last stable offset.
+        """
         has_stable_end = committed_only and self.last_stable_offset != NO_OFFSET
         end = self.last_stable_offset if has_stable_end else self.high_watermark
         return None if end == NO_OFFSET or not self.has_offset else max(0, end - self.consumed)

@@ -49,7 +49,7 @@ class ConsumerMetrics:
 
 
 class AssignmentReader:
-    """Reads the partitions that `add` has added, each from its own position."""
+    """Reads the partitions that were added with `add`. Each partition has its own position."""
 
     def __init__(
         self, cluster: Cluster, settings: FetchSettings, decoder: BatchDecoder, max_partition_bytes: int, until: Until
@@ -65,11 +65,11 @@ class AssignmentReader:
 
     @property
     def at_end(self) -> bool:
-        """Whether the application has received all records up to `until`."""
+        """True if the application has received all records up to the setting `until`."""
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a decoded record. With `decoded=False`, an encoded batch is enough."""
+        """Return whether the buffer contains a record. If `decoded` is false, also return True for an encoded batch."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
@@ -82,9 +82,10 @@ class AssignmentReader:
         return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.errors.count)
 
     def add(self, starts: Mapping[TopicPartition, Offset], *, in_group: bool = False) -> None:
-        """Start to read these partitions. `starts` contains the start of each partition, such as "latest".
+        """Start to read these partitions. `starts` maps each partition to the start of reading, such as "latest".
 
-        If `in_group` is true and the group has committed an offset, reading begins at the committed offset instead.
+        If `in_group` is true and the group has committed an offset for a partition, reading begins at the committed
+        offset instead.
         """
         for partition, start in starts.items():
             self.remove([partition])
@@ -192,7 +193,10 @@ class AssignmentReader:
                 self._resolve_starts([position])
 
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the positions of partitions to these offsets. If `_until` is set, also set the end of each position."""
+        """Set the positions of partitions to these offsets.
+
+        With the setting `until`, the method also sets the offset at which reading ends.
+        """
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
@@ -222,9 +226,9 @@ class AssignmentReader:
         return with_retries(action, retry_for, wait)
 
     def raise_errors(self) -> None:
-        """If a partition that is not paused has an error, raise the error.
+        """Raise the error of a partition, if a partition has one. Ignore partitions that are paused.
 
-        After a temporary error, the reader fetches the partition again at the next `poll`.
+        If the error is temporary, the reader fetches the partition again at the next `poll`.
         """
         self._raise_first(it for it in self.positions.values() if not it.is_paused)
 

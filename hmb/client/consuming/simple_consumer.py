@@ -104,7 +104,7 @@ class SimpleConsumer:
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
     ) -> FetchedRecords:
-        """Return the records from `offset` on, as many as fit into `max_bytes` bytes.
+        """Return the record at `offset`, and as many records after it as fit into `max_bytes` bytes.
 
         A broker of Kafka 0.10.1 or newer returns at least one batch, even if this batch is larger than `max_bytes`. If
         `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError
@@ -142,11 +142,11 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Return the first offsets of at most `max_offsets` segments. The newest segment comes first.
+        """Return the first offset of at most `max_offsets` segments. The newest segment comes first.
 
-        The result contains only segments that were last changed at or before `time` (ms since 1970). If `time` is
-        LATEST (-1), the first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains
-        only the first offset of the log.
+        The method finds only segments that were last changed at or before `time` (ms since 1970). If `time` is LATEST
+        (-1), the first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains only the
+        first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

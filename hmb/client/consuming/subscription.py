@@ -33,7 +33,7 @@ RETRY_AFTER = 1.0  # seconds until the next search, after a search that failed o
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics that a consumer reads, as a list of names or as patterns for names."""
+    """The topics that a consumer wants to read: a list of names, or patterns that match names."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -83,7 +83,7 @@ def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription. Each further refresh also finds new topics and partitions."""
+    """Finds the topics and partitions of a subscription, and later the new topics and partitions."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Discovery:
 
     @property
     def names(self) -> set[str]:
-        """The names of the topics that the last refresh found."""
+        """The names of the topics that the last call of `refresh` or `new_partitions` found."""
         return set(self._topics)
 
     def refresh(self) -> list[TopicPartition]:
@@ -116,7 +116,7 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # If the request below fails, the next refresh takes place at this time.
+        # The request below may fail. The next refresh then takes place at the time `_refresh_at`.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]
@@ -145,7 +145,7 @@ class Discovery:
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether at least one topic of the subscription does not exist yet."""
+        """True if the consumer waits for a topic of the subscription that does not exist yet."""
         return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
 
     def _named(self, name: str) -> TopicMetadata | None:
@@ -169,7 +169,8 @@ class Discovery:
     def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
         """Return the partitions of a topic.
 
-        With the setting `partitions`, return only the partitions with these numbers.
+        If the consumer's setting `partitions` contains partition numbers, return only the partitions with these
+        numbers.
         """
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:

@@ -49,7 +49,7 @@ Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for ever
 
 
 class SubscribedMember(NamedTuple):
-    """The data that the leader of a group has about one member.
+    """A member of a group, as the leader of the group knows it.
 
     `owned` contains the partitions that the member owned before the rebalance. `generation` is the generation in which
     the member received these partitions.
@@ -63,7 +63,11 @@ class SubscribedMember(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, str]:
-        """The key for sorting members: first the static members by instance id, then all others by member id."""
+        """The key by which an assignor sorts members.
+
+        Static members come first, in the order of their instance ids. All others follow, in the order of their member
+        ids.
+        """
         return member_order(self.member_id, self.instance_id)
 
 
@@ -102,8 +106,8 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # First assign the partitions of topics with few readers. The readers of these topics then get fewer partitions of
-    # other topics, so that all members have nearly the same number of partitions.
+    # First assign the partitions of topics that few members read. These members then get fewer partitions of other
+    # topics, so that all members have nearly the same number of partitions.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))
@@ -113,14 +117,18 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """Return the assignment of `assign_sticky`, but assign no partition that another member still owns."""
+    """Assign like `assign_sticky`, but leave out each partition that another member still owns.
+
+    No member gets such a partition in this rebalance. The old owner first gives it up, and a second rebalance then
+    assigns it.
+    """
     all_members = list(members)
     assignment = assign_sticky(all_members, counts)
     claims = Counter(partition for member in all_members for partition in member.owned)
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # Remove each new partition that another member still owns.
+        # From the member's new partitions, remove those that another member still owns.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
@@ -162,10 +170,10 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """Remove partitions from each member that keeps more than its equal share of all `count` partitions.
+    """If a member keeps more than its equal share of all `count` partitions, remove partitions from the member.
 
-    All members must read the same topics. For example, 7 partitions and 3 members make shares of 3, 2 and 2. The
-    members that keep the most partitions get the larger shares.
+    All members must read the same topics. For example, 3 members share 7 partitions. Two members then have a share of 2
+    partitions, and one has a share of 3: the member that keeps the most partitions.
     """
     quota, extra = divmod(count, len(kept))
     for rank, member_id in enumerate(sorted(kept, key=lambda member_id: -len(kept[member_id]))):
@@ -193,9 +201,10 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
-    """An assignor: the function `assign` assigns partitions to members.
+    """An assignor: its function `assign` assigns partitions to members.
 
-    If `is_cooperative` is True, members may keep their partitions while they join the group.
+    If `is_cooperative` is True, members may keep their partitions during a rebalance. If it is False, they give up all
+    their partitions before the rebalance.
     """
 
     assign: Callable[[Members, Counts], Assignment]
@@ -221,8 +230,8 @@ def check_assignors(names: Iterable[str]) -> None:
 
 
 def are_cooperative(names: Iterable[str]) -> bool:
-    """Return True if a member with these assignors may keep its partitions while it joins the group.
+    """Return True if a member with these assignors may keep its partitions during a rebalance.
 
-    The result is False if at least one assignor is eager, because the group may choose this assignor.
+    The result is False if at least one of the assignors is eager, because the group may choose this assignor.
     """
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -251,8 +251,9 @@ class ClassicGroupMember:
         except ProtocolError as error:
             self._fail_unreadable(error)
             return
-        # A static member whose client has restarted can be the leader. The coordinator still has the assignment of this
-        # generation, and sets `skip_assignment` (KIP-814). The leader must then not assign the partitions again.
+        # The client of a static member may have restarted, and the member may be the leader. The coordinator then still
+        # has the assignment of this generation, and sets `skip_assignment` (KIP-814). In this case, the leader must not
+        # assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
@@ -314,13 +315,16 @@ class ClassicGroupMember:
         self.state = CLASSIC_MEMBER.next(self.state, event)
 
     def _kept_while_joining(self, topics: Collection[str]) -> Owned:
-        """Return the partitions that the member keeps while it joins. An eager member keeps none."""
+        """Return the partitions that the member keeps while it joins.
+
+        A cooperative member keeps the partitions of `topics`. An eager member keeps none.
+        """
         if not self._is_cooperative:
             return NO_PARTITIONS
         return frozenset(it for it in self.assignment if it.topic in topics)
 
     def _rebalance(self) -> None:
-        """Begin a rebalance. If a rebalance is already in progress, begin a second rebalance after the first one."""
+        """Let the member join again. If a rebalance is already in progress, the member joins again after its end."""
         if CLASSIC_MEMBER.allows(self.state, ClassicMemberEvent.REBALANCE_DUE):
             self._change(ClassicMemberEvent.REBALANCE_DUE)
         else:

@@ -27,7 +27,11 @@ def join_request(settings: MemberSettings, member_id: str, protocols: list[JoinP
 
 
 def sync_request(member: GroupMetadata, protocol: str, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
-    """Return the request for the member's assignment. The leader's request also contains all assignments."""
+    """Return the request with which a member asks the coordinator for its partitions.
+
+    If this member is the leader and has assigned the partitions, `assignments` contains the partitions of all members.
+    Otherwise it is empty.
+    """
     one = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
         group_id=member.group_id,
@@ -41,7 +45,7 @@ def sync_request(member: GroupMetadata, protocol: str, assignments: Mapping[str,
 
 
 def heartbeat_request(member: GroupMetadata) -> HeartbeatRequest:
-    """Return the request that shows that the member is alive."""
+    """Return the request with which a member shows the coordinator that it is alive."""
     return HeartbeatRequest(
         group_id=member.group_id,
         generation_id=member.generation_id,
@@ -51,6 +55,6 @@ def heartbeat_request(member: GroupMetadata) -> HeartbeatRequest:
 
 
 def leave_request(member: GroupMetadata, reason: str) -> LeaveGroupRequest:
-    """Return the request that removes the member from the group."""
+    """Return the request with which a member leaves the group."""
     leaving = LeaveGroupRequest.MemberIdentity(member_id=member.member_id, reason=reason)
     return LeaveGroupRequest(group_id=member.group_id, members=[leaving])

@@ -78,8 +78,8 @@ class CommittedOffsets:
 
     Only the consumer's thread uses this object. The object has its own connection to the coordinator.
 
-    `identity` is a function that returns the member id and the generation for the next commit. If the coordinator
-    refuses a commit, the object calls the function `refused`.
+    The function `identity` returns the member id and the generation that the next commit contains. The object calls the
+    function `refused` after each commit that the coordinator refuses.
     """
 
     def __init__(
@@ -108,7 +108,8 @@ class CommittedOffsets:
     def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
         """Commit offsets, and wait for the response.
 
-        After a temporary error, the method retries for up to `timeout` seconds. None stands for `request_timeout`.
+        After a temporary error, the method retries for up to `timeout` seconds. With `timeout=None`, the limit is
+        `request_timeout`.
 
         Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if the coordinator cannot be
         reached.
@@ -119,7 +120,7 @@ class CommittedOffsets:
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
         """Commit offsets as `commit` does. But if the connection is lost, retry for only 0.1 s.
 
-        `Consumer.close` calls this method. `Consumer.close` must not wait long for a broker that has stopped. If the
+        A consumer calls this method when it closes, because it must not wait long for a broker that has stopped. If the
         commit fails, the next owner of the partitions reads some records again.
         """
         try:
@@ -167,7 +168,8 @@ class CommittedOffsets:
     def close(self, timeout: float | None = None) -> None:
         """Wait for the responses to the commits in flight, and close the connection.
 
-        The method waits `timeout` seconds for each response. None stands for `request_timeout`.
+        The method waits at most `timeout` seconds for each response. With `timeout=None`, the limit is
+        `request_timeout`.
         """
         with suppress(ConnectionFailed):
             self._receive_all(timeout)
@@ -183,9 +185,9 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds; None stands for `request_timeout`. If the connection is lost, the
-        retries end after `reconnect_for` seconds at the latest. `attempt` receives the number of remaining seconds, but
-        at least `shortest`.
+        The retries end after `timeout` seconds, or after `request_timeout` seconds if `timeout` is None. If the
+        connection is lost, the retries end after at most `reconnect_for` seconds. The argument of `attempt` is its time
+        limit: the number of remaining seconds, but at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -214,10 +216,10 @@ class CommittedOffsets:
         return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """If `error` shows that another broker may be the coordinator now, close the connection.
+        """Close the connection if `error` shows that another broker may be the coordinator now.
 
-        All commits in flight then fail, and the method calls their callbacks with `error`. The next request looks up
-        the coordinator again.
+        If the connection is closed, all commits in flight fail, and the method calls their callbacks with `error`. The
+        next request looks up the coordinator again.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return

@@ -68,9 +68,8 @@ LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 class ConsumerGroupMember:
     """A `GroupMember` that uses the consumer protocol (KIP-848).
 
-    The member owns only partitions that the coordinator has assigned to this member. Before the coordinator assigns
-    such a partition to another member, this member must give the partition up, or the coordinator must remove this
-    member from the group.
+    The member owns only partitions that the coordinator has assigned to it. The coordinator assigns such a partition to
+    another member only after this member has given the partition up, or was removed from the group.
     """
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -188,10 +187,10 @@ class ConsumerGroupMember:
         self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
-        """Start a pause before the next heartbeat. The next heartbeat contains all fields.
+        """Start a pause before the next heartbeat, because a heartbeat has failed.
 
-        The coordinator may not have received the failed heartbeat, so the coordinator may not know the values of these
-        fields.
+        A heartbeat usually contains only the fields that have changed. But the coordinator may not have received the
+        failed heartbeat. The next heartbeat therefore contains all fields.
         """
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
@@ -207,14 +206,14 @@ class ConsumerGroupMember:
         return self.state is ConsumerMemberState.RECONCILING and bool(self._target.unnamed)
 
     def _has_changes(self) -> bool:
-        """Return True if the member must send a heartbeat now, before the regular interval is over."""
+        """Return True if the member must report a change now, in a heartbeat before the regular interval ends."""
         return not self.is_member or self._topics != self._sent_topics or self._must_send_owned()
 
     def _must_send_owned(self) -> bool:
-        """Return True if the next heartbeat must list the owned partitions.
+        """Return True if the next heartbeat must contain the partitions that the member owns.
 
-        This is necessary in two cases. First, the last response was lost. Second, the owned partitions have changed,
-        and the member has finished giving up and taking over partitions.
+        The heartbeat must contain them in two cases. First, the last response was lost. Second, the member's partitions
+        have changed, and the change is finished: the member is not in the state RECONCILING any more.
         """
         if self._sent_owned is None:
             return True

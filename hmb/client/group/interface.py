@@ -45,7 +45,8 @@ Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]  # the offsets that a
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 
-    A transactional producer that commits offsets for a consumer also sends the consumer's identity (KIP-447).
+    A transactional producer can commit offsets for a consumer. With these offsets, it sends the consumer's identity
+    (KIP-447).
 
     A consumer that has chosen its partitions with `assign` is not a member of the group. Its `generation_id` is -1, and
     its `member_id` is "".
@@ -72,8 +73,8 @@ class MemberSettings:
     - `assignors` lists assignors for the classic protocol. The member prefers the first assignor in the list.
     - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". None means that the
       broker chooses.
-    - Every `metadata_max_age` seconds, the leader of a classic group checks whether the group's topics have new
-      partitions.
+    - `metadata_max_age` is the time after which the leader of a classic group checks again whether the group's topics
+      have new partitions.
     - An open transaction may contain new offsets of the group. A member with `require_stable` waits until this
       transaction ends, and then fetches the committed offsets.
     """
@@ -94,7 +95,8 @@ class MemberSettings:
     def __post_init__(self) -> None:
         """Check the settings.
 
-        Raises TypeError if the group id is not a str, and ValueError for a value that every broker would refuse.
+        Raises TypeError if the group id is not a str. Raises ValueError if a setting has a value that no broker
+        accepts.
         """
         if not isinstance(self.group_id, str):
             raise TypeError(f"a group's name is a str, not {self.group_id!r}")

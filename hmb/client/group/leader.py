@@ -19,12 +19,12 @@ from hmb.client.group.member import TopicLookup
 
 
 class GroupLeader:
-    """The leader's work in one generation of a group: look up topics, and assign partitions."""
+    """Does the leader's work in one generation of a group: looks up topics, and assigns their partitions."""
 
     def __init__(
         self, settings: MemberSettings, assignor: str, members: list[member_metadata.JoinedMember], now: float
     ) -> None:
-        """Raises ProtocolError if the subscription of a member cannot be decoded."""
+        """Decode the members' subscriptions. Raises ProtocolError if a subscription cannot be decoded."""
         self._settings, self._assignor, self._members = settings, assignor, members
         self._topics = member_metadata.subscribed_topics(members)
         self._counts: Mapping[str, int] | None = None  # the last lookup: topic -> number of partitions
@@ -32,11 +32,14 @@ class GroupLeader:
         self.assignments: dict[str, bytes] = {}  # member id -> assignment; empty until `assign` is called
 
     def lookup(self) -> TopicLookup:
-        """Return the request for the numbers of partitions of all subscribed topics."""
+        """Return a request for the number of partitions of each subscribed topic."""
         return TopicLookup(names=self._topics)
 
     def looked_up(self, counts: Mapping[str, int], now: float) -> bool:
-        """Store the numbers of partitions. Return whether they differ from the numbers of the last lookup."""
+        """Store the number of partitions of each topic. Return True if a number has changed since the last lookup.
+
+        The first lookup returns False, because it has no earlier numbers.
+        """
         has_all = counts.keys() >= self._topics
         self.lookup_at = now + (self._settings.metadata_max_age if has_all else self._settings.heartbeat_interval)
         has_changed = self._counts is not None and counts != self._counts
@@ -44,8 +47,8 @@ class GroupLeader:
         return has_changed
 
     def assign(self) -> None:
-        """Let the assignor divide the partitions among the members.
+        """Let the assignor divide the partitions among the members, and store the result in `assignments`.
 
-        The caller must call `looked_up` first, with the numbers of partitions.
+        The caller must first call `looked_up`, because the assignor needs the numbers of partitions.
         """
         self.assignments = member_metadata.assign(self._assignor, self._members, self._counts or {})

@@ -33,7 +33,7 @@ NEVER = float("inf")
 
 
 class ListenerMethod(Enum):
-    """The methods of `RebalanceListener`. The values are the names of the methods."""
+    """One of the three methods of `RebalanceListener`, with its name as value."""
 
     ON_ASSIGNED = "on_assigned"
     ON_REVOKED = "on_revoked"
