@@ -127,7 +127,7 @@ class Cluster:
 
     @property
     def was_reached(self) -> bool:
-        """Whether any broker has ever answered this client."""
+        """True if at least one broker has ever answered this client."""
         return bool(self._nodes) or self._connection is not None
 
     @property
@@ -189,9 +189,9 @@ class Cluster:
         return [self._topics[name] for name in sorted(topics)]
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
-        """Request the metadata of these topics, or of all topics if `names` is None, and return the response.
+        """Request the metadata of the topics in `names`, and return the response. `names=None` means all topics.
 
-        From a broker older than Kafka 0.11, the response always contains all topics.
+        If `names` is not empty and the broker is older than Kafka 0.11, the response contains all topics.
         """
         with self._locked():
             response = self._request_metadata(lambda version: _request_for(names, version))
@@ -201,7 +201,7 @@ class Cluster:
             return response
 
     def forget(self, name: str) -> None:
-        """Mark the metadata of a topic as outdated. The cluster then requests it again before the next use."""
+        """Mark the metadata of a topic as outdated. Before its next use, this `Cluster` requests the metadata again."""
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:
@@ -255,11 +255,11 @@ class Cluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock for a `with` block.
+        """Hold the lock during a `with` block. If the lock is not free, wait for it.
 
-        The thread that holds the lock may wait for every broker, one after the other, up to `timeout` seconds for each.
-        Another thread that needs the lock waits for at most the same time (`timeout` times the number of brokers), and
-        then raises ConnectionFailed.
+        The thread that holds the lock may wait for each broker, one after the other, for up to `timeout` seconds each.
+        Another thread therefore waits for the lock for at most `timeout * (number of addresses + 1)` seconds. Then it
+        raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -363,7 +363,7 @@ class Cluster:
         raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
 
     def _connections(self) -> Iterator[Connection]:
-        """If a connection is open, yield this connection first. Then yield a new connection to each address."""
+        """Yield the open connection first, if one exists. Then yield a new connection to each address."""
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())

@@ -11,7 +11,7 @@ A number that is not negative is already an offset. For all other values, the cl
 leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
 offset of the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log,
 and -1 means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset
-of the oldest open transaction.
+of the oldest open transaction, or the high watermark if no transaction is open.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers keep no timestamps of records, only
 the time of the last change of each segment file. The response for `AtTime` contains the first offset of the last
@@ -149,7 +149,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps that the client must send in ListOffsets requests to find an offset."""
+    """Return the timestamps for which the client must ask the leader, to convert `offset` to a number."""
     match offset:
         case "earliest":
             return (EARLIEST,)
@@ -169,8 +169,9 @@ def list_offsets(
     """Return the offset of the first record at or after a timestamp, for each partition.
 
     `timestamp` is in ms since 1970, or EARLIEST or LATEST. The offset is NOT_FOUND (-1) if all records are older than
-    the timestamp. With version 0 of ListOffsets, the result is never NOT_FOUND. Raises KafkaError for the first
-    partition with an error, and ConnectionFailed if a broker cannot be reached.
+    the timestamp. But a broker older than Kafka 0.10.1 keeps no timestamps of records, so the result is then never
+    NOT_FOUND. Raises KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be
+    reached.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:

@@ -82,11 +82,11 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """True if the member has joined, and no response has reported that the coordinator has removed the member."""
+        """True if the member has joined the group, and does not know that the coordinator has removed it."""
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. If False, the consumer must wait for the group."""
+        """True if no rebalance is in progress. During a rebalance, the consumer must wait for its partitions."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
@@ -105,7 +105,7 @@ class GroupMember(Protocol):
         """Update the member's state after the rebalance listener has returned from `call`."""
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        """Update the member's state after the coordinator has refused a commit with this identity."""
+        """Update the member's state, because the coordinator has refused a commit that contained `identity`."""
 
     def leave_request(self) -> Request | None:
         """Return the request with which the member leaves the group, or None if no request is necessary."""
@@ -119,9 +119,9 @@ class GroupMember(Protocol):
         """
 
     def deadline(self) -> float:
-        """Return the time of the next request: until this time, `next_request` returns None.
+        """Return the time of the next request. Before this time, `next_request` returns None.
 
-        A call of another method, for example `polled`, can change this time.
+        A call of another method, for example `polled`, can change the time of the next request.
         """
 
     def response_timeout(self, request: Request) -> float | None:

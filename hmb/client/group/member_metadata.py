@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """The part of a message about one topic: the name of the topic, and a list of partition numbers."""
+    """A struct in a message that contains the name of a topic and a list of partition numbers."""
 
     topic: str
     partitions: list[int]
@@ -100,7 +100,10 @@ def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
 
 
 def _parse_user_data(data: bytes | memoryview) -> StickyUserData:
-    """Decode the user data of any client. If no known format fits, return user data without partitions."""
+    """Decode the field `user_data` of a subscription, in the format of any known client.
+
+    If no known format fits, return user data without partitions.
+    """
     for version in reversed(StickyUserData.versions):
         with suppress(ProtocolError):
             return StickyUserData.decode(data, version)

@@ -52,7 +52,7 @@ def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceLi
 def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffsets:
     """Return the `CommittedOffsets` of a group, for a consumer that is not a member of the group.
 
-    The consumer has chosen its partitions with `assign`.
+    Such a consumer has chosen its partitions with `assign`, and still commits offsets for the group.
     """
     return CommittedOffsets(cluster, settings, lambda: GroupMetadata(settings.group_id), lambda code, identity: None)
 
@@ -107,7 +107,7 @@ class GroupMembership:
     # -- the consumer's thread
 
     def poll(self, timeout: float) -> None:
-        """If a rebalance is in progress, take part in it.
+        """Take part in a rebalance, if one is in progress.
 
         The method calls the rebalance listener, and waits up to `timeout` seconds for the other members. If no
         rebalance is in progress, the method returns immediately, so the consumer can call it before every fetch. After
@@ -128,8 +128,8 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The time for waiting is over. Call the rebalance listener if this is necessary, but do not wait for
-                # other members.
+                # After an error, do not wait for other members any more. Only make the calls of the rebalance listener
+                # that are already necessary.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error
@@ -273,7 +273,10 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    """If the error means that the broker does not support the request, add advice to the error."""
+    """Return the error with advice for the user, if the broker does not support the request.
+
+    Return every other error unchanged.
+    """
     if error.code is not ErrorCode.UNSUPPORTED_VERSION:
         return error
     advice = "members of groups need Kafka 0.9: assign() partitions by hand"

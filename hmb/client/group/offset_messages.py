@@ -112,9 +112,9 @@ def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffse
 
 
 def for_version(request: Request, version: int) -> Request:
-    """Return the request in the format of this version.
+    """Return the request, changed if `version` needs another format.
 
-    Old versions of LeaveGroup contain one member id instead of a list of members.
+    Only LeaveGroup changes: its old versions contain one member id instead of a list of members.
     """
     if isinstance(request, LeaveGroupRequest) and version < FIRST_VERSION_OF_MEMBERS:
         return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)

@@ -4,8 +4,8 @@ In the consumer protocol, an assignment contains topic ids and no topic names. B
 the partitions that it reads. So the member looks up the name of each topic id in the assignment. While a name is still
 unknown, the member takes over only the partitions of the other topics.
 
-If a topic was deleted and created again, two topic ids belong to the same topic name. The id in the latest assignment
-is then valid.
+If a topic was deleted and created again, the member knows an old id and a new id with the same topic name. The id in
+the latest assignment is then the valid one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class AssignmentById:
         self.has_looked_up, self.lookup_at = not self.unnamed, now
 
     def looked_up(self, names: Mapping[UUID, str], next_lookup: float) -> None:
-        """Store the names of topic ids. `next_lookup` is the time of the next lookup, if a name is still unknown."""
+        """Store the topic names that a lookup has found, by topic id.
+
+        If a name is still unknown, the next lookup takes place at the time `next_lookup`.
+        """
         self._names.update(names)
         self.has_looked_up, self.lookup_at = True, next_lookup
 
@@ -60,7 +63,7 @@ class AssignmentById:
         )
 
     def by_id(self, owned: Owned) -> list[TopicPartitions]:
-        """Return owned partitions in the form that a heartbeat request needs."""
+        """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
         # If two ids have one name, the assigned id wins.

@@ -11,7 +11,7 @@ after that, the batch gets no further record.
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
 
-The module `queues` chooses the partition of a record without a key.
+If a record has no key and no partition, the module `queues` chooses its partition.
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
@@ -109,8 +109,9 @@ class Accumulator:
     ) -> None:
         """Add records to the last batches of their partitions.
 
-        The records may go to several batches. For each batch, the method appends one `BatchSlice` to `slices`. `number`
-        is the index of the first of these records among all records of the application's call of `send_many`.
+        The records may go to several batches. For each of these batches, the method appends one `BatchSlice` to
+        `slices`. The call of `send_many` has passed a list of values: `number` is the index of the first record of
+        `rows` in this list.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -156,7 +157,7 @@ class Accumulator:
 
     @property
     def finished(self) -> bool:
-        """Whether the producer is closed and all batches are delivered or have failed."""
+        """True if the producer is closed, and each batch is delivered or has failed."""
         return self._closed and not self._batches
 
     def topics(self) -> list[str]:
@@ -167,8 +168,9 @@ class Accumulator:
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
         """Wait until batches may be sent, seal these batches, and return them. A sealed batch gets no further record.
 
-        The *window* of a queue limits how many batches of the queue are returned. The method returns an empty list
-        after `timeout` seconds, or if the producer is closed and has no batches left.
+        The method returns only as many batches of a queue as its *window* allows: the window is the largest number of
+        batches that may be in flight. The list is empty after `timeout` seconds without a batch. It is also empty if
+        the producer is closed and has no batches left.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
@@ -185,9 +187,9 @@ class Accumulator:
                 sender_queues.wakes_at = -math.inf
 
     def encoded(self, batch: ProducerBatch, data: bytes) -> None:
-        """Store the encoded bytes of a batch instead of its records, and count the batch.
+        """Store the encoded bytes of a batch instead of its records, and add the batch to the metrics.
 
-        A compressed batch takes less memory than its records.
+        A compressed batch takes less memory than its records, so the method also frees memory.
         """
         self.counters.encoded(batch.records.count, batch.size, len(data))
         with self._lock:
@@ -228,7 +230,7 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the sealed batches of a queue whose first record was added at or before `moment`."""
+        """Return the sealed batches in a queue that got their first record at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
@@ -272,7 +274,7 @@ class Accumulator:
             self._memory.release(0)
 
     def abandon(self, error: Exception) -> None:
-        """Complete all remaining batches with this error. The caller must have called `close`."""
+        """Give up all remaining batches, and report `error` for their records. The caller must have called `close`."""
         with self._lock:
             batches = self._queues.batches()
             for queue in self._queues:
@@ -305,7 +307,7 @@ class Accumulator:
         return self._open(queue)
 
     def _limit(self, queue: PartitionQueue) -> int:
-        """Return how many bytes the records of one batch in this queue may take together."""
+        """Return the largest number of bytes that the records of one batch in this queue may take together."""
         return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
 
     def _open(self, queue: PartitionQueue) -> ProducerBatch:

@@ -51,7 +51,8 @@ class SenderQueues:
     """The partition queues whose batches one sender thread sends."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
-    # The queues of this sender thread that contain batches. The queue that was added first comes first.
+    # The queues of this sender thread that contain batches, in the order in which they were added. The values of the
+    # dict are not used.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 
@@ -79,9 +80,9 @@ class PartitionQueue:
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
         """Seal the batches that may be sent now, and add them to the list `due`.
 
-        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
-        is unknown. A batch that is not full waits for further records while earlier batches of the partition are in
-        flight. The caller holds the accumulator's lock.
+        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent. Return infinity if this
+        time is unknown. While earlier batches of the partition are in flight, a batch that is not full is not sent: it
+        waits for further records. The caller holds the accumulator's lock.
         """
         taken = self.in_flight
         while taken < min(self.window, len(self.batches)):

@@ -50,7 +50,7 @@ class Columns(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether each record consists only of a value, and no value is None."""
+        """True if each record has only a value (no key, headers or timestamp), and no value is None."""
         return self[1:] == (None, None, None) and None not in self.values
 
     def rows(self, now: int, partition: int | None, partitioner: Partitioner, partitions: int) -> list[Row]:
@@ -76,7 +76,7 @@ class Columns(NamedTuple):
 def columns(
     values: Column, keys: Column | None, headers: Sequence[Iterable[Header]] | None, timestamps: Sequence[int] | None
 ) -> Iterator[Columns]:
-    """Yield the records in groups of at most ROWS_AT_A_TIME.
+    """Yield the records as `Columns` objects, each with at most ROWS_AT_A_TIME records.
 
     Raises ValueError if the columns have different lengths, and TypeError if an item has the wrong type.
     """
@@ -101,7 +101,7 @@ def _is_arrow(column: Column) -> bool:
 
 
 def _check(name: str, column: Column) -> None:
-    """Raise TypeError if an item of the column is neither bytes nor None."""
+    """Raise TypeError if an item of the column is neither bytes nor None, or if an Arrow column has a wrong type."""
     if _is_arrow(column):
         if str(column.type) not in _END_FORMATS:
             raise TypeError(f"{name}s are an Arrow column of binary or string, not of {column.type}")

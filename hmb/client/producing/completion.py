@@ -81,8 +81,8 @@ class BatchCompletion:
     def handle_response(self, batch: ProducerBatch, response: PartitionResponse | None) -> FailedBatch | None:
         """Handle the response to a batch. If the broker has written the batch, complete the batch.
 
-        If the broker has not written the batch, return the batch with the error. `response` is the part of the response
-        about the batch's partition, or None if the response does not contain the partition.
+        If the broker has not written the batch, return the batch with the error. `response` contains only the batch's
+        partition. It is None if this partition is missing in the broker's response.
         """
         if response is None:
             return FailedBatch(
@@ -108,8 +108,8 @@ class BatchCompletion:
             batch.queue.window = self._settings.max_in_flight
         self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # `Producer.flush` waits only for batches that are in a queue, and must also wait for their callbacks. So remove
-        # the batch only after its callbacks have returned.
+        # `Producer.flush` must also wait for the callbacks of a batch, but it waits only for batches that are in a
+        # queue. The next line removes the batch from its queue, so it runs only after the callbacks have returned.
         self._accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -131,14 +131,14 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # Move the queue as the last step, because another thread uses the queue after the move.
+        # The move is the last step, because another thread owns the queue after the move.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Let a batch be sent again after a pause, or give it up. Return True if the batch is sent again.
+        """Decide whether a batch is sent again after a pause, or is given up. Return True if it is sent again.
 
         The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
         transaction must be aborted. With `can_retry=True`, the method treats the error as retriable, although Kafka
@@ -150,8 +150,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # Give up all batches of this queue whose delivery timeout is over, without another attempt. Another attempt
-            # for each of these batches could take as long as a whole request timeout.
+            # Also give up all other batches of this queue whose delivery timeout is over. Without this step, each of
+            # them would be sent once more, and each attempt could take a whole request timeout.
             for late in self._accumulator.sealed_before(now - self._settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
@@ -167,7 +167,8 @@ class BatchCompletion:
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
         """Return the batches that may be sent.
 
-        If the transaction must be aborted, give up all batches and return none.
+        Usually, these are all batches. But if the transaction must be aborted, the method gives up all of them, and
+        returns an empty list.
         """
         reason = self._guarantee.abort_reason
         if reason is None:

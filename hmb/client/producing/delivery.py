@@ -33,9 +33,9 @@ T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """Where the broker has written a record: the topic, the partition and the offset.
+    """The position of a record that the broker has written: its topic, partition and offset.
 
-    The offset is -1 if the broker did not report it (acks=0).
+    `offset` is -1 if the broker did not report the offset, for example with `acks=0`.
     """
 
     topic: str
@@ -45,7 +45,10 @@ class RecordMetadata(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a batch, or of one part of a split batch: the offset of the first record, or an error."""
+    """The result of a batch: the offset of its first record, or an error.
+
+    If a batch was split, each part has its own `Outcome`.
+    """
 
     records: int
     base_offset: int = NO_OFFSET
@@ -56,7 +59,10 @@ class Outcome(NamedTuple):
     record_errors: Mapping[int, str] = {}
 
     def offset_of(self, index: int) -> int:
-        """Return the offset of a record of this part, or NO_OFFSET if the broker did not report the offsets."""
+        """Return the offset of a record. `index` is the index of the record in this part of the batch.
+
+        Return NO_OFFSET if the broker did not report the offset.
+        """
         return NO_OFFSET if self.base_offset < 0 else self.base_offset + index
 
 
@@ -68,7 +74,7 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that lets the sender thread send the batch without waiting for `linger`.
+        # A function that seals the batch. The sender thread then sends the batch at once, without waiting for `linger`.
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
@@ -84,11 +90,11 @@ class BatchResult:
 
     @property
     def completed(self) -> bool:
-        """Whether the outcome of each part of the batch is known."""
+        """True if the outcome of each part of the batch is known."""
         return not self._missing
 
     def split(self) -> None:
-        """Increase the number of missing outcomes, because a part of the batch was split into two parts."""
+        """Increase the number of missing outcomes by one, because one part of the batch was split into two parts."""
         with self._lock:
             self._missing += 1
 
@@ -127,7 +133,8 @@ class BatchResult:
     def wait(self, timeout: float | None) -> bool:
         """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
-        The producer sends the batch immediately, without waiting for `linger`, because a thread needs the result.
+        The method also lets the producer send the batch immediately, because the calling thread needs the result. The
+        batch then does not wait for `linger` seconds.
         """
         send_now = self.send_now
         if send_now is not None:
@@ -174,7 +181,7 @@ class BatchResult:
 
 
 def _call(callback: Callable[[T], object], argument: T, caught: type[BaseException] = Exception) -> None:
-    """Call a callback. If the callback raises an error, only log the error: the other callbacks must also be called."""
+    """Call a callback. If it raises an error, only log the error, because other callbacks must be called, too."""
     try:
         callback(argument)
     except caught:
@@ -227,7 +234,7 @@ class Delivery:
 
 
 class Range(NamedTuple):
-    """Records of one `send_many` call. The broker has written these records at consecutive offsets."""
+    """Records of one `send_many` call that the broker has written at consecutive offsets."""
 
     topic: str
     partition: int
@@ -236,7 +243,7 @@ class Range(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Records of one `send_many` call. None of these records was delivered, and all have the same error."""
+    """Records of one `send_many` call that were not delivered because of the same error."""
 
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
     failed_row: int  # the index of the invalid record, or of the first record if the broker names no invalid one
@@ -290,7 +297,7 @@ class Deliveries:
         return KafkaError(failure.error.code, f"value {failure.failed_row}: {failure.error.message}")
 
     def failures(self) -> list[Failure]:
-        """Return the records that were not delivered, as one `Failure` for each batch.
+        """Return one `Failure` for each batch with records that were not delivered.
 
         Call this method only when each record is delivered or has failed.
         """
@@ -348,9 +355,10 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield each failure of a slice (`BatchSlice`), together with the index of the first record in the failed part.
+    """Yield the failures of a slice (`BatchSlice`). Usually a slice has no failure or one failure.
 
-    A slice has more than one failure only if its batch was split, and several parts of the batch have failed.
+    A slice has several failures only if its batch was split, and several parts of the batch have failed. Together with
+    each failure, the function yields the index of the part's first record in the original batch.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -80,8 +80,9 @@ SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong n
 class AtLeastOnce:
     """The guarantee without idempotence: the producer writes each record at least once, or reports an error.
 
-    The producer's batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence`
-    and `TransactionManager` override the methods. The producer's threads call the methods.
+    The producer's batches contain no sequence numbers, so a retry may write a batch twice. The producer's threads call
+    the methods of this class. The subclasses `Idempotence` and `TransactionManager` override these methods for stronger
+    guarantees.
     """
 
     transactional_id: str | None = None
@@ -163,9 +164,9 @@ def assign_numbers(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchN
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the batch has the current epoch: the epoch that the partition's next batch will get.
+    """Return whether the batch has the current epoch of its partition. The partition's next batch gets this epoch.
 
-    Also return True if the batches of this producer contain no numbers.
+    Also return True if the batch has no numbers.
     """
     numbers, sequence = batch.numbers, batch.queue.sequence
     if numbers is None:
