@@ -48,8 +48,8 @@ folder at first:
   `topics/` and `network/`
 - *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
-Three small modules belong to all handlers: `context.py` (the second argument of each handler), `errors.py` (the two
-ways in which a handler reports an error), and `shared_responses.py` (functions that several handlers use).
+All handlers use three small modules: `context.py` (the second argument of each handler), `errors.py` (the two ways in
+which a handler reports an error), and `shared_responses.py` (functions that several handlers use).
 """
 
 from hmb.broker.lifecycle import BrokerServer

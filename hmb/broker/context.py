@@ -127,7 +127,7 @@ class ConnectedClient:
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
 
     def mute(self, milliseconds: int) -> None:
-        """Let the connection read no request for this time, because the client exceeded a quota. 0 does nothing."""
+        """Stop reading requests of this client for `milliseconds`, because it exceeded a quota. 0 has no effect."""
         if milliseconds:
             self.throttle_ms = max(self.throttle_ms, milliseconds)
             self.muted_until = max(self.muted_until, time.monotonic() + milliseconds / 1000)
@@ -154,5 +154,5 @@ class RequestContext(NamedTuple):
 
     @property
     def client_host(self) -> str:
-        """The client's address in the form that groups store, for example "/127.0.0.1". This form comes from Java."""
+        """The client's address as Java prints it, for example "/127.0.0.1". Groups store this text for each member."""
         return f"/{self.client.host}"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def group_coordinator(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> GroupCoordinator:
-    """Create the coordinator of all groups, with its journal in the topic `__consumer_offsets`."""
+    """Create the coordinator of all groups. It stores its state in the topic `__consumer_offsets`."""
     return GroupCoordinator(
         journal_of(OFFSETS_TOPIC, topics, configs, clock),
         classic_group_settings(configs.current),
@@ -55,7 +55,7 @@ def group_coordinator(topics: Topics, configs: DynamicConfig, clock: BrokerClock
 def transaction_coordinator(
     topics: Topics, configs: DynamicConfig, producer_ids: ProducerIds, groups: GroupCoordinator, clock: BrokerClock
 ) -> TransactionCoordinator:
-    """Create the coordinator of all transactions, with its journal in the topic `__transaction_state`."""
+    """Create the coordinator of all transactions. It stores its state in the topic `__transaction_state`."""
     return TransactionCoordinator(
         journal_of(TRANSACTIONS_TOPIC, topics, configs, clock),
         producer_ids,

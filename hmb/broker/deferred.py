@@ -5,9 +5,9 @@ takes milliseconds, and meanwhile the thread of the connection can handle the ne
 not wait. The handler appends the records to the log, which assigns their offsets, and returns a `Deferred`. Later, the
 thread calls `Deferred.result`, which waits for the sync and returns the response.
 
-A handler returns a `Deferred` whose `result` is a response object. The dispatcher puts this `Deferred` into a second
-`Deferred`, whose `result` is the encoded response. The module network/gathering.py decides how many requests a
-connection handles before its thread calls `Deferred.result`.
+A handler returns a `Deferred` whose `result` returns a response object. The connection needs the bytes of the response.
+Therefore the dispatcher puts this `Deferred` into a second `Deferred`, whose `result` also encodes the response. The
+module network/gathering.py decides how many requests a connection handles before its thread calls `Deferred.result`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 LOGGER = logging.getLogger(__name__)
-# These errors mean that a coordinator is not ready, for example because it is still loading its state. Only requests to
-# a coordinator can get these errors. Other handlers must not put them into a response.
+# These errors mean that a coordinator is not ready, for example because it is still loading its state. Only a handler
+# that asks a coordinator may put these errors into a response.
 COORDINATOR_ERRORS = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )

@@ -20,14 +20,14 @@ session. If a client uses a session that the broker has removed, the client gets
 again with a full fetch. If the cache has no room for a new session, the response contains the session id 0. The client
 then continues with full fetches.
 
-The cache of fetch sessions has two limits: `max.incremental.fetch.session.cache.slots` sessions, and
-MAX_SESSION_PARTITIONS partitions in all sessions together. If all slots are used, the broker can remove one old session
-to make room for a new session, as in Kafka. Two rules select the old session. Both rules use the time T, which is the
-setting `min.incremental.fetch.session.eviction.ms`:
-- The broker removes the least recently used session if no client has used this session for more than T.
-- If clients have used all sessions within T, the broker looks at all sessions that were created more than T ago, and
-  takes the session with the fewest partitions. The broker removes this session if it has fewer partitions than the new
-  session.
+The cache of fetch sessions has two limits. It contains at most `max.incremental.fetch.session.cache.slots` sessions,
+and all sessions together contain at most MAX_SESSION_PARTITIONS partitions. If the cache already contains this number
+of sessions, the broker can remove one old session to make room for a new one, as in Kafka. Two rules select the old
+session. Both rules use the time T, which is the setting `min.incremental.fetch.session.eviction.ms`:
+- The broker removes the least recently used session if its last use was more than T ago.
+- If the last use of every session was at most T ago, the broker looks at the sessions that were created more than T
+  ago, and selects the one with the fewest partitions. The broker removes this session if it has fewer partitions than
+  the new session.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -145,7 +145,7 @@ class FetchSession:
 
 
 class FetchContext:
-    """A fetch without a session: the partitions to read, and a method that creates the response."""
+    """A fetch without a session. The object contains the partitions to read, and creates the response."""
 
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
         self.partitions = list(partitions.values())
@@ -186,16 +186,17 @@ class FetchSessions:
     """The cache of all fetch sessions of a broker. Thread-safe.
 
     - `_sessions` contains at most `slots` sessions, each with its own id as the key.
-    - `_partitions` is the sum of the numbers of partitions of these sessions, and at most MAX_SESSION_PARTITIONS.
+    - `_partitions` is the number of partitions of all these sessions together. It is at most MAX_SESSION_PARTITIONS.
     """
 
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
     # This lock guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # this lock takes no other lock. A fetch uses the partitions of its session without this lock: it reads them, and
-    # sets their field `topic`. This is safe if the client waits for a response before it sends the next request of the
-    # session. If the client does not wait, `store_offsets` refuses the response to the earlier request.
+    # this lock takes no other lock. While a Fetch request is handled, its thread reads the partitions of the session,
+    # and sets their field `topic`, without this lock. This is safe if the client waits for each response before it
+    # sends the next request of the session. If the client does not wait, `store_offsets` returns False for the earlier
+    # request, which then gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
@@ -272,8 +273,8 @@ class FetchSessions:
     def _evict(self, size: int, now: int) -> bool:
         """Remove one session, to make room for a new session of `size` partitions.
 
-        The docstring of the module explains which session the broker may remove. If the broker may remove no session,
-        return False.
+        The docstring of the module explains which session the broker may remove. If no session may be removed, return
+        False.
         """
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:
@@ -293,8 +294,8 @@ class FetchSessions:
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
         """Store the offsets of a response in the session.
 
-        The response `news` answers the request with the epoch `epoch`. If the client has already sent another request
-        in this session, store nothing and return False.
+        `news` is the response to the request with the epoch `epoch`. If the client has already sent another request in
+        this session, the epoch of the session has changed. Then store nothing, and return False.
         """
         with self._lock:
             if session.epoch != epoch:

@@ -6,8 +6,8 @@ variable, the file server.properties. If no place contains a value, the broker u
 
 The response to a `DescribeConfigs` request shows the source of each value. For a setting of the broker, the response
 distinguishes four sources: dynamic settings of this broker, dynamic settings of all brokers, values from the broker's
-start, and Kafka's defaults. The third source, the broker's start, includes the option -X, the environment variables and
-the file.
+start, and Kafka's defaults. Values from the broker's start are the values of the option -X, of the environment
+variables and of the file server.properties.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default

@@ -59,10 +59,10 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Other names of time settings -> the name with the smallest unit, and the length of one unit of the other name in ms.
-# For example, log.retention.hours=2 means log.retention.ms=7200000. If a user sets several names of one setting, the
-# broker uses the name with the smallest unit. The broker therefore reads the names in this order, the largest unit
-# first, and the last value applies.
+# A time setting has several names. This table maps each name with a larger unit to the name with the smallest unit, and
+# to the length of the larger unit in ms. For example, log.retention.hours=2 means log.retention.ms=7200000. If a user
+# sets several names of one setting, the name with the smallest unit applies. Therefore the broker reads the names in
+# the order of this table, the largest unit first, and a later value replaces an earlier one.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
@@ -363,7 +363,8 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names. The name with the smallest unit (such as ms) has no default.
+        # A time setting has several names. As in Kafka, only the name with the largest unit (such as hours) has a
+        # default.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -1,4 +1,4 @@
-"""The settings of client metrics (KIP-714). Each resource is a subscription, which selects clients and metrics.
+"""The settings of client metrics (KIP-714). Each subscription has settings, which select clients and metrics.
 
 The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, clients can set
 them even if the broker does not offer client telemetry.
@@ -20,7 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 
 class ClientMetricsResource:
-    """The settings of one subscription."""
+    """The settings of one subscription of client metrics."""
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:

@@ -17,11 +17,12 @@ Some parts keep a copy of a setting. Such a part passes a function to `listen`. 
 each change of a setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
-`log.retention.hours`. A *synonym* of a setting is a value that one source contains under one of these names. Assume
-that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Both values are
-synonyms of `log.retention.ms`, in this order, and the first synonym is the current value. But if a client requests the
-setting `log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. The reason is a rule of
-Kafka: the list of synonyms begins with the first synonym that has the requested name.
+`log.retention.hours`. Kafka calls each value that a source contains under one of these names a *synonym* of the
+setting. Assume that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. If a
+client requests the setting `log.retention.ms`, the response contains both synonyms in this order. The first synonym,
+5000, is the current value. If a client requests `log.retention.hours`, the response contains only the synonym
+`log.retention.hours=168`, because of a rule of Kafka: the list of synonyms begins with the first synonym that has the
+requested name.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CHOSEN = {name: key.default_text for name, key in BROKER_CONFIGS.items() if key.
 
 
 class Synonym(NamedTuple):
-    """A value of a setting in one source (`source`). `name` is the setting's name in this source."""
+    """A value that a source, such as the default, contains for a setting. `name` is the name that this source uses."""
 
     name: str
     value: str | None  # None if the value may be a secret
@@ -61,9 +62,10 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting. Settings that clients have altered for this broker come first, then
-      settings that clients have altered for all brokers. All other settings have the value from the broker's start.
-    - While no thread holds the lock, every function in `_listeners` knows the present value of `current`.
+    - `current` contains one value of each setting: the value that a client has set for this broker, or else the value
+      that a client has set for all brokers, or else the value from the broker's start.
+    - While no thread holds the lock, every function in `_listeners` has been called with the present value of
+      `current`.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -75,8 +77,8 @@ class DynamicConfig:
         self._static = CHOSEN | _with_both_ids(properties)
         self._store = store
         # A thread holds this lock while it reads the settings of a resource and then replaces them. Without the lock,
-        # the change of another thread between these two steps would be lost. If a thread needs several locks, it takes
-        # this lock first.
+        # another thread could change the settings between these two steps, and its change would be lost. If a thread
+        # needs several locks, it takes this lock first.
         self.alterations = threading.Lock()
         # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
         # in `_listeners` while it holds this lock. One of these functions also takes the lock of `Topics`.
@@ -139,9 +141,9 @@ class DynamicConfig:
         return self._store.client_metrics
 
     def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all settings of these client metrics.
+        """Replace all settings of the client-metrics subscriptions in `changes`.
 
-        Raises INVALID_REQUEST if there are too many client metrics, and OSError if the file cannot be written.
+        Raises INVALID_REQUEST if there would be too many subscriptions, and OSError if the file cannot be written.
         """
         with self._lock:
             before = self._store.client_metrics
@@ -208,7 +210,7 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 def _with_changes(
     before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return `before` with the changes. Raises INVALID_REQUEST if the result contains too many names."""
+    """Return a copy of `before` with the changes. Raises INVALID_REQUEST if the copy contains too many names."""
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")

@@ -1,4 +1,4 @@
-"""The broker's settings that limit clients: connections, and the time windows in which the broker measures quotas."""
+"""The settings with which the broker limits clients: limits of connections, and the time windows of quotas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hmb.protocol.enums import INT32_MAX
 
 
 class LimitsConfig(ShareConfig):
-    """The settings of a broker that limit its clients. Times are in ms, or in the unit in the name of the setting."""
+    """The settings with which a broker limits its clients. Times are in the unit that a setting's name ends with."""
 
     max_connections: int = _dynamic(
         "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX,

@@ -30,7 +30,7 @@ def _is_known(name: str) -> bool:
 def unknown_names(properties: Iterable[str]) -> list[str]:
     """Return a warning for each name that is not the name of a setting. The warning suggests the most similar name.
 
-    One warning names all settings that only Kafka's controllers need.
+    Settings that only Kafka's controllers need get one common warning.
     """
     skipped = [name for name in properties if CONTROLLERS.fullmatch(name)]
     warnings = [f"skipped settings that only Kafka's controllers need: {', '.join(skipped)}"] if skipped else []
@@ -42,7 +42,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def check_known(properties: Iterable[str]) -> None:
-    """Raise ConfigError if a name is not the name of a setting."""
+    """Raise ConfigError if `properties` contains a name that is not the name of a setting."""
     for name in properties:
         if not _is_known(name):
             raise ConfigError(f"unknown setting {name!r}{nearest(name, BROKER_CONFIGS)}")

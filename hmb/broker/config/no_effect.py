@@ -1,8 +1,8 @@
 """Settings of Kafka that HMB's broker accepts, stores and returns, but does not use.
 
-For example, Kafka has settings for replicas, racks and tiered storage. HMB has no replicas, no racks and no tiered
-storage. The broker accepts these settings anyway, because some clients create topics with these settings, and some
-tools set these settings for brokers. If the broker returned an error, these clients and tools would fail.
+Kafka has settings for features that HMB does not have, for example for replicas, racks and tiered storage. HMB's broker
+accepts these settings anyway, because some clients create topics with them, and some tools set them for brokers. If the
+broker returned an error, these clients and tools would fail.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def _only_directory(log_dirs: str) -> str:
 
 
 def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
-    """Return two sizes of time windows: for most quotas, and for the quota controller_mutation_rate."""
+    """Return the size of the time window of most quotas, and of the window of the quota controller_mutation_rate."""
     return (
         WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
         WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),

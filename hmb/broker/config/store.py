@@ -61,7 +61,8 @@ class ConfigStore:
         """Write new settings of all brokers, of all groups or of all client metrics to the file. Raises OSError.
 
         If an argument is None, the file keeps its settings of this kind. For example, if `brokers` is None, the
-        settings of all brokers stay as they are. The file does not contain names without settings.
+        settings of all brokers do not change. If a broker, a group or a subscription has no settings, the file does not
+        contain its name.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

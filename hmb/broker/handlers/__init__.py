@@ -10,18 +10,19 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 handlers, because a handler's module has the name of its API: the handler of `ApiKey.LIST_OFFSETS` is the function
 `handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the APIs.
 
-Before a broker calls a handler of this table, it calls two functions. `counted` (counting.py) measures the request.
-`guarded` (security/acls/guards.py) checks the ACLs, if the broker has an authorizer. If quotas exist, a third function
-throttles clients (security/quotas/throttling.py).
+A broker does not call the handlers of this table directly. It puts each handler into wrappers, which are functions with
+additional work. `counted` (counting.py) measures each request. If the broker has an authorizer, `guarded`
+(security/acls/guards.py) checks the ACLs. If quotas exist, `throttled` (security/quotas/throttling.py) slows clients
+down.
 
 This folder contains only handlers. The functions that several handlers use are in broker/shared_responses.py and, for
 the states of share-partitions, in broker/share/state_results.py.
 
 The docstring of each handler's module has five parts. The part "Versions" names the supported versions of the API.
-"Permissions" names the operations that a client needs if the broker has an authorizer (security/acls/rules.py).
-"Behavior" describes the newest version. "Version notes" describes how the broker behaves differently in other versions.
-The docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior
-that HMB does not have, and the effect on clients.
+"Permissions" names the operations that ACLs must allow the client, if the broker has an authorizer
+(security/acls/rules.py). "Behavior" describes the newest version. "Version notes" describes how the broker behaves
+differently in other versions. The docstring of the message class describes the fields of each version. "Left out" names
+the parts of Kafka's behavior that HMB does not have, and the effect on clients.
 
 A new version of an API can add fields or change the behavior. If the version adds a field, the field's declaration in
 the message class contains the version (`first_version`), and handlers read the version from there. If a version

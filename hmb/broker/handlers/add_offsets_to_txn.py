@@ -6,7 +6,8 @@ Behavior: a partition of `__consumer_offsets` stores the group's offsets. The br
     transaction. When the transaction ends, the broker therefore writes a marker to this partition, as to all other
     partitions of the transaction.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-    Producers of transaction version 2 do not send this request, because their TxnOffsetCommit also adds the partition.
+    Producers that use transaction version 2 (KIP-890) do not send this request, because their TxnOffsetCommit also adds
+    the partition.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -4,13 +4,14 @@ Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION.
 Behavior: the broker adds either all partitions or none. When a producer adds the first partitions, the transaction
     begins. If a request contains a partition that does not exist, this partition gets an error, and all other
-    partitions get OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal
-    topic. If `verify_only` is true, the broker adds nothing. It only checks which partitions are in the transaction.
-    Each partition that is not in the transaction gets TRANSACTION_ABORTABLE. With an authorizer, versions 4 and 5 need
-    the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can send these versions. Such a
-    client can add partitions to the transaction of another producer if it knows the producer's id and epoch.
-Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, brokers send
-    versions 4 and 5 to a coordinator, for several producers of transaction version 2. If the producer is fenced,
+    partitions get OPERATION_NOT_ATTEMPTED. In the same way, the broker refuses a client's request that contains a
+    partition of an internal topic. If `verify_only` is true, the broker adds nothing. The broker only checks which
+    partitions are in the transaction. Each partition that is not in the transaction gets TRANSACTION_ABORTABLE. With an
+    authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can
+    send these versions. A client that knows another producer's id and epoch can then add partitions to the transaction
+    of that producer.
+Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, other brokers
+    send versions 4 and 5 to the coordinator, with the transactions of several producers. If the producer is fenced,
     versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 Left out: nothing. HMB supports the whole API.
 """

@@ -7,8 +7,8 @@ Behavior: the request contains the complete new settings of a resource. If the r
     resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends
     the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
 Version notes: none. The versions differ only in their encoding.
-Left out: levels of loggers, which get INVALID_REQUEST. A client changes the level of a logger with
-    IncrementalAlterConfigs.
+Left out: the levels of loggers. A request that contains a logger gets INVALID_REQUEST. A client changes the level of a
+    logger with IncrementalAlterConfigs.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Behavior: HMB has one broker, which already has all partitions. If the request a
     partition gets NO_REASSIGNMENT_IN_PROGRESS.
 Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores this field,
     because each partition always has one replica.
-Left out: moves, because there is no other broker. A client cannot take load off the broker: a tool that balances a
-    cluster gets INVALID_REPLICA_ASSIGNMENT.
+Left out: moves, because there is no other broker. A tool that balances the load of a cluster cannot move partitions
+    away from this broker, and gets INVALID_REPLICA_ASSIGNMENT.
 """
 
 from __future__ import annotations

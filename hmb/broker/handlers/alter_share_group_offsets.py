@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets: change the share-partition start offsets of a share group (KIP-932).
+"""AlterShareGroupOffsets: change the start offsets of a share group's share-partitions (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.

@@ -12,8 +12,8 @@ Version notes: version 3 adds the name and the version of the client software, a
     on, the response also lists features. HMB has four features. With version 2 of `transaction.version`, a producer
     gets a new epoch with each transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, version 1 of
     `share.version` means share groups (KIP-932), and version 1 of `streams.version` means streams groups (KIP-1071).
-    The minimum version of these features is 0. A response of version 3 cannot contain the minimum version 0, so its
-    list of supported features is empty.
+    The minimum version of these features is 0. Version 3 of the response does not allow the minimum version 0, so a
+    response of version 3 has an empty list of supported features.
 Left out: all other features. These features concern clusters of several brokers.
 """
 
@@ -42,7 +42,7 @@ Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsRespo
 class Feature(NamedTuple):
     """A feature of HMB, and the version of an API that the feature needs.
 
-    A broker that imitates an older Kafka has a feature only if it offers this version.
+    A broker that imitates an older Kafka may not support this version of the API. It then does not have the feature.
     """
 
     name: str
@@ -98,7 +98,7 @@ def for_unknown_version(offered: Mapping[ApiKey, range] | None) -> ApiVersionsRe
 
 
 def offered_versions(versions: Mapping[ApiKey, range] | None, *, telemetry: bool) -> Mapping[ApiKey, range]:
-    """Return the versions of each API that a broker offers. If `versions` is None, start with all APIs of HMB.
+    """Return the versions of each API that a broker offers: `versions`, or all versions of HMB if `versions` is None.
 
     If `telemetry` is false, leave out the APIs for the telemetry of clients (KIP-714).
     """

@@ -1,4 +1,4 @@
-"""CreateDelegationToken: create a token with which other programs can log in under the same name.
+"""CreateDelegationToken: create a token with which other programs can log in under the name of the token's owner.
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for an own token; otherwise CREATE_TOKENS on the owner.
@@ -7,7 +7,7 @@ Behavior: the response contains the id and the HMAC of the token. A client logs 
     DELEGATION_TOKEN_AUTH_DISABLED (61). On a connection without authentication, and on a connection that has itself
     logged in with a token, the request gets DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64). The broker sends the response
     after the token is on disk.
-Version notes: from version 3 on, a request can name another owner. This needs the operation CREATE_TOKENS on the user.
+Version notes: from version 3 on, a request can name another owner. This needs the operation CREATE_TOKENS on the owner.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -9,8 +9,8 @@ Behavior: for each partition, the log start offset moves forward to the requeste
     changes. The broker removes segments below the log start offset later, at the next retention check. If the disk is
     full, the broker removes these segments first, to get space for the new log start offsets.
 Version notes: none.
-Left out: `timeout_ms`. In Kafka this is the time to wait for followers, and HMB has no followers. A client loses
-    nothing: HMB always responds after it has deleted the records.
+Left out: `timeout_ms`. In Kafka this is the time to wait for followers, and HMB has no followers. This makes no
+    difference to a client: after the response, nobody can read the deleted records.
 """
 
 from __future__ import annotations

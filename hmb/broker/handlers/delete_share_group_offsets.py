@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets: delete the offsets of a share group for whole topics (KIP-932).
+"""DeleteShareGroupOffsets: delete the offsets that a share group has for the given topics (KIP-932).
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DELETE on the group; READ on each topic.

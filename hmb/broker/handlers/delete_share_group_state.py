@@ -2,7 +2,7 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, only brokers send this request. In HMB, the broker deletes the states in its own process, and
+Behavior: in Kafka, brokers send this request to each other. HMB's only broker deletes the states without a request, and
     supports this request only for tools. If a share-partition has no state, the request changes nothing and gets no
     error.
 Version notes: none. The API has one version.

@@ -4,8 +4,8 @@ Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the cluster.
 Behavior: the filter has a component for each entity type: user, client-id or ip. An entity matches if it matches all
     components. A filter without components matches all entities. A strict filter matches only entities whose types are
-    all in the filter. For example, a strict filter for users does not match the quota of a user together with a client
-    id.
+    all in the filter. For example, a strict filter for users does not match an entity that consists of a user and a
+    client id.
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """

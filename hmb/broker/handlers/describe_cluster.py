@@ -2,12 +2,13 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: none; the response contains only operations on the cluster that the client may perform.
-Behavior: the response contains only this broker, which is also the controller. The broker's address is the advertised
-    address of the listener that the client has connected to. A request for the addresses of controllers gets
+Behavior: the list of brokers contains only this broker, which is also the controller. If the client requests it, the
+    response also contains the operations that the client may perform on the cluster. The broker's address is the
+    advertised address of the listener that the client has connected to. A request for the addresses of controllers gets
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
 Version notes: none. The versions differ only in their fields. From version 2 on, a client can also ask for fenced
     brokers, which HMB never has.
-Left out: racks. A client cannot choose a near broker, because HMB has only one broker.
+Left out: racks. A client cannot choose a broker near it, because HMB has only one broker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeQuorum: describe the controllers of the cluster.
+"""DescribeQuorum: return the leader and the voters of the log that the cluster's controllers replicate.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster.

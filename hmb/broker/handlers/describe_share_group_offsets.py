@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets: return the share-partition start offsets of share groups (KIP-932).
+"""DescribeShareGroupOffsets: return the start offset of each share-partition of share groups (KIP-932).
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each group, and on each topic.

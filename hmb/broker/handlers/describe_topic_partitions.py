@@ -8,8 +8,8 @@ Behavior: the response contains the requested topics, or all topics, sorted by n
     response contains a cursor: the first topic and partition that are missing. The client sends the cursor in its next
     request. An unknown topic does not count towards these limits.
 Version notes: none.
-Left out: eligible leader replicas and racks, which exist only with several brokers. If the disk of the broker is lost,
-    no other replica has the records.
+Left out: eligible leader replicas and racks, because only a cluster of several brokers has them. A client cannot find
+    another broker that has a copy of a partition, because no other broker exists.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 
 
 def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
-    """Return INVALID_REQUEST for all topics, because the request's cursor is invalid."""
+    """Return a response with the error INVALID_REQUEST for each topic, because the request's cursor is invalid."""
     return DescribeTopicPartitionsResponse(
         topics=[TopicResponse(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
     )

@@ -1,13 +1,13 @@
-"""DescribeTransactions: describe the transactions of transactional ids.
+"""DescribeTransactions: return the state of the current or last transaction of each given transactional id.
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each transactional id.
 Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
     partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.
-Left out: one detail. While a transaction ends, Kafka returns only the partitions without a marker. HMB returns all
-    partitions of the transaction until all markers are written. So an administrator does not see how many markers are
-    missing.
+Left out: one detail. When a transaction ends, the broker writes a marker to each of its partitions. Meanwhile, Kafka
+    returns only the partitions that have no marker yet. HMB returns all partitions of the transaction until all markers
+    are written. So an administrator does not see how many markers are missing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""DescribeUserScramCredentials: list which users have credentials for SCRAM.
+"""DescribeUserScramCredentials: list the users that have credentials for SCRAM.
 
 Versions: 0; in the flexible encoding.
 Permissions: DESCRIBE on the cluster.
-Behavior: null or an empty list stands for all users. An unknown user gets RESOURCE_NOT_FOUND (91), and a user who is in
-    the request twice gets DUPLICATE_RESOURCE (92). The response contains no secret.
+Behavior: if the request contains null or an empty list instead of users, the response contains all users. An unknown
+    user gets RESOURCE_NOT_FOUND (91), and a user who is in the request twice gets DUPLICATE_RESOURCE (92). The response
+    contains no secret.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

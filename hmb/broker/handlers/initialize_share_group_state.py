@@ -2,7 +2,7 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, only brokers send this request. In HMB, the broker creates the states in its own process, and
+Behavior: in Kafka, brokers send this request to each other. HMB's only broker creates the states without a request, and
     supports this request only for tools. If the state epoch in the request is older than the stored state epoch, the
     request gets FENCED_STATE_EPOCH. In all other cases, the broker replaces the stored state.
 Version notes: none. The API has one version.

@@ -2,8 +2,8 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, only brokers send this request. In HMB, the broker reads the states in its own process, and supports
-    this request only for tools. A share-partition without a state gets INVALID_REQUEST.
+Behavior: in Kafka, brokers send this request to each other. HMB's only broker reads the states without a request, and
+    supports this request only for tools. A share-partition without a state gets INVALID_REQUEST.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

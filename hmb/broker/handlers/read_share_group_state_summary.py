@@ -2,8 +2,8 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, only brokers send this request. In HMB, the broker reads the states in its own process, and supports
-    this request only for tools. A share-partition without a state has the start offset -1.
+Behavior: in Kafka, brokers send this request to each other. HMB's only broker reads the states without a request, and
+    supports this request only for tools. A share-partition without a state has the start offset -1.
 Version notes: version 1 adds the number of records whose delivery is complete.
 Left out: nothing. HMB supports the whole API.
 """

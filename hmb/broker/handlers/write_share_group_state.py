@@ -2,7 +2,7 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, only brokers send this request. In HMB, the broker writes the states in its own process, and
+Behavior: in Kafka, brokers send this request to each other. HMB's only broker stores the states without a request, and
     supports this request only for tools. A share-partition without a state gets INVALID_REQUEST. An older epoch gets
     FENCED_STATE_EPOCH or FENCED_LEADER_EPOCH. The broker sends the response after the change is on disk.
 Version notes: version 1 adds the number of records whose delivery is complete.
