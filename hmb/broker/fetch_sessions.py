@@ -21,9 +21,9 @@ again with a full fetch. If the cache has no room for a new session, the respons
 then continues with full fetches.
 
 The cache of fetch sessions has two limits. It contains at most `max.incremental.fetch.session.cache.slots` sessions,
-and all sessions together contain at most MAX_SESSION_PARTITIONS partitions. If the cache already contains this number
-of sessions, the broker can remove one old session to make room for a new one, as in Kafka. Two rules select the old
-session. Both rules use the time T, which is the setting `min.incremental.fetch.session.eviction.ms`:
+and all sessions together contain at most MAX_SESSION_PARTITIONS partitions. If the cache contains as many sessions as
+the first limit allows, the broker can remove one old session to make room for a new one, as in Kafka. Two rules select
+the old session. Both rules use the time T, which is the setting `min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if its last use was more than T ago.
 - If the last use of every session was at most T ago, the broker looks at the sessions that were created more than T
   ago, and selects the one with the fewest partitions. The broker removes this session if it has fewer partitions than

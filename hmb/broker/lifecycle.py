@@ -8,11 +8,12 @@ When a broker starts, it creates its parts in this order, because each part uses
    broker makes a temporary one.
 4. *Stored settings.* The data directory contains the settings that clients have changed. They determine the settings of
    each topic's log, so the broker reads them before it opens a log.
-5. *Logs.* `Topics` opens and recovers the logs. Producer ids come after the logs, because a new id must be higher than
-   all ids in the logs.
-6. *Coordinators.* Groups come first. Transactions and share groups use the groups: a transaction can commit offsets of
-   a group. The threads of the coordinators load their records while the broker already answers requests. Until a
-   coordinator has loaded its records, its requests get COORDINATOR_LOAD_IN_PROGRESS.
+5. *Logs.* `Topics` opens and recovers the logs. After the logs, the broker creates the object that assigns producer
+   ids, because a new id must be higher than all ids in the logs.
+6. *Coordinators.* The coordinator of groups is the first, because the coordinators of transactions and share groups use
+   it: a transaction can commit offsets of a group. The coordinators load their records in threads of their own, while
+   the broker already answers requests. Until a coordinator has loaded its records, requests to it get the error
+   COORDINATOR_LOAD_IN_PROGRESS.
 7. *Housekeeping.* Two threads run the periodic tasks, such as retention and compaction.
 8. *Connections.* The server accepts connections and answers requests.
 
@@ -26,11 +27,12 @@ more:
 5. *Logs.* The broker syncs and closes the logs, writes the marker of a proper stop, and releases the lock of the data
    directory. The logs come last, because requests and tasks write to them.
 
-Steps 2 to 4 of a stop (from *Coordinators* to *Housekeeping*) together take at most STOP_TIMEOUT. If a start fails, the
-broker stops the parts that it has started.
+When a broker stops, the steps from *Coordinators* to *Housekeeping* together take at most STOP_TIMEOUT seconds. If the
+start of a broker fails, the broker stops the parts that it has started.
 
-For example, a broker stops while a consumer waits up to 30 s for new records. The signal wakes the consumer's Fetch,
-which returns an empty response. The connection then ends, and the broker does not wait for the rest of the 30 s.
+For example, a broker stops while a consumer waits up to 30 s for new records. The signal `Stop` wakes the thread that
+handles the consumer's Fetch, and the thread sends an empty response. The connection then ends, and the broker does not
+wait for the rest of the 30 s.
 """
 
 from __future__ import annotations
@@ -118,7 +120,8 @@ class BrokerServer:
         The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
         API; None means all versions. If `syncs` is false, the broker does not sync the list of topics and the settings,
         so a power cut can destroy them. This is acceptable for a temporary directory, which nobody uses after a power
-        cut. `clock` decides when records, transactions, offsets and group members expire (hmb/storage/clock.py).
+        cut. With `clock`, the broker decides when records, transactions, offsets and group members expire
+        (hmb/storage/clock.py).
         """
         self._clock, self._syncs = clock, syncs
         self._requests = RequestCounters()
@@ -330,9 +333,9 @@ class BrokerServer:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """Interrupt `start`, which may recover logs for a long time. Call this method in a second thread.
+        """Interrupt `start`, which can take long when it recovers logs. Call this method in a second thread.
 
-        When a broker starts with this data directory again, it recovers the logs from the beginning.
+        When a broker starts with this data directory again, it begins the recovery of the logs again.
         """
         self._stop.request()
 

@@ -1,14 +1,16 @@
 """The long poll: a request for records waits in the broker until records arrive, or until its maximum wait is over.
 
-Without long polls, a consumer at the end of a log would have to send a request again and again. Fetch and ShareFetch
-share the loop of this module. Each of them has an object (`Poll`) that collects the records for one request.
+Without long polls, a consumer at the end of a log would have to send a request again and again. The requests Fetch and
+ShareFetch both use the loop of this module. For each request, the handler creates an object (`Poll`) that collects the
+records.
 
-For example, a Fetch asks for the records from offset 42 on, and the log ends at 42. The first call of `collect` finds
-no record. The thread of the request adds a watcher to the log, calls `collect` again, and waits. When a producer
-appends record 42, the log wakes the thread, and the thread collects this record.
+For example, a Fetch asks for the records from offset 42 on, and the last record of the log has the offset 41. The
+thread of the request reads the log (`collect`), and finds no record. The thread adds a watcher to the log, calls
+`collect` again, and waits. When a producer appends record 42, the log wakes the thread, and the thread collects this
+record.
 
-The second call of `collect` is important. Without this call, the thread could miss a record: a producer can append the
-record after the first call, but before the thread adds its watcher.
+The thread reads the log (`collect`) a second time after it has added its watcher. Otherwise the thread could miss a
+record: a producer can append the record after the first call of `collect`, but before the thread adds its watcher.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ class Poll(Protocol):
 
     @property
     def watched(self) -> Iterable[Watchers]:
-        """The sets of watchers to which the waiting thread must add its watcher, for example the set of each log.
+        """The waiting thread must add its watcher to each of these sets. For example, each log has a set of watchers.
 
-        A later call of `collect` can add further sets. For example, a share-partition exists only after the share
-        coordinator has loaded its state.
+        After a later call of `collect`, this property can contain further sets. For example, a share-partition exists
+        only after the share coordinator has loaded its state.
         """
 
     def collect(self) -> None:

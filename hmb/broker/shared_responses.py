@@ -33,7 +33,7 @@ class DescribeRequest(Protocol):
 
 
 class DescribedGroup(Protocol):
-    """The entry of one group in the response to DescribeGroups or to a `DescribeRequest`."""
+    """The entry of one group in the response to a DescribeGroups request or to a `DescribeRequest`."""
 
     error_code: int
     authorized_operations: int
@@ -49,7 +49,7 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 
     `refused` contains the partitions that the handler has refused, and `accepted` contains all others. In the result,
     each topic has one entry, and the refused partitions come first in this entry. If `refused` is empty, the function
-    returns `accepted` unchanged. A topic that the request contains twice then has two entries.
+    returns `accepted` unchanged. In this case, a topic that the request contains twice has two entries in the response.
     """
     if not refused:
         return list(accepted)

@@ -62,8 +62,9 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting: the value that a client has set for this broker, or else the value
-      that a client has set for all brokers, or else the value from the broker's start.
+    - `current` contains one value of each setting. If a client has set a value for this broker, `current` contains this
+      value. Otherwise it contains the value that a client has set for all brokers, or else the value from the broker's
+      start.
     - While no thread holds the lock, every function in `_listeners` has been called with the present value of
       `current`.
     """

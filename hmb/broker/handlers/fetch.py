@@ -4,8 +4,9 @@ Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
 Permissions: READ on each topic.
 Behavior: the broker answers each request by these rules:
     - *Wait.* The broker responds when `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or
-      the broker stops. If the broker has too little memory for another request, it responds early, to free the memory
-      of this Fetch. It never waits longer than `connections.max.idle.ms`, even if `max_wait_ms` is greater.
+      the broker stops. If another request needs memory that the broker does not have, the broker responds early, to
+      free the memory of this Fetch. A Fetch never waits longer than `connections.max.idle.ms`, even if `max_wait_ms` is
+      greater.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for records of
       this log. A waiting Fetch also checks its logs every LOG_CHECK_INTERVAL seconds (long_poll.py). In this way the
       broker notices that the client has disconnected, or that a topic was deleted and created again.

@@ -54,7 +54,7 @@ def telemetry_of(context: RequestContext) -> ClientTelemetry:
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:
-    """Return the properties of a client by which subscriptions select clients. The instance id is still empty."""
+    """Return the properties of a client by which subscriptions select clients. The instance id is left empty."""
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)
     return TelemetryClient("", context.client_id, software, version, host, port)

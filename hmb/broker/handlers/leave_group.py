@@ -3,7 +3,7 @@
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group.
 Behavior: each member has its own error code. An admin client can remove a static member by its group instance id,
-    without a member id. The request also removes members of a group that uses the new group protocol (KIP-848).
+    without a member id. The request can also remove members of a group that uses the new group protocol (KIP-848).
 Version notes: the broker treats a request of versions 0 to 2 as a list with one member.
 Left out: nothing. HMB supports the whole API.
 """

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: return the last offset of a leader epoch, so that a consumer detects lost records (KIP-320).
+"""OffsetForLeaderEpoch: return the end offset of a leader epoch, so that a consumer detects lost records (KIP-320).
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.

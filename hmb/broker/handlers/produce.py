@@ -12,11 +12,12 @@ Behavior: the log of each partition checks the records and assigns their offsets
     not notice the error.
 Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). If a request below version
     3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends one.
-    HMB refuses the request, because HMB makes some checks only from version 3 on.) If a request below version 7
-    contains zstd, it gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong
-    to an open transaction (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in
-    versions below 11, and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to
-    the transaction when the partition receives its first batch of the transaction.
+    HMB refuses it, because HMB would not make all checks for a request below version 3.) If a request below version 7
+    contains a batch that is compressed with zstd, it gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a
+    transactional id, the batches must belong to an open transaction (broker/transactional.py). If no such transaction
+    is open, the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE in later versions. From
+    version 12 on, the broker adds a partition to the transaction when the partition receives its first batch of the
+    transaction.
 Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so this makes no difference to a client.
 """
 

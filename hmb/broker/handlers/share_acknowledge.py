@@ -4,9 +4,9 @@ Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
 Behavior: each acknowledgement changes the delivery states of a range of records (coordinator/share/states.py). The
     broker sends the response after the changes are on disk. If a member acknowledges a record that the member does not
-    hold, for example because the record's lock has timed out, the record's partition gets INVALID_RECORD_STATE. No
-    record of this partition then changes. The epoch -1 closes the share session, and releases all records of the
-    member.
+    hold, for example because the record's lock has timed out, the record's partition gets INVALID_RECORD_STATE. In this
+    case, the states of the other records of this partition do not change either. The epoch -1 closes the share session,
+    and releases all records of the member.
 Version notes: version 2 adds the type Renew, which extends the acquisition lock.
 Left out: nothing. HMB supports the whole API.
 """

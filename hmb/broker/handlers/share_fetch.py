@@ -12,9 +12,9 @@ Behavior: the broker first handles the acknowledgements in the request, and stor
     does the same.
 Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
     renews a lock does not fetch.
-Left out: `min_bytes`: the broker responds when the member has acquired one record, so a client gets smaller responses,
-    but earlier. Kafka delivers records with a high delivery count in smaller groups. HMB does not, so one bad record
-    can time out with its whole batch.
+Left out: `min_bytes`. The broker responds when the member has acquired one record, so a client gets smaller responses,
+    but earlier. Kafka delivers fewer records at once if they were already delivered several times. HMB does not. So if
+    one bad record makes a member fail again and again, the other records of its batch are also delivered again.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ Permissions: READ on the group.
 Behavior: the leader's request contains the assignment of all members. Until this request arrives, the requests of the
     other members wait in the threads of their connections. The broker stores the assignment, and then answers the
     requests of all members. Each response contains the partitions of one member. If the group is already in the state
-    Stable, the broker sends the response at once. If the group uses the new group protocol (KIP-848), the broker has
-    computed the assignment, and also sends the response at once.
-Version notes: from version 5 on, a request must contain the type and the name of the protocol. If the group has another
-    type or name of the protocol, the request gets INCONSISTENT_GROUP_PROTOCOL.
+    Stable, the broker sends the response at once. If the group uses the new group protocol (KIP-848), the broker
+    computes the assignment itself, and also sends the response at once.
+Version notes: from version 5 on, a request must contain the type and the name of the protocol. If they differ from the
+    group's protocol, the request gets INCONSISTENT_GROUP_PROTOCOL.
 Left out: nothing. HMB supports the whole API.
 """
 

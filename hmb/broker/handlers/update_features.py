@@ -6,8 +6,8 @@ Behavior: a feature of a cluster gets a higher version after all brokers were up
     broker whose features never change. Therefore a request succeeds only if it contains the present version of each
     feature that it names, and then it changes nothing. All other requests get INVALID_UPDATE_VERSION.
 Version notes: in versions 0 and 1, a successful response contains a result for each feature.
-Left out: changes to a lower version, which get INVALID_UPDATE_VERSION. A client cannot switch share groups or
-    KIP-890 off.
+Left out: changes of a feature to a lower version. Such a change gets INVALID_UPDATE_VERSION, so a client cannot switch
+    off, for example, share groups or transaction version 2 (KIP-890).
 """
 
 from __future__ import annotations

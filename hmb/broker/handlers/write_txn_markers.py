@@ -7,8 +7,8 @@ Behavior: each partition has its own error code. The broker sends the response a
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
     this request to other brokers. HMB's coordinator writes its markers without such a request.) Without an authorizer,
     any client can end the transaction of another producer if it knows the producer's id and epoch.
-Version notes: with transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's
-    records. In version 1 of the request, the transaction version is 0 (KIP-1228).
+Version notes: version 2 of the request adds the transaction version (KIP-1228). In version 1, the transaction version
+    is 0. With transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's records.
 Left out: nothing. HMB supports the whole API.
 """
 

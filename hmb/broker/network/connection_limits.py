@@ -1,6 +1,7 @@
 """The limits of connections: how many clients may be connected, and how fast new ones may connect (KIP-402, KIP-612).
 
-A server has one thread for each connection, so the server must limit the number of connections:
+A server has one thread for each connection, so the server must limit the number of connections. The table shows what
+happens to a connection above each limit:
     setting                                        limit                          a connection above the limit
     max.connections                                all connections                is closed (server.py: _make_room)
     listener.name.NAME.max.connections             the connections of a listener  is closed
@@ -51,7 +52,7 @@ class ConnectionLimits:
     def __init__(
         self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
     ) -> None:
-        """`listeners` contains the listeners with limits of their own. `size` is the size of the rates' windows."""
+        """`listeners` contains listeners with limits of their own. Rates are measured over a time window of `size`."""
         self._listeners = listeners
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()

@@ -41,10 +41,10 @@ class ConnectionLogin:
         refused_logins: RefusedLogins,
         stop: Callable[[], None],
     ) -> None:
-        """Let the client log in with one of `mechanisms`, and limit its `requests` until then.
+        """Let the client log in with one of `mechanisms`. Until then, limit the size and the time of its `requests`.
 
-        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0 for an unlimited one.
-        `stop` ends the connection after its current response.
+        `sessions` contains the longest lifetime of a session, in seconds, for each mechanism. 0 means no limit. `stop`
+        is a function that ends the connection after its current response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

@@ -12,14 +12,15 @@ records/s without gathering. The producer of confluent-kafka sends 15,968 record
 without it (medians of five runs).
 
 The response to a Produce request with acks=1 is ready at once. The thread gathers at most MOST_READY = 4 such
-responses, and sends them with one system call. Each system call that is saved also saves a switch between the threads
-of client and broker. A higher limit is slower: in an experiment with 64 responses, the client got many responses at
-once after a long wait, and client and broker often waited for each other. HMB's producer sent only 6,285 records/s
+responses, and sends them with one system call. With fewer system calls, the processor also switches less often between
+the client and the broker. A higher limit is slower: in an experiment with 64 responses, the client got many responses
+at once after a long wait, and client and broker often waited for each other. HMB's producer sent only 6,285 records/s
 instead of 16,001. The thread does not gather ready responses of other APIs, because handling the next request can take
 long: a Fetch can wait 500 ms for new records.
 
-A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`, which is part of the tour of a
-Fetch. Without gathering, the thread would send each response before it handles the next request.
+A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`: the documentation's tour of a
+Fetch request names this method. Without gathering, the thread would send each response before it handles the next
+request.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MOST_DEFERRED responses.
-    - Each response before the last one is deferred, or is the response to a Produce request.
+    - Except for the last one, each response in the queue is deferred, or is the response to a Produce request.
     - Only the method `send` sends responses of the connection.
     """
 

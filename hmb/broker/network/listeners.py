@@ -130,9 +130,9 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 
 
 def _parse_protocols(text: str) -> dict[str, SecurityProtocol]:
-    """Return a mapping from listener names to protocols, in capitals.
+    """Return a mapping from the name of each listener, in capitals, to its protocol.
 
-    A listener can have the name of a protocol, so the mapping contains SSL -> SSL.
+    A listener can have the name of a protocol, such as SSL. Therefore the mapping also contains each protocol's name.
     """
     protocols = {str(each): each for each in SecurityProtocol}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):

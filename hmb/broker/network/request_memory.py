@@ -7,9 +7,9 @@ memory. An `Account` counts the bytes that one request takes from the budget. Th
 - The decoded values of the request, except the first 64 KiB. The account counts a value before the decoder creates it
   (protocol/allowance.py).
 
-If the memory budget of the broker has too few free bytes, the thread of the connection waits. Meanwhile this thread
-does not read from the connection, so the client also has to wait. When the broker has handled a request, the bytes of
-this request become free again.
+If the memory budget of the broker has too few free bytes for a request, the thread that reads this request waits.
+Meanwhile this thread does not read from its connection, so the client also has to wait. When the broker has handled a
+request, the bytes of this request become free again.
 
 Two large requests could wait for each other forever: each request holds half of the memory budget and needs more.
 Therefore one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker
@@ -111,7 +111,7 @@ class RequestMemory:
         return False
 
     def give_back(self, account: Account, size: int) -> None:
-        """Return `size` bytes from `account` to the budget."""
+        """Give `size` bytes of `account` back to the budget."""
         with self._changed:
             self._used -= size
             if self._overdrawn is account:
@@ -140,7 +140,7 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this request has taken memory from the budget while another request waits for memory."""
+        """Whether this request holds memory of the budget, and another request waits for memory."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property

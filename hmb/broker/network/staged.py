@@ -1,7 +1,7 @@
 """The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
 
 Readers can study the staged server, and compare its speed with the simpler server in server.py. A request passes
-through several stages. Each stage has its own threads. Queues connect the stages, and the thesis calls these queues
+through three stages, and each stage has its own threads. Queues connect the stages. The thesis calls these queues
 *channels* (chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
@@ -10,9 +10,9 @@ through several stages. Each stage has its own threads. Queues connect the stage
     responder (one per connection)  writes responses
 
 The thesis divides the work into stages for two advantages: a slow disk does not delay the network, and N handlers use N
-cores. But in Python only one thread runs at a time, so N handlers use only one core. The stages also take time: each
-request passes from one thread to another twice. Each time, the next thread has to wake up and wait for the interpreter
-lock.
+cores. But in Python only one thread runs at a time, so N handlers use only one core. The stages also make each request
+slower: threads pass a request, and later its response, to another thread. Each time, the next thread has to wake up and
+wait for the interpreter lock.
 
 The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
@@ -97,7 +97,8 @@ class Handlers:
 class StagedConnection(AcceptedConnection):
     """A connection whose work is divided into stages.
 
-    The connection's own thread is the processor. The processor starts and ends the responder thread.
+    The connection's own thread is the processor, which reads requests. It starts and ends the responder, a second
+    thread, which sends responses.
     """
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""A function that five handlers use to fill their responses about the states of share-partitions.
+"""Contains a function with which five handlers fill their responses about the states of share-partitions.
 
 Five APIs create, read, write, delete and summarize the states of share-partitions (KIP-932). Their requests have the
 same structure: a group, a list of topics, and a list of partitions in each topic. Each response contains one result for
@@ -35,7 +35,7 @@ class StateTopic(Protocol[PartitionT]):
 
 
 class StateRequest(Protocol[PartitionT]):
-    """A request of one of the five APIs."""
+    """A request of one of the five APIs for states of share-partitions."""
 
     group_id: str
 
