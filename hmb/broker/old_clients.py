@@ -44,9 +44,9 @@ class ByteBudget:
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
-        """Reserve `size` bytes during a `with` block. If `size` is above the limit, reserve all bytes.
+        """Reserve `size` bytes during a `with` block. If `size` is greater than the budget, reserve the whole budget.
 
-        Wait until the bytes are free. Raises TimeoutError after `timeout` seconds.
+        First wait until enough bytes are free. Raises TimeoutError after `timeout` seconds.
         """
         size = min(size, self._size)
         with self._changed:
@@ -107,7 +107,7 @@ def converted(
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
     log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,
-    MESSAGE_TOO_LARGE if a batch has more than `limit` bytes after decompression, INVALID_RECORD.
+    MESSAGE_TOO_LARGE if a batch has more than `limit` bytes after decompression, or INVALID_RECORD.
     """
     while found.records is not None and found.segment is not None:
         read, start = found.records.file.read, found.records.position

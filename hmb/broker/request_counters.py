@@ -1,6 +1,6 @@
 """Counters of the requests of each API: how many, how slow, how many with an error, and how many bytes of records.
 
-The broker counts every request, so counting must take little time (counting.py calls the counters).
+The broker counts every request, so a counter must take little time. The module counting.py calls the counters.
 
 *Quantiles.* To compute the 99th percentile exactly, the broker would have to store the time of every request. Instead,
 a histogram counts the requests in buckets. The end of each bucket is 1.19 times its beginning (the fourth root of 2),

@@ -54,7 +54,8 @@ class Handlers:
     """The request channel, and the handler threads that take connections from it."""
 
     def __init__(self, capacity: int) -> None:
-        # Each connection is in the channel at most once. A handler thread that takes None ends.
+        # Each connection is in the channel at most once. If a handler thread takes None from the channel, the thread
+        # ends.
         self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()
         self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
         self._threads = 0  # the number of handlers; only `resize` changes it, in one thread at a time
@@ -104,7 +105,8 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        # The queue has at most MOST_IN_FLIGHT responses. When the responder thread takes None, it ends.
+        # The queue has at most MOST_IN_FLIGHT responses. When the responder thread takes None from the queue, the
+        # thread ends.
         self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
         self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet
@@ -148,7 +150,7 @@ class StagedConnection(AcceptedConnection):
     def _take(self, frame: memoryview, account: Account) -> None:
         """Pass a request to the handlers.
 
-        Wait while the channel is full. If the request belongs to WAITING_APIS, handle it in this thread.
+        Wait while the channel is full. If the request's API is in WAITING_APIS, handle the request in this thread.
         """
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)

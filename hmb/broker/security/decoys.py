@@ -1,11 +1,12 @@
 """Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
 
-The salt of a decoy is computed from the name and a secret key, so the same name always gets the same salt.
+The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
+salt.
 
-A client sees the salt and the iterations of each user. The salt and the iterations show which program has created the
-user: `hmb users` makes random bytes, and Kafka's tools make a random number in base 36, such as `1x3kq...`. So a decoy
-takes its *shape* from the credentials that the broker stores: the iterations, and the form and the length of the salt.
-If the credentials have several shapes, a decoy's name decides which shape the decoy gets.
+A client sees the salt and the iterations of each user. Both show which program has created the user: a salt of HMB's
+tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. So a
+decoy takes its *shape* from the credentials that the broker stores. The shape is the number of iterations, and the form
+and the length of the salt. If the credentials have several shapes, a decoy's name decides which shape the decoy gets.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class CredentialShape(NamedTuple):
-    """The parts of a credential that a client sees. A `salt_size` of 0 stands for a salt in base 36."""
+    """The parts of a credential that a client sees. If the salt is a number in base 36, `salt_size` is 0."""
 
     salt_size: int  # bytes
     iterations: int
@@ -38,7 +39,7 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
-    """Return the most frequent shapes of credentials for each mechanism."""
+    """Return, for each mechanism, the shapes (forms of the salt, and iterations) that most credentials have."""
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:
         salt = bytes(each.salt)
@@ -50,7 +51,7 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
 
-    If the caller adds or removes a shape, the decoys of most names keep their shape.
+    If a later call has one shape more or less in `shapes`, the decoys of most names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -103,9 +103,9 @@ class Login:
     ) -> None:
         """Prepare a login with one of `mechanisms`.
 
-        `sessions` contains the longest lifetime of a session in seconds for each mechanism, or 0 for an unlimited one.
-        `on_success` is called with the principal of the client. `on_failure` is called with a line for the log when the
-        client is refused.
+        `sessions` contains the longest lifetime of a session, in seconds, for each mechanism. 0 means no limit. After a
+        successful login, `on_success` is called with the principal of the client. After a refused login, `on_failure`
+        is called with a line for the log.
         """
         self._mechanisms = mechanisms
         self._clock = clock

@@ -84,9 +84,9 @@ def principal_name(name: str, rules: Sequence[MappingRule]) -> str | None:
 
 
 def distinguished_name(certificate: dict[str, Any]) -> str:
-    """Return the name in a certificate as Kafka writes it (RFC 2253): the most specific part first.
+    """Return the name in a certificate as Kafka writes it (RFC 2253), for example `CN=alice,OU=Lab,C=DE`.
 
-    `certificate` is a result of `SSLSocket.getpeercert`.
+    The most specific part comes first. `certificate` is a result of `SSLSocket.getpeercert`.
     """
     parts = []
     for group in reversed(certificate.get("subject", ())):

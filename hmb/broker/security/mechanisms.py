@@ -1,4 +1,4 @@
-"""The SASL mechanisms that HMB offers, each with a function that begins an exchange."""
+"""The SASL mechanisms that HMB offers, each with a function that begins a login (an exchange of messages)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hmb.security.scram import SCRAM_MECHANISMS
 def mechanisms_of(
     security: ListenerSecurity, store: SecurityStore, tokens: DelegationTokens
 ) -> dict[str, Callable[[], Exchange]]:
-    """Return, for each mechanism of a listener, a function that begins an exchange."""
+    """Return, for each mechanism of a listener, a function that begins a login with this mechanism."""
     exchanges: dict[str, Callable[[], Exchange]] = {PLAIN_MECHANISM: partial(PlainExchange, security.plain_users)}
     for name, mechanism in SCRAM_MECHANISMS.items():
         exchanges[name] = partial(ScramExchange, mechanism, partial(users.find, store), tokens.find)

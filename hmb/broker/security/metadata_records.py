@@ -94,7 +94,7 @@ RECORDS: dict[int, type[MetadataRecord]] = {
 
 
 def encode_record(record: MetadataRecord) -> bytes:
-    """Return the value of a record."""
+    """Encode a record as the bytes of its value."""
     out = Output()
     for number in (FRAME_VERSION, record.record_type, 0):
         UVARINT.encode(out, number)

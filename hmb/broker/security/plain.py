@@ -33,7 +33,7 @@ class PlainState(Enum):
 
 
 class PlainEvent(Enum):
-    """The result of the client's message."""
+    """The result of the check of the client's message."""
 
     PROVED = "the password is right"
     WRONG = "the message is malformed, or the password is wrong"
@@ -47,7 +47,7 @@ NOBODY = secrets.token_hex()  # the password of users that do not exist; nobody 
 
 
 class PlainExchange:
-    """One exchange of PLAIN with one client. `passwords` maps the names of the users to their passwords."""
+    """One login of a client with PLAIN. `passwords` maps the names of the users to their passwords."""
 
     is_delegated = False
 

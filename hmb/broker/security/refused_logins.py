@@ -1,7 +1,8 @@
 """Stores refused logins as events. Slows down a client that guesses passwords on the broker's page in a browser.
 
-The broker keeps only its last events. A client that guesses passwords could replace all of them by refused logins.
-Therefore at most MOST_EVENTS refused logins of a minute become events. The broker's log contains all refused logins.
+The broker keeps a list of its last events, such as deletions of old segments and refused logins. A client that guesses
+passwords could fill the whole list with refused logins. Therefore at most MOST_EVENTS refused logins within a minute
+become events. The broker's log contains all refused logins.
 
 After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. The HTTP server
 of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore

@@ -1,8 +1,8 @@
 """The broker's side of SCRAM: a state machine that receives the client's two messages and returns the broker's two.
 
-The machine does no I/O. `ScramExchange.receive` takes a message of the client and returns the broker's response. The
-table SCRAM contains the states. A refused exchange never continues: a client that wants to try again opens a new
-connection.
+The state machine does not read or write a socket. Its method `ScramExchange.receive` takes a message of the client and
+returns the broker's response. The table SCRAM contains the states. A refused exchange never continues: a client that
+wants to try again opens a new connection.
 
 A client must not be able to find out which users exist. For an unknown user, the broker continues the exchange with a
 *decoy*: a credential with a plausible salt, for which no password exists. The proof is then wrong, as with a wrong

@@ -86,7 +86,7 @@ class AclIndex:
 
 
 class Authorizer:
-    """Decides whether the current ACLs permit an operation. Thread-safe: a change of the ACLs replaces the index."""
+    """Decides whether the current ACLs permit an operation. Thread-safe: a change of the ACLs creates a new index."""
 
     def __init__(self, super_users: Iterable[str], *, allows_without_acl: bool) -> None:
         self.super_users = frozenset(super_users)

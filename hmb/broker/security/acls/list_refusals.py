@@ -1,4 +1,4 @@
-"""Refusals of requests with lists of ACLs, quotas, users or log directories.
+"""Makes refusals of requests that change lists of ACLs, quotas, users or log directories.
 
 Some APIs change lists of ACLs, quotas, users or log directories. A client finds the result of each item by its position
 or its name. For these APIs, `refusal.py` cannot find out which item of the response belongs to which item of the

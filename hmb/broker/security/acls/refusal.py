@@ -1,4 +1,4 @@
-"""Makes refusals: a refusal is the response of any API with an error code in it.
+"""Makes refusals. A refusal is a response with an error code; this module can make one for any API.
 
 The broker can refuse a request, or a part of it, before a handler runs. It does so if ACLs forbid the part (guards.py),
 or if a test simulates a fault (hmb/testing/faults). The broker then answers this part with an error code. Each API has
@@ -6,22 +6,23 @@ its own response, with error codes in different fields. Some responses have only
 one for each topic, partition, group or transactional id. A separate function for each of about 40 APIs would be much
 code, and mistakes would be easy. Therefore this module reads from the message classes which fields contain error codes.
 
-The module works in three steps. The example is a Produce request for the partitions 0 and 1 of topic "a". A fault
-refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6:
+The module works in three steps. As an example, a client sends a Produce request for the partitions 0 and 1 of topic
+"a". A test simulates a fault, which refuses partition 1 with NOT_LEADER_OR_FOLLOWER (code 6):
     split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
     refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
     merge      responses [a: [index 0, error 0], [index 1, error 6]]
 
-`refuse` creates one item in the response for each refused item of the request. To do so, it must find the array of the
-request that belongs to an array of the response. Two arrays belong together if their items have fields with the same
-meaning, for example a topic's name (see IDENTITIES).
+`refuse` creates one item in the response for each refused item of the request. For each array of the response, `refuse`
+must therefore find the array of the request from which the items come. The two arrays belong together if their items
+have fields with the same meaning, for example a topic's name (see IDENTITIES).
 
 `refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
 look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
 An error of SESSION_ERRORS is written only into the error code of the whole response.
 
 Limits: a simulated fault in Metadata requests cannot select a partition, because a Metadata request names only topics.
-A Fetch request of a fetch session does not name all its partitions, so `hmb.testing.faults` ends fetch sessions first.
+A Fetch request in a fetch session does not name all its partitions. Therefore `hmb.testing.faults` ends the fetch
+session of a client before it refuses partitions.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _item_struct(field: Field) -> type[Struct] | None:
 
 
 def _existing(struct: type[Struct], version: int) -> Mapping[str, Field]:
-    """Return the fields of `struct` in a version. A request can have thousands of items, so the result is kept."""
+    """Return the fields of `struct` in a version. Cache the result, because a request can have thousands of items."""
     if (kept := _EXISTING.get((struct, version))) is None:
         kept = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
         _EXISTING[struct, version] = kept
@@ -151,7 +152,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return what a request of an API can name in any version: "topic", "partition", both or nothing."""
+    """Return whether a request of an API can name topics, partitions, or both: a set of "topic" and "partition"."""
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:
@@ -182,8 +183,8 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
     """Split a request into two: one with the topics and partitions that `selects` accepts, and one with all others.
 
     The first request is None if `selects` accepts nothing. The second request is None if `selects` accepts everything.
-    If the list of topics is null, the request means all topics. The function then replaces null by the list of all
-    topics. If `struct` is a part of a request, the function splits this part in the same way.
+    If the list of topics in the request is null, it means all topics, and the function first replaces null by this
+    list. If `struct` is a part of a request, the function splits this part in the same way.
     """
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False
@@ -303,10 +304,10 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a struct of the class `kind`, which is the response or a part of it.
+    """Return a struct of the class `kind`, which is the class of the response or of a part of it.
 
-    If `sets(kind)` is true, the struct gets the code and the message in `error`. `source` is the part of the request
-    that this struct answers. The struct repeats the names and partition indexes of `source`.
+    If `sets(kind)` is true, the struct contains the code and the message in `error`. `source` is the part of the
+    request that this struct answers. The struct contains the same names and partition indexes as `source`.
     """
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -325,7 +326,10 @@ def _refuse(
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the values of the fields that identify an item of the response. `source` is the item of the request."""
+    """Return the fields, with their values, that identify an item of the response, for example a topic's name.
+
+    `source` is the item of the request that this item of the response answers.
+    """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"
         return {next(name for name, field in fields.items() if _identity(name) and field.kind == kind): source}
@@ -337,10 +341,10 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of the request for which the response needs items of the class `item`.
+    """Return the items of the request to which the response must contain answers of the class `item`.
 
-    These items come from the first array in `source` that has an identifying field in common with `item`, for example a
-    topic's name. Return None if `source` has no such array.
+    Items of the request belong to the class `item` if both have a field that identifies the same thing, for example a
+    topic. Return the first such array in `source`, or None if `source` has none.
     """
     if not isinstance(source, Struct):
         return None
@@ -386,8 +390,8 @@ def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
 def _key(item: Struct) -> tuple[Any, ...]:
     """Return the values that identify an item in its array, for example a topic's name.
 
-    An item can contain both a topic's name and its id. The result then contains only the name, because the same topic
-    may lack the id in the other response.
+    If an item contains both a topic's name and its id, the result contains only the name. The reason: `merge` compares
+    two responses, and only one of them may contain the topic's id.
     """
     values = {identity: getattr(item, name) for identity, name in _identities_in(type(item)).items()}
     if values.get("topic"):

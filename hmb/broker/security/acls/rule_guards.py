@@ -33,7 +33,8 @@ Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
 TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
-# If the whole request or a whole group is refused, the responses of these APIs do not list topics and members.
+# If the broker refuses a whole request of these APIs, or a whole group in the request, the response does not list
+# topics and members.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
@@ -58,7 +59,7 @@ def refuse_all(request: Any, context: RequestContext, resource_type: AclResource
 
 
 def _clear_start_offsets(response: Any) -> None:
-    """Set the start offset of refused partitions to -1, as in Kafka. In the other share APIs, this offset is 0."""
+    """Set the start offset of refused partitions to -1, as in Kafka's DescribeShareGroupOffsets response."""
     for partition in (each for group in response.groups for topic in group.topics for each in topic.partitions):
         partition.start_offset = -1
 
@@ -133,7 +134,7 @@ def _forbids_transaction(operation: Op, request: Any, access: Access) -> bool:
 
 
 def guard_topics(operation: Op, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the topics of a request on which the operation is forbidden. Let the handler refuse unknown ids."""
+    """Refuse the topics of a request on which the operation is forbidden. The handler refuses unknown topic ids."""
     refused, rest = _split_topics(operation, request, context, access)
     if request.api_key in FETCHES:
         handle = partial(_fetch_permitted, access, handle)
@@ -164,7 +165,7 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
 def _fetch_permitted(access: Access, handle: Handle, request: Any, context: RequestContext) -> Answer:
     """Handle a Fetch request, and remove the records and the offsets of forbidden topics from the response.
 
-    A fetch session can contain topics that the client was allowed to read only when the session began.
+    A fetch session can contain topics that the client was allowed to read when the session began, but not any more.
     """
 
     def without_records(response: Any) -> Any:
@@ -190,7 +191,10 @@ def _refused_partition(partition: Any) -> Any:
 
 
 def guard_items(rule: ItemRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse items of a list, for example groups. An item is a name, or a struct with a group id."""
+    """Refuse those items of a list, such as groups, that the client may not use.
+
+    An item is a name, or a struct with a group id.
+    """
     forbidden, permitted = list[Any](), list[Any]()
     for each in getattr(request, rule.field):
         is_permitted = access.may(rule.operation, rule.resource_type, _name_of(each))
@@ -209,7 +213,7 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """Remove what the client may not see from descriptions of transactions and of groups."""
+    """From descriptions of transactions and of groups, remove all that the client may not see."""
 
     def change(response: Any) -> Any:
         for each in getattr(response, "transaction_states", ()):
@@ -237,8 +241,8 @@ def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
 def _assigned_topics(group: Any) -> Iterator[Any]:
     """Yield the topics that are assigned to the members of a group, according to its description (KIP-848, KIP-932).
 
-    In descriptions of classic groups, the assignments are bytes that only clients interpret. In descriptions of streams
-    groups, the assignments contain tasks.
+    For classic groups and streams groups, yield nothing. In descriptions of classic groups, the assignments are bytes
+    that only clients interpret. In descriptions of streams groups, the assignments contain tasks instead of topics.
     """
     for member in group.members:
         for name in {"assignment", "target_assignment"} & member.fields.keys():
@@ -246,7 +250,7 @@ def _assigned_topics(group: Any) -> Iterator[Any]:
 
 
 def permitted_operations(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
-    """Return `number` without the bits of the operations that the client may not perform (KIP-430)."""
+    """Return `number` without the bits of forbidden operations. Each bit of `number` stands for one operation."""
     return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
 
 

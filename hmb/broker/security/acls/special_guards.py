@@ -134,9 +134,11 @@ def _create_topics(request: Any, context: RequestContext, access: Access, handle
 
 
 def _delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not delete. Hide the name of a topic that the request selects by its id.
+    """Refuse topics that the client may not delete.
 
-    A client that may describe a missing topic learns that the topic does not exist.
+    If the request contains the id of a topic that the client may not describe, the response does not contain the
+    topic's name. If a topic does not exist, and the client may describe it, the error says that the topic does not
+    exist.
     """
 
     def forbids(name: str, partition: int | None) -> bool:

@@ -86,7 +86,7 @@ def _check_whole(key: str, value: float, limit: int) -> None:
 
 
 def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
-    """Return the names of the quotas that an entity can have, as in `QuotaKey`. Raises INVALID_REQUEST."""
+    """Return the names of the quotas that an entity can have. `QuotaKey` lists all names. Raises INVALID_REQUEST."""
     if not names:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
     for type, name in names.items():

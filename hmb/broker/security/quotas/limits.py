@@ -4,7 +4,7 @@ Several quotas can match one client. The most specific quota applies, and the ot
     1. the user with the client id       4. the default user with the client id         7. the client id
     2. the user, any client id           5. the default user with any client id         8. any client id
     3. the user                          6. the default user
-"Any client id" is the default of client ids: each client id gets this quota for itself.
+The quota of "any client id" is a default. The client ids do not share this quota: each client id gets the whole quota.
 
 For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. The quota
 of the user applies to a client of alice with the client id `web`. This client shares the 1,000 bytes/s with all other
@@ -47,7 +47,7 @@ class Limit(NamedTuple):
 
 
 class Limits:
-    """The quotas of the broker at one point in time, prepared for look-ups."""
+    """The quotas of the broker, prepared so that a look-up is fast. After a change, the broker makes a new object."""
 
     def __init__(self, quotas: Quotas, addresses: Mapping[str, set[str]]) -> None:
         """Prepare the quotas. `addresses` contains the IP addresses of hosts with a quota.

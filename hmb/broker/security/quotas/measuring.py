@@ -36,7 +36,7 @@ class ClientQuotas:
         mutations_size: WindowSize = DEFAULT_SIZE,
         clock_ms: Callable[[], int] = SYSTEM_CLOCK.monotonic_ms,
     ) -> None:
-        """Create the object without any quotas and meters.
+        """Begin without quotas and meters.
 
         `mutations_size` is the size of the window for the quota CONTROLLER_MUTATION_RATE. `size` is the size of the
         windows for all other quotas.

@@ -5,8 +5,8 @@ contains the time that the client should wait (`throttle_time_ms`). The broker d
 the connection. It sends the response at once, and then reads no request from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
-A broker without quotas does no additional work. The table of handlers contains a wrapper only while a quota exists that
-concerns its API. When an administrator changes a quota, the broker replaces the entries of the table.
+A broker without quotas does no additional work. The table of handlers contains the wrapper of an API only while a quota
+exists that concerns this API. When an administrator changes a quota, the broker replaces the entries of the table.
 
 Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains them, because a consumer
 with a small quota could otherwise never read a large batch. The average rate is the same as in Kafka.
@@ -74,8 +74,8 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # The bytes of a Produce are in its request. The response to a Produce is deferred until the records are on
-            # disk.
+            # For a Produce request, the bytes of the records in the request count. The response is not needed, and may
+            # not be ready yet.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

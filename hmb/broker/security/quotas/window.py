@@ -51,7 +51,8 @@ class QuotaSample:
 class RateWindow:
     """A sliding window: the values of the last seconds.
 
-    An example with 11 samples of 1 s and a quota of 1,000 bytes/s. A client sends three requests:
+    This is an example with 11 samples of 1 s and a quota of 1,000 bytes/s. A client sends three requests. The throttle
+    time is the time that the bytes need at the quota, minus the time that the samples cover:
 
         time     bytes   sum of bytes   time at the quota   time of the samples   throttle time
          0.0 s   8,000          8,000                 8 s                10.0 s   0
@@ -68,7 +69,7 @@ class RateWindow:
     samples: list[QuotaSample] = field(default_factory=list)
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add a value. A negative value takes back a value of the same sample."""
+        """Add a value. With a negative value, the caller takes back a value that it has added to the same sample."""
         if not self.samples or now_ms - self.samples[-1].start_ms >= self.size.sample_ms:
             self._forget(now_ms)
             self.samples.append(QuotaSample(now_ms, now_ms))
@@ -89,7 +90,7 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the time that the samples cover. A new window counts as if it were almost full."""
+        """Return the time that the samples cover. If the window is new, count all missing samples except the last."""
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
         return max(1, elapsed + max(0, missing) * self.size.sample_ms)
@@ -104,7 +105,7 @@ class RateWindow:
 class TokenBucket:
     """A bucket of tokens. It is full at the beginning.
 
-    An example with 11 samples of 1 s and a quota of 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
+    This is an example with 11 samples of 1 s and a quota of 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
 
         time     partitions   tokens before   tokens after   throttle time
          0.0 s           20              22              2   0
