@@ -136,9 +136,8 @@ def _create_topics(request: Any, context: RequestContext, access: Access, handle
 def _delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse topics that the client may not delete.
 
-    If the request contains the id of a topic that the client may not describe, the response does not contain the
-    topic's name. If a topic does not exist, and the client may describe it, the error says that the topic does not
-    exist.
+    The response to a request with a topic's id hides the topic's name, unless the client may describe the topic. If a
+    topic is missing, only a client that may describe it gets an error that says so.
     """
 
     def forbids(name: str, partition: int | None) -> bool:
