@@ -134,10 +134,9 @@ def _create_topics(request: Any, context: RequestContext, access: Access, handle
 
 
 def _delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not delete.
+    """Refuse topics that the client may not delete. For a topic id, hide the name if the client may not describe it.
 
-    The response to a request with a topic's id hides the topic's name, unless the client may describe the topic. If a
-    topic is missing, only a client that may describe it gets an error that says so.
+    If a topic does not exist, the error says so only to a client that may describe the topic.
     """
 
     def forbids(name: str, partition: int | None) -> bool:
