@@ -84,7 +84,7 @@ class BrokerContext:
     has_authorizer: bool = False  # whether ACLs decide what a client may do
 
     def check_has_authorizer(self) -> None:
-        """Raise SECURITY_DISABLED if the broker has no authorizer, and so no ACLs."""
+        """Raise SECURITY_DISABLED if the broker has no authorizer. Such a broker has no ACLs."""
         if not self.has_authorizer:
             raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
@@ -110,7 +110,7 @@ class BrokerContext:
 
 @dataclass(slots=True)
 class ConnectedClient:
-    """The client of one connection, and counts of its requests. Only the connection's thread changes this object."""
+    """The client of one connection. The object also counts its requests. Only the connection's thread changes it."""
 
     host: str = ""
     port: int = 0

@@ -40,7 +40,7 @@ EncodedResponse: TypeAlias = Sequence[Part]  # the parts of a frame; empty if th
 class Dispatcher:
     """Handles the requests of one connection, and returns the encoded responses.
 
-    The default for `handlers` is the table HANDLERS. A broker passes the same handlers with wrappers (lifecycle.py):
+    The default for `handlers` is the table HANDLERS. A broker puts each of these handlers into wrappers (lifecycle.py):
     `counted` counts each request (counting.py). `guarded` checks ACLs (security/acls/guards.py). `throttled` enforces
     quotas (security/quotas/throttling.py).
     """

@@ -59,7 +59,7 @@ def put_error(response: PartialResponse, error: KafkaError | None) -> None:
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:
-    """Call `action`. If `action` raises KafkaError or OSError, return a KafkaError. Otherwise return None."""
+    """Call `action`. Return the KafkaError that it raises, or a KafkaError for an OSError, or None."""
     try:
         action()
     except (KafkaError, OSError) as error:

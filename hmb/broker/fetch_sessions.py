@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227). In a session, a Fetch request and its response contain only partitions with changes.
+"""Fetch sessions (KIP-227). In a session, Fetch requests and responses contain only partitions that have changed.
 
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
@@ -106,7 +106,7 @@ class FetchedPartition:
         )
 
     def is_news(self, data: PartitionData) -> bool:
-        """Return whether an incremental response must contain this partition."""
+        """Return whether the response to an incremental fetch must contain this partition."""
         return bool(
             _size(data)
             or data.error_code
@@ -295,7 +295,7 @@ class FetchSessions:
         """Store the offsets of a response in the session.
 
         `news` is the response to the request with the epoch `epoch`. If the client has already sent another request in
-        this session, the epoch of the session has changed. Then store nothing, and return False.
+        this session, the epoch of the session has changed. In this case, store nothing and return False.
         """
         with self._lock:
             if session.epoch != epoch:

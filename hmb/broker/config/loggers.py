@@ -54,7 +54,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the level of each logger in `changes`. All other loggers lose their own level, and inherit one."""
+        """Set the level of each logger in `changes`. All others lose their level, and inherit the parent's level."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)

@@ -42,7 +42,7 @@ Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsRespo
 class Feature(NamedTuple):
     """A feature of HMB, and the version of an API that the feature needs.
 
-    A broker that imitates an older Kafka may not support this version of the API. It then does not have the feature.
+    If a broker imitates an older Kafka and does not support this version of the API, it does not have the feature.
     """
 
     name: str

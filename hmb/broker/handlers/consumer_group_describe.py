@@ -2,9 +2,9 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each group.
-Behavior: the response contains the epochs of each group. For each member it contains the current assignment, and the
-    target assignment that the member will get. A group that uses the classic protocol gets GROUP_ID_NOT_FOUND. Clients
-    describe such groups with DescribeGroups.
+Behavior: the response contains the epochs of each group. For each member, the response contains the current assignment,
+    and the target assignment, which the member will get next. A group that uses the classic protocol gets
+    GROUP_ID_NOT_FOUND. Clients describe such groups with DescribeGroups.
 Version notes: none. Version 1 adds only a field.
 Left out: nothing. HMB supports the whole API.
 """

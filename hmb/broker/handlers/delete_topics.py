@@ -57,6 +57,8 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 def _identity(wanted: Wanted, topics: Topics) -> object:
     """Return a key for an entry of the request. Two entries that name the same topic have the same key.
 
+    With these keys, the handler finds topics that the request contains twice.
+
     An entry is invalid if it has both a name and an id, or neither of them. An invalid entry gets a key that no other
     entry has.
     """

@@ -8,7 +8,7 @@ Behavior: the list of brokers contains only this broker, which is also the contr
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
 Version notes: none. The versions differ only in their fields. From version 2 on, a client can also ask for fenced
     brokers, which HMB never has.
-Left out: racks. A client cannot choose a broker near it, because HMB has only one broker.
+Left out: racks. A client cannot choose the nearest broker, because HMB has only one broker.
 """
 
 from __future__ import annotations

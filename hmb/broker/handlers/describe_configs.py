@@ -1,4 +1,4 @@
-"""DescribeConfigs: return settings of topics, brokers, loggers, groups and client metrics, with their sources.
+"""DescribeConfigs: return settings of topics, brokers, loggers, groups and client metrics, and their sources.
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers.

@@ -3,8 +3,8 @@
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
-    ELECTION_NOT_NEEDED. If a request contains null instead of a list of partitions, it means all partitions. In this
-    case, as in Kafka, the response contains all topics, but no partitions.
+    ELECTION_NOT_NEEDED. If a request contains null instead of a list of partitions, the request means all partitions.
+    In this case, as in Kafka, the response contains all topics, but no partitions.
 Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the type is
     always "preferred".
 Left out: `timeout_ms`. An election on one broker needs no wait, so this makes no difference to a client.

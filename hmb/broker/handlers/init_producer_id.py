@@ -4,7 +4,7 @@ Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic.
 Behavior: a producer without a transactional id gets a new producer id, which no other producer has, and the epoch 0.
     After an error from which it cannot recover, this producer sends another InitProducerId with its current id and
-    epoch. The producer then gets another producer id, and its sequence numbers begin again at 0. A producer with a
+    epoch. The producer then gets a new producer id, and its sequence numbers begin again at 0. A producer with a
     transactional id gets the producer id of this transactional id. The epoch increases with each request. The greater
     epoch fences all earlier producers with the same transactional id. If an earlier producer has left a transaction
     open, the broker aborts this transaction. Until the abort is complete, the client gets CONCURRENT_TRANSACTIONS and

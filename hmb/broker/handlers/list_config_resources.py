@@ -3,9 +3,9 @@
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the cluster.
 Behavior: an empty list of types stands for all types that HMB has. The response contains all topics, all groups for
-    which a client has altered a setting, and all client metrics. It contains the broker twice: for its settings, and
-    for the levels of its loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the response contains no
-    resources.
+    which a client has altered a setting, and all client metrics. The response contains the broker twice: for its
+    settings, and for the levels of its loggers. A request with an unknown type gets UNSUPPORTED_VERSION, and the
+    response contains no resources.
 Version notes: version 0 lists only client metrics.
 Left out: nothing. HMB supports the whole API.
 """
@@ -24,7 +24,7 @@ from hmb.protocol.messages.list_config_resources import (
 )
 
 Listed = ListConfigResourcesResponse.ConfigResource
-# the order in which Kafka lists the resources
+# This is the order in which Kafka lists the resources.
 ORDER = (
     ResourceType.GROUP,
     ResourceType.CLIENT_METRICS,

@@ -63,7 +63,7 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
-    """Return INVALID_REQUEST for all topics of a request. If a topic has no name, return the name "", as Kafka does."""
+    """Return a response with INVALID_REQUEST for each topic of the request. A missing name becomes "", as in Kafka."""
     return MetadataResponse(
         topics=[
             TopicResponse(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)

@@ -3,9 +3,9 @@
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
 Behavior: the token expires after the period in the request. The setting `delegation.token.expiry.time.ms` limits this
-    period. A token also has a max time, which is fixed when the token is created, and at which the token always
-    expires. An unknown HMAC gets DELEGATION_TOKEN_NOT_FOUND (62). An expired token gets DELEGATION_TOKEN_EXPIRED (66).
-    A principal that is neither the owner nor a renewer gets DELEGATION_TOKEN_OWNER_MISMATCH (63). The errors
+    period. A token also has a max time, which is fixed when the token is created. The token expires at its max time at
+    the latest. An unknown HMAC gets DELEGATION_TOKEN_NOT_FOUND (62). An expired token gets DELEGATION_TOKEN_EXPIRED
+    (66). A principal that is neither the owner nor a renewer gets DELEGATION_TOKEN_OWNER_MISMATCH (63). The errors
     DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the same causes as in
     CreateDelegationToken.
 Version notes: none. Both versions have the same behavior.

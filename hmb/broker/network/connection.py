@@ -171,7 +171,7 @@ class AcceptedConnection:
 def has_left(sock: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return whether the client has closed the connection, or whether the connection is broken.
 
-    If the connection is open, wait at most `wait_ms` until it ends. POLLRDHUP (only on Linux) detects a closed
+    If the connection is open, wait up to `wait_ms` ms for its end. POLLRDHUP (only on Linux) detects a closed
     connection even if the broker has not yet read all requests. poll() always detects a broken connection (POLLHUP,
     POLLERR).
     """

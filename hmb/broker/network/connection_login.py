@@ -7,9 +7,9 @@ apply until the client is authenticated:
 - *Number.* When `max.connections` clients are connected, the server may close this connection and accept another client
   instead (server.py: `_make_room`).
 
-If the login is refused, the connection sends its response after REFUSAL_DELAY seconds, and then ends. Because of the
-delay, a client cannot guess many passwords in a short time. The module security/login.py handles the messages of the
-login.
+If the broker refuses the login, it sends the response after REFUSAL_DELAY seconds, and then closes the connection.
+Because of the delay, a client cannot guess many passwords in a short time. The module security/login.py handles the
+messages of the login.
 
 A first reading can skip this module.
 """

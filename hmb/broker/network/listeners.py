@@ -67,7 +67,7 @@ class BindError(HmbError):
 
 
 def parse_listeners(config: BrokerConfig, unopened: Collection[str] = ()) -> list[Listener]:
-    """Return the listeners in `listeners` and `advertised.listeners`, without the names in `unopened`.
+    """Return the listeners that the settings of `config` contain. Leave out the listeners with a name in `unopened`.
 
     Raises ConfigError.
     """

@@ -159,7 +159,7 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of each request are free.
+        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of each request are not counted.
 
         Raises ProtocolError if the values of the request take more than MOST_VALUES bytes. Raises CloseConnection.
         """

@@ -77,7 +77,7 @@ class Requests:
 
     @property
     def api_key(self) -> int:
-        """The API of the frame that `next` returned last."""
+        """The API key of the request that `next` has returned last."""
         return int.from_bytes(self._api_key)
 
     def _admit(self, chunk: int) -> None:

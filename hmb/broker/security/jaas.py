@@ -61,7 +61,7 @@ def check_oauth(options: Mapping[str, str]) -> None:
 
 
 def plain_users(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the users that the options of a JAAS line for the mechanism PLAIN name, with their passwords."""
+    """Return the users of the mechanism PLAIN, with their passwords, from the options of a JAAS line."""
     return {name.removeprefix(USER_OPTION): text for name, text in options.items() if name.startswith(USER_OPTION)}
 
 

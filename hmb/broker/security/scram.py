@@ -65,7 +65,7 @@ FindToken = Callable[[ScramMechanism, str], TokenCredential]  # returns the cred
 
 
 class ScramExchange:
-    """One exchange of SCRAM with one client."""
+    """One login of a client with SCRAM."""
 
     def __init__(
         self,

@@ -145,7 +145,8 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
     """Split a request into its forbidden part and its permitted part, as `split` does.
 
     The broker receives more Produce and Fetch requests than any others, and most of them name no forbidden topic. For
-    these two APIs, the function therefore looks only at the names of the topics first. `split` copies the request.
+    these two APIs, the function therefore looks at the names of the topics first. If no topic is forbidden, it does not
+    call `split`, which copies the request.
     """
     if (field := FREQUENT.get(request.api_key)) is not None:
         forbidden: set[str] = set()

@@ -13,9 +13,9 @@ sends the response with a throttle time, and reads no further request from this 
     Produce, 15,000 bytes in 10.5 s, quota 1,000 bytes/s  ->  response with throttle_time_ms = 4500
     next request of the same connection                   ->  the broker reads it 4.5 s later
 
-Two quotas do not use this throttling with a window. For controller_mutation_rate, the broker uses a bucket of tokens
-instead of a window. A connection above connection_creation_rate gets no response: the broker closes it after the
-throttle time.
+Two quotas work differently from the others. For controller_mutation_rate, the broker uses a bucket of tokens instead of
+a sliding window. A new connection above the quota connection_creation_rate gets no response: the broker closes this
+connection after the throttle time.
 
 Read in this order:
 1. `window.py`         the two state machines: a sliding window, and a bucket of tokens

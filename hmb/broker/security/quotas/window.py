@@ -90,7 +90,7 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the time that the samples cover. If the window is new, count all missing samples except the last."""
+        """Return the time that the samples cover. A new window counts missing samples, except one, as present."""
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
         return max(1, elapsed + max(0, missing) * self.size.sample_ms)
