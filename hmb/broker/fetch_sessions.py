@@ -198,7 +198,7 @@ class FetchSessions:
     # sends the next request of the session. If the client does not wait, `store_offsets` returns False for the earlier
     # request, which then gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    # Each use moves a session to the end, so the least recently used session comes first.
+    # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
     _partitions: int = 0  # number of partitions of all sessions
 

@@ -222,7 +222,7 @@ def _with_changes(
 
 
 def _names_for(name: str) -> list[str]:
-    """Return all names of a setting, the smallest unit first: log.retention.ms, then minutes, then hours."""
+    """Return all names of a setting, the smallest unit first: log.retention.ms, .minutes and .hours."""
     finest = TIMES[name][0] if name in TIMES else name
     return [finest, *(coarse for coarse, (finer, _) in reversed(TIMES.items()) if finer == finest)]
 
