@@ -197,6 +197,9 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
 - Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
   settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
   `GroupRunner.wake`, which runs a step without a request. After it, `_carry_out_effects` calls `tick` (step 9).
+- Between steps 10 and 11, `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In a later
+  rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start` calls
+  `Rebalance.complete_join_if_all_joined`, which calls `_complete_join` (step 11).
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
 - Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
