@@ -224,10 +224,13 @@ Producer.send, a tour of at most 10 files:
 These modules are between the steps of the Producer.send tour. Open them only if you want to see the details:
 - Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
   partitions of the topic (`client/metadata.py`).
+- Step 2: for a record without a key, `by_murmur2` returns None. In step 3, `PartitionQueues.choose` then chooses the
+  partition (`client/producing/queues.py`).
 - Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
   memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
   into the bytes of the batch (`records/builder.py`, `records/record.py`).
-- Step 4: `LeaderRouter.run` waits for the batch, and then calls `_route`. `Cluster.leader` returns the leader
+- Step 4: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router. `LeaderRouter.run`
+  waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader
   (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the

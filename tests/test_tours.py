@@ -35,7 +35,7 @@ def produce() -> None:
     """Append enough batches to one partition, so that its offset index gets an entry."""
     with hmb.Broker() as broker, hmb.Producer(broker.bootstrap_servers, acks="all") as producer:
         for _ in range(3):
-            producer.send("t", bytes(5000)).result()
+            producer.send("t", bytes(5000), key=b"key").result()
 
 
 def fetch() -> None:
