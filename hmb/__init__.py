@@ -139,6 +139,8 @@ These functions and modules are between the steps of the Fetch tour:
 - Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
   `Dispatcher._handle` (`broker/dispatch.py`) gets the response from `handle`, and calls step 9.
 - Step 9: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the length (`protocol/framing.py`).
+- Between steps 9 and 10, the dispatcher returns the frame to `AcceptedConnection._serve`
+  (`broker/network/connection.py`). This method calls step 10.
 
 Step 5 of the Fetch tour returns a region of a file as an object, a `FileRegion` (`storage/files/virtual.py`). The
 handler stores this object in the field `records` of the response. The function `records` in `protocol/primitives.py`
