@@ -204,7 +204,9 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
   `Rebalance.complete_join_if_all_joined`, which calls `_complete_join` (step 11).
 - Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
-- Step 18: `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
+- Step 18: `ClassicState.queue_write` makes the `Write` (`coordinator/classic/state.py`). After a downgrade, the `Write`
+  also deletes the records of the KIP-848 group. Its `on_stored` first forgets these tombstones, and then calls the
+  `on_stored` of `Rebalance._store`. `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
   `coordinator/journal/records.py`.
 - Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
