@@ -206,8 +206,8 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
 - Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
 - Step 18: `ClassicState.queue_write` makes the `Write` (`coordinator/classic/state.py`). After a downgrade, the `Write`
   also deletes the records of the KIP-848 group. Its `on_stored` first forgets these tombstones, and then calls the
-  `on_stored` of `Rebalance._store`. `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of the record are declared in
-  `coordinator/journal/records.py`.
+  `on_stored` of `Rebalance._store`. `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of
+  the record are declared in `coordinator/journal/records.py`.
 - Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
 - Step 20: `Journal._append` calls `Log.append_own`, which continues at step 9 of the Produce tour.
@@ -234,8 +234,7 @@ These modules are between the steps of the Producer.send tour. Open them only if
   memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
   into the bytes of the batch (`records/builder.py`, `records/record.py`).
 - Step 4: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router. `LeaderRouter.run`
-  waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader
-  (`client/metadata.py`).
+  waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
   batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before

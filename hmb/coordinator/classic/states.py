@@ -16,13 +16,13 @@ The coordinator's response to a request depends on the state of the group:
     (*) A JoinGroup request restarts the rebalance if the member is new or its metadata has changed. In a Stable group,
         each JoinGroup request of the leader restarts the rebalance. In all other cases, the response contains the
         current generation.
-    (**) Only a request without a member id and a generation succeeds: its sender uses the group only to store offsets.
+    (**) Only a request without a generation succeeds: its sender uses the group only to store offsets.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
 to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back
 to Stable.
 
-`Rebalance` looks up the next state of a group in the table `TRANSITIONS`. The picture of the states in the
+`ClassicState.move` looks up the next state of a group in the table `TRANSITIONS`. The picture of the states in the
 documentation is drawn from the same table.
 
 Source: Kafka's `ClassicGroupState`. The Kafka 0.7 design describes an older protocol, in which consumers rebalance
