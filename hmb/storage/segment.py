@@ -283,7 +283,7 @@ class Segment:
         self.file.sync()
         self.transaction_index.file.sync_if_written()
 
-    def seal(self) -> None:
+    def finish(self) -> None:
         """Prepare the files of a segment to which nothing more will be appended. Raises OSError.
 
         The time index gets an entry for the greatest timestamp of the segment.
@@ -302,6 +302,6 @@ class Segment:
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """Call `seal`, and close all files of the segment. Raises OSError."""
-        self.seal()
+        """Call `finish`, and close all files of the segment. Raises OSError."""
+        self.finish()
         release(self.files)

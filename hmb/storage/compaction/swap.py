@@ -55,7 +55,7 @@ def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment
 
 def make_ready(segment: Segment) -> None:
     """Sync the new segment, and rename its files from `.cleaned` to `.swap` (step 2 of the swap). Raises OSError."""
-    segment.seal()
+    segment.finish()
     segment.flush()
     together.rename(segment.files, CLEANED, SWAP)
     sync_directory(segment.path.parent)

@@ -128,7 +128,7 @@ def load(
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
-        segment.seal()  # The check of this segment may have built new indexes, which are not sealed yet.
+        segment.finish()  # The check of this segment may have built new indexes, which are not finished yet.
     for segment in loading.segments:
         together.release(segment.files)
     return LoadedLog(loading.segments, loading.end_offset, producers)
