@@ -116,7 +116,7 @@ def _partition(name: TopicPartition, log: Log, cleaner: Cleaner, rates: SampleRa
         high_watermark=end,
         log_end_offset=end,
         recovery_point=log.recovery_point,
-        syncs=log.commit.syncs,
+        syncs=log.group_commit.syncs,
         dirty_ratio=cleaner.dirty_ratio(name, log),
         records_per_s=rates.records_per_s(name, end),
         bytes=sum(segment.size for segment in segments),
@@ -166,7 +166,7 @@ def _producers(log: Log) -> list[ProducerInfo]:
 def refusal(log: Log) -> str | None:
     """Return the reason why a log refuses records, or None if it accepts records."""
     try:
-        log.commit.raise_if_failed()
+        log.group_commit.raise_if_failed()
     except KafkaError as error:
         return str(error)
     return None if log.refusal is None else str(log.refusal)

@@ -108,7 +108,7 @@ class Log:
         # This lock guards segments, offsets and producers. A thread that appends holds it while it assigns offsets and
         # writes. A thread that reads holds it while it copies the offsets and the list of segments. A cleanup holds it
         # while it changes this list. A thread that needs several locks takes first `cleanup_lock`, then the lock of
-        # `commit`, then this lock.
+        # `group_commit`, then this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -122,7 +122,7 @@ class Log:
         self._repeated_reads = RepeatedReads()  # a repeated read can be a sign of damage (recovery/read_checks.py)
         self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self.commit = GroupCommit(directory, synced, clock(), self.log_segments.add_entry)
+        self.group_commit = GroupCommit(directory, synced, clock(), self.log_segments.add_entry)
         self._names_made = 1  # number of files created in the directory; a sync of the directory saves their names
 
     @property
@@ -132,7 +132,7 @@ class Log:
     @property
     def recovery_point(self) -> int:
         """All records at offsets below the recovery point are on disk."""
-        return self.commit.recovery_point
+        return self.group_commit.recovery_point
 
     @property
     def leader_epoch(self) -> int:
@@ -234,7 +234,7 @@ class Log:
         """
         if self.refusal is not None:
             raise self.refusal
-        self.commit.raise_if_failed()
+        self.group_commit.raise_if_failed()
         try:
             active = self.log_segments.active
             if active.is_full(sum(map(len, parts)), last_offset, max_timestamp.timestamp):
@@ -248,11 +248,11 @@ class Log:
             if self._reserve is not None:
                 self._reserve.use(error)
             if isinstance(error, FileNotFoundError):  # Another process has removed the segment.
-                self.commit.fail(error)
+                self.group_commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         base_offset, self.log_end_offset = self.log_end_offset, last_offset + 1
         self.watchers.wake_all()
-        self.commit.sync_ahead(active.size, self.flush)
+        self.group_commit.sync_ahead(active.size, self.flush)
         return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
@@ -263,7 +263,7 @@ class Log:
         try:
             self.log_segments.active.check_file()
         except SyncFailed as error:
-            self.commit.fail(error)
+            self.group_commit.fail(error)
             raise
         self.producer_state.expire(self.clock() - EXPIRATION_MS)
         self.producer_state.save(self.directory, self.log_end_offset)
@@ -314,7 +314,7 @@ class Log:
 
     def flush(self) -> None:
         """Sync all records that the log contains at the time of the call. Raises KAFKA_STORAGE_ERROR."""
-        self.commit.sync(self.log_end_offset, self._unsynced, self.clock)
+        self.group_commit.sync(self.log_end_offset, self._unsynced, self.clock)
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
         with self.lock:
@@ -324,7 +324,7 @@ class Log:
 
     def flush_if_due(self) -> None:
         """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may not be on disk."""
-        is_old = self.clock() - self.commit.synced_at >= self.config.flush_ms
+        is_old = self.clock() - self.group_commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()
 

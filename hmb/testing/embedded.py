@@ -192,7 +192,7 @@ class Broker:
     @property
     def refuses_writes(self) -> bool:
         """Whether a log refuses writes, for example after a failed sync. A restart of the broker ends this state."""
-        return any(log.commit.has_failed for _, log in self._running.logs.items())
+        return any(log.group_commit.has_failed for _, log in self._running.logs.items())
 
     @property
     def recorded_requests(self) -> list[RecordedRequest]:

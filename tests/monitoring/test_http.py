@@ -73,7 +73,7 @@ def test_metrics_and_health_need_no_token(ports: tuple[BrokerServer, MonitoringP
 def test_a_partition_that_refuses_records_is_not_healthy(ports: tuple[BrokerServer, MonitoringPorts]) -> None:
     broker, opened = ports
     log = broker.context.topics.create("t", 1).log(0)
-    log.commit.fail(OSError("the disk failed"))
+    log.group_commit.fail(OSError("the disk failed"))
     status, body = get(opened.urls["metrics"].replace("/metrics", "/healthz"))
     assert status == 503 and body.startswith(b"t-0: ")
 

@@ -68,7 +68,7 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         if segment is log.log_segments.active and segment.size:
             with contextlib.suppress(KafkaError):  # After a failed sync, the log cannot roll and gets no more appends.
                 roll(log)
-        is_complete = segment is not log.log_segments.active or log.commit.has_failed
+        is_complete = segment is not log.log_segments.active or log.group_commit.has_failed
         if segment in log.segments and is_complete:
             next_offset = log.log_segments.next_offset(segment, log.log_end_offset)
             new = repaired_copy(segment, next_offset, log.segments)
