@@ -91,7 +91,7 @@ These modules are between the steps of the Produce tour. Open them only if you w
   returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the response
   (`broker/errors.py`). A first reading can skip the records of transactions (`broker/transactional.py`).
 - Between steps 5 and 7, `_Appends.append` first calls `_Appends._parse`, which calls step 6. `_Appends.append` then
-  calls the function `_append`, which calls step 7. Both `_parse` and `_append` are in the handler's file.
+  calls the function `_append_to_log`, which calls step 7. Both functions are in the handler's file.
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).

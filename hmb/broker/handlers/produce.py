@@ -98,10 +98,10 @@ class _Appends:
         if target.is_internal and context.header.client_id != ADMIN_CLIENT:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
         if transaction is None:
-            _append(log, records, partition_response)
+            _append_to_log(log, records, partition_response)
         else:
             with transaction.writing(records, TopicPartition(target.name, partition.index), log):
-                _append(log, records, partition_response)
+                _append_to_log(log, records, partition_response)
         return log
 
     def _parse(self, partition: PartitionData) -> ProducedRecords:
@@ -116,7 +116,7 @@ class _Appends:
         return records
 
 
-def _append(log: Log, records: ProducedRecords, partition_response: PartitionResponse) -> None:
+def _append_to_log(log: Log, records: ProducedRecords, partition_response: PartitionResponse) -> None:
     """Append records to a log, and write the offset of the first record into the partition's response.
 
     Raises KafkaError.
