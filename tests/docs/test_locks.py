@@ -1,4 +1,4 @@
-"""The page on locks names every lock of the broker and of its clients. Threads take the locks in the page's order."""
+"""The page on locks names every lock of the broker, its clients and its monitoring, in the order of taking them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = re.compile(r"^\| (\d+) \| `([\w/.]+)` \| `(\w+)` \|", re.MULTILINE)
 DECLARATION = re.compile(
     r"^\s*(?:self\.)?(\w+)(?:: [\w.]+)? = .*?threading\.(?:Lock\b|RLock\b|Condition\b(?!\(\w))", re.MULTILINE
 )
-CLIENT_TABLE = "## The locks of the clients"
+CLIENT_TABLE, MONITORING_TABLE = "## The locks of the clients", "## The locks of monitoring"
 FOLDERS = ("protocol", "records", "storage", "coordinator", "broker")
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -27,10 +27,12 @@ SETTINGS = {
 }
 
 
-def orders_of_page() -> tuple[dict[Name, int], dict[Name, int]]:
-    """Return the order of the broker's locks, and the order of the clients' locks."""
-    broker, _, clients = (ROOT / "docs" / "tour" / "locks.md").read_text(encoding="utf-8").partition(CLIENT_TABLE)
-    return _order(broker), _order(clients)
+def orders_of_page() -> tuple[dict[Name, int], dict[Name, int], dict[Name, int]]:
+    """Return the order of the broker's locks, of the clients' locks, and of the locks of monitoring."""
+    text = (ROOT / "docs" / "tour" / "locks.md").read_text(encoding="utf-8")
+    broker, _, others = text.partition(CLIENT_TABLE)
+    clients, _, monitoring = others.partition(MONITORING_TABLE)
+    return _order(broker), _order(clients), _order(monitoring)
 
 
 def _order(text: str) -> dict[Name, int]:
@@ -77,12 +79,16 @@ def test_the_page_names_every_lock_of_the_clients() -> None:
     assert _declared(("client",)) == set(orders_of_page()[1])
 
 
+def test_the_page_names_every_lock_of_monitoring() -> None:
+    assert _declared(("monitoring",)) == set(orders_of_page()[2])
+
+
 def test_the_threads_of_a_broker_and_of_its_clients_take_locks_in_the_order_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = recorded_order(monkeypatch)
     use(tmp_path)
-    for numbers, least in zip(orders_of_page(), (20, 2), strict=True):
+    for numbers, least in zip(orders_of_page()[:2], (20, 2), strict=True):
         pairs = {(first, second) for first, second in order.pairs if first in numbers and second in numbers}
         assert len(pairs) > least
         assert [pair for pair in pairs if numbers[pair[0]] >= numbers[pair[1]]] == []
