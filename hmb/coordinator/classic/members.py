@@ -135,7 +135,8 @@ class ClassicMembers:
                 why = f"no member has the group instance id {group_instance_id!r}"
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
         if member_id not in self.by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"the group has no member {member_id!r}")
+            why = f"the group has no member {member_id!r}; join the group again"
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
         return self.by_id[member_id]
 
     def add(self, member: ClassicMember) -> None:

@@ -83,8 +83,8 @@ class ClassicState:
         self.check_loaded()
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:
-            why = f"the request contains generation {generation}, but the group is in generation {self.generation}"
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, why)
+            found = f"the request contains generation {generation}, but the group is in generation {self.generation}"
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, f"{found}; join the group again")
         return member
 
     def remove(self, member_id: str) -> None:
