@@ -32,6 +32,12 @@ from hmb.records.varint import VARINTS, VarintError, read_varint
 
 Header = tuple[str, bytes | None]
 NO_TIMESTAMP = -1
+MAX_RECORD_OVERHEAD = 5 + 1 + 10 + 5 + 5 + 5 + 1
+"""The most bytes of a record without headers, besides its key and value.
+
+The sum follows the layout above: the varints have at most 5 bytes, the timestamp delta has at most 10 bytes, and the
+number 0 of headers has 1 byte.
+"""
 
 
 class TimestampType(LabeledEnum):

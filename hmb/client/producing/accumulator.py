@@ -34,7 +34,7 @@ from hmb.client.producing.delivery import BatchResult, BatchSlice, Delivery
 from hmb.client.producing.memory import BufferMemory
 from hmb.client.producing.metrics import Counters
 from hmb.client.producing.queues import PartitionQueues
-from hmb.client.producing.record_checks import RECORD_OVERHEAD
+from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD
 from hmb.defaults import LONGEST_WAIT
 from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
@@ -91,7 +91,7 @@ class Accumulator:
         value: bytes | None,
         headers: tuple[Header, ...],
     ) -> Delivery:
-        """Add a record to the last batch of its partition. The encoded record takes at most `size` bytes.
+        """Add a record to the last batch of its partition. The encoded record takes about `size` bytes.
 
         If `partition` is None, the accumulator chooses the partition. `partitions` is the number of the topic's
         partitions. Raises TimeoutError if the record does not fit into the memory within `max_block` seconds.
@@ -142,7 +142,7 @@ class Accumulator:
 
         `append_rows` adds all other records, and explains the arguments `number` and `slices`.
         """
-        ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
+        ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0
         while done < len(values):
             with self._lock:

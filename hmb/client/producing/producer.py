@@ -36,7 +36,7 @@ from hmb.client.producing.encoding import Encoding
 from hmb.client.producing.idempotence import AtLeastOnce, Idempotence
 from hmb.client.producing.metrics import ProducerMetrics
 from hmb.client.producing.partitioner import by_murmur2, partitioner_of
-from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
+from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD, check_timestamp, checked_size
 from hmb.client.producing.sender import LeaderRouter
 from hmb.client.producing.settings import ProducerSettings
 from hmb.client.producing.transactions.manager import TransactionManager
@@ -165,7 +165,7 @@ class Producer:
             try:
                 if some.are_plain and (partition is not None or self._partitioner is by_murmur2):
                     plain = cast(Sequence[bytes], some.values)
-                    self._check_largest(RECORD_OVERHEAD + max(map(len, plain)))
+                    self._check_largest(ESTIMATED_OVERHEAD + max(map(len, plain)))
                     self._accumulator.append_values(topic, partition, partitions, now, plain, queued, slices)
                 else:
                     rows = some.rows(now, partition, self._partitioner, partitions)

@@ -12,15 +12,20 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records import Header
 from hmb.records.record import NO_TIMESTAMP
 
-RECORD_OVERHEAD = 20  # the largest number of bytes that a record takes in addition to its key and value
+ESTIMATED_OVERHEAD = 20
+"""The estimated bytes of a record besides its key and value, and of a header besides its name and value.
+
+A usual record takes fewer bytes. If the timestamps of a batch are years apart, a record can take a few bytes more (at
+most MAX_RECORD_OVERHEAD in hmb/records/record.py).
+"""
 
 
 def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
-    """Check the parts of a record, and return the largest number of bytes that the record can take in a batch.
+    """Check the parts of a record, and return the estimated number of bytes that the record takes in a batch.
 
     Raises TypeError if the key, the value or a header has the wrong type.
     """
-    size = RECORD_OVERHEAD
+    size = ESTIMATED_OVERHEAD
     if value is not None:
         size += len(value) if isinstance(value, bytes) else _not_bytes("value", value)
     if key is not None:
@@ -34,7 +39,7 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
             raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
         if content is not None and not isinstance(content, bytes):
             _not_bytes(f"header {name!r}", content)
-        size += RECORD_OVERHEAD + len(name.encode()) + len(content or b"")
+        size += ESTIMATED_OVERHEAD + len(name.encode()) + len(content or b"")
     return size
 
 

@@ -27,9 +27,8 @@ from hmb.coordinator.journal.records import KeyAndValue
 from hmb.protocol.errors import KafkaError
 from hmb.records import EndTransactionMarker
 from hmb.records.producer_numbers import ProducerIdAndEpoch
+from hmb.records.record import MAX_RECORD_OVERHEAD
 from hmb.storage.log import Log
-
-RECORD_OVERHEAD = 32  # bytes: the maximum size of a record without its key and its value
 
 Apply = Callable[[], None]  # changes the coordinator's state in memory after the records are durable
 
@@ -67,7 +66,7 @@ class QueuedRecords:
     @property
     def size(self) -> int:
         """An upper bound for the size of the records in the log, in bytes."""
-        return sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in self.records)
+        return sum(len(key) + len(value or b"") + MAX_RECORD_OVERHEAD for key, value in self.records)
 
 
 class JournalPartition:

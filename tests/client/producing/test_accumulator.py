@@ -10,20 +10,20 @@ from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.delivery import BatchSlice, Delivery
 from hmb.client.producing.encoding import halves
-from hmb.client.producing.record_checks import RECORD_OVERHEAD
+from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, read_records
 from hmb.records.batch import wrap_records
 from hmb.records.compression import Codec
 
 AGES = 3600.0
-TINY = 1 + RECORD_OVERHEAD  # the bytes that the accumulator reserves for a record of one byte
+TINY = 1 + ESTIMATED_OVERHEAD  # the bytes that the accumulator reserves for a record of one byte
 
 
 def accumulator(
     records: int = 100, linger: float = AGES, memory: int = 100_000, max_block: float = AGES
 ) -> Accumulator:
     """Return an accumulator. Each of its batches has room for the given number of tiny records."""
-    size = RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
+    size = RECORD_BATCH_OVERHEAD + ESTIMATED_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
     return Accumulator(size, linger, memory, max_block)
 
 
@@ -34,7 +34,7 @@ def encoded(value: bytes) -> bytearray:
 
 
 def append(to: Accumulator, value: bytes, partition: int | None = 0, partitions: int = 2) -> Delivery:
-    return to.append("t", partition, partitions, RECORD_OVERHEAD + len(value), 1, None, value, ())
+    return to.append("t", partition, partitions, ESTIMATED_OVERHEAD + len(value), 1, None, value, ())
 
 
 def append_values(to: Accumulator, values: list[bytes], partition: int | None = 0) -> list[BatchSlice]:

@@ -11,7 +11,7 @@ from hmb.client.producing.batch import PartitionQueue, SenderQueues
 from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import Encoding
 from hmb.client.producing.idempotence import AtLeastOnce
-from hmb.client.producing.record_checks import RECORD_OVERHEAD
+from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec
 
 AT_ONCE = 0.0  # seconds until the next attempt
@@ -20,9 +20,9 @@ LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue of a partition moves to another thread only after the decision about each of its batches."""
-    it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
+    it = Accumulator(RECORD_BATCH_OVERHEAD + ESTIMATED_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):
-        it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())
+        it.append("t", 0, 1, ESTIMATED_OVERHEAD + 1, 1, None, value, ())
     it.seal()
     (batch,) = it.wait_for_batches(it.without_leader)
     attempts = []
