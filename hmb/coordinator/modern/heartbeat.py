@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from hmb.coordinator.modern.assignors import ASSIGNORS
+from hmb.coordinator.modern.heartbeat_checks import (
+    NO_INSTANCE_ID,
+    NO_REBALANCE_TIMEOUT,
+    check_problems,
+    empty_fields,
+)
 from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import partitions_of, topics_of
 from hmb.coordinator.modern.topic_regex import topic_regex
@@ -17,25 +23,19 @@ Assignment = ConsumerGroupHeartbeatResponse.Assignment
 def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
     """Check the fields of a heartbeat. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
     epoch = request.member_epoch
-    has_id = bool(request.member_id.strip())
+    has_joined = epoch > 0 or epoch == LEAVE_EPOCH
+    needs_id = has_joined or version >= ConsumerGroupHeartbeatRequest.FIRST_VERSION_OF_OWN_IDS
     problems = {
-        "MemberId can't be empty.": not has_id
-        and (version >= ConsumerGroupHeartbeatRequest.FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVE_EPOCH),
-        "GroupId can't be empty.": not request.group_id.strip(),
-        "InstanceId can't be empty.": _is_blank(request.instance_id),
-        "RackId can't be empty.": _is_blank(request.rack_id),
-        "RebalanceTimeoutMs must be provided in first request.": epoch == JOIN_EPOCH
-        and request.rebalance_timeout_ms == -1,
+        **empty_fields(request, request.instance_id, needs_member_id=needs_id),
+        NO_REBALANCE_TIMEOUT: epoch == JOIN_EPOCH and request.rebalance_timeout_ms == -1,
         "TopicPartitions must be empty when (re-)joining.": epoch == JOIN_EPOCH and request.topic_partitions != [],
         "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": (
             epoch == JOIN_EPOCH and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
         ),
-        "InstanceId can't be null.": epoch == STATIC_LEAVE_EPOCH and request.instance_id is None,
+        NO_INSTANCE_ID: epoch == STATIC_LEAVE_EPOCH and request.instance_id is None,
         "MemberEpoch is invalid.": epoch < STATIC_LEAVE_EPOCH,
     }
-    for problem, is_there in problems.items():
-        if is_there:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+    check_problems(problems)
     if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
@@ -44,10 +44,6 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Non
 
     if request.subscribed_topic_regex:
         topic_regex(request.subscribed_topic_regex)
-
-
-def _is_blank(text: str | None) -> bool:
-    return text is not None and not text.strip()
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:

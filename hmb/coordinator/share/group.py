@@ -26,6 +26,7 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import AssignableTopic, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.modern.base_group import ModernGroup
+from hmb.coordinator.modern.heartbeat_checks import check_problems, empty_fields
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.records import topics_of
 from hmb.coordinator.modern.states import GROUP_STATES
@@ -191,16 +192,12 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
 def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
     """Check the fields of a heartbeat. Raises INVALID_REQUEST."""
     problems = {
-        "MemberId can't be empty.": not request.member_id.strip(),
-        "GroupId can't be empty.": not request.group_id.strip(),
-        "RackId can't be empty.": request.rack_id is not None and not request.rack_id.strip(),
+        **empty_fields(request),
         "SubscribedTopicNames must be set in first request.": request.member_epoch == JOIN_EPOCH
         and not request.subscribed_topic_names,
         "MemberEpoch is invalid.": request.member_epoch < LEAVE_EPOCH,
     }
-    for problem, is_there in problems.items():
-        if is_there:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+    check_problems(problems)
 
 
 def _partitions(topics: Iterable[AssignableTopic]) -> list[PartitionId]:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hmb.coordinator.modern.heartbeat_checks import (
+    NO_INSTANCE_ID,
+    NO_REBALANCE_TIMEOUT,
+    check_problems,
+    empty_fields,
+)
 from hmb.coordinator.streams.tasks import Tasks, tasks_in
 from hmb.protocol.enums import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -34,22 +40,18 @@ def check_heartbeat(request: StreamsGroupHeartbeatRequest) -> None:
         "Regular expressions for source topics are not supported yet.": any(
             each.source_topic_regex for each in subtopologies
         ),
-        "MemberId can't be empty.": not request.member_id.strip(),
-        "GroupId can't be empty.": not request.group_id.strip(),
-        "RackId can't be empty.": request.rack_id is not None and not request.rack_id.strip(),
-        "RebalanceTimeoutMs must be provided in first request.": joins and request.rebalance_timeout_ms == -1,
+        **empty_fields(request),
+        NO_REBALANCE_TIMEOUT: joins and request.rebalance_timeout_ms == -1,
         "ActiveTasks must be empty when (re-)joining.": joins and request.active_tasks != [],
         "StandbyTasks must be empty when (re-)joining.": joins and request.standby_tasks != [],
         "WarmupTasks must be empty when (re-)joining.": joins and request.warmup_tasks != [],
         "Topology must be non-null when (re-)joining.": joins and request.topology is None,
-        "InstanceId can't be null.": epoch == STATIC_LEAVE_EPOCH,
+        NO_INSTANCE_ID: epoch == STATIC_LEAVE_EPOCH,
         f"MemberEpoch is {epoch}, but must be greater than or equal to -2.": epoch < STATIC_LEAVE_EPOCH,
         "If one task-type is non-null, all must be non-null.": None in tasks and tasks != (None, None, None),
         "Topology can only be provided when (re-)joining.": not joins and request.topology is not None,
     }
-    for problem, is_there in problems.items():
-        if is_there:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+    check_problems(problems)
     if request.topology is not None:
         _check_topology(request.topology)
 

@@ -1,0 +1,48 @@
+"""The checks that the heartbeats of KIP-848 groups, share groups and streams groups have in common.
+
+The error messages, and the order of the checks, are Kafka's (`GroupMetadataManager`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+NO_REBALANCE_TIMEOUT = "RebalanceTimeoutMs must be provided in first request."
+NO_INSTANCE_ID = "InstanceId can't be null."
+
+
+class MemberHeartbeat(Protocol):
+    """The fields that each of these heartbeats has."""
+
+    member_id: str
+    group_id: str
+    rack_id: str | None
+
+
+def empty_fields(
+    request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
+) -> dict[str, bool]:
+    """Return, for each field that must not be empty, the error message and whether the field is empty.
+
+    In the first heartbeat of an older consumer, the member id may be empty (`needs_member_id` is False).
+    """
+    return {
+        "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),
+        "GroupId can't be empty.": not request.group_id.strip(),
+        "InstanceId can't be empty.": _is_blank(instance_id),
+        "RackId can't be empty.": _is_blank(request.rack_id),
+    }
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def check_problems(problems: Mapping[str, bool]) -> None:
+    """Raise INVALID_REQUEST with the first error message whose problem is there."""
+    for problem, is_there in problems.items():
+        if is_there:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
