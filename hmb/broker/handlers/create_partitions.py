@@ -22,11 +22,7 @@ from hmb.broker.security.quotas.partitions import charge_partitions
 from hmb.broker.topics.replicas import check_replicas
 from hmb.broker.topics.topic import NewPartitions
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.create_partitions import (
-    FIRST_STRICT_VERSION,
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-)
+from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from hmb.protocol.topics import NO_TOPIC_ID
 
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
@@ -45,7 +41,8 @@ def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreateP
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             checked = _checked(wanted, context)
             if not request.validate_only:
-                charge_partitions(context, checked.total - len(checked.topic.partitions), FIRST_STRICT_VERSION)
+                new = checked.total - len(checked.topic.partitions)
+                charge_partitions(context, new, CreatePartitionsResponse.FIRST_VERSION_OF_THROTTLING)
             grown.append((topic_response, checked))
     if not request.validate_only:
         outcomes = context.broker.topics.add_partitions([partitions for _, partitions in grown])

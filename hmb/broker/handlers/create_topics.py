@@ -25,7 +25,7 @@ from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.security.quotas.partitions import charge_partitions
 from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.create_topics import FIRST_STRICT_VERSION, CreateTopicsRequest, CreateTopicsResponse
+from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 Wanted = CreateTopicsRequest.CreatableTopic
 TopicResponse = CreateTopicsResponse.CreatableTopicResult
@@ -44,7 +44,7 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             checked = _checked(wanted, context)
             if not request.validate_only:
-                charge_partitions(context, checked.total, FIRST_STRICT_VERSION)
+                charge_partitions(context, checked.total, CreateTopicsResponse.FIRST_VERSION_OF_THROTTLING)
             new.append((topic_response, checked))
     outcomes = _create([topic for _, topic in new], request, context)
     # New topics with the same settings share one list of settings in the response. With one list for each topic, the

@@ -21,7 +21,7 @@ from hmb.broker.security.quotas.partitions import charge_partitions
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.delete_topics import FIRST_STRICT_VERSION, DeleteTopicsRequest, DeleteTopicsResponse
+from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 Wanted = DeleteTopicsRequest.DeleteTopicState
 TopicResponse = DeleteTopicsResponse.DeletableTopicResult
@@ -46,7 +46,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             topic_response.name, topic_response.topic_id = topic.name, topic.id
-            charge_partitions(context, len(topic.partitions), FIRST_STRICT_VERSION)
+            charge_partitions(context, len(topic.partitions), DeleteTopicsResponse.FIRST_VERSION_OF_THROTTLING)
             doomed.append((topic_response, topic))
     outcomes = context.broker.topics.delete([topic for _, topic in doomed], context.broker.on_topics_deleted)
     for (topic_response, _), outcome in zip(doomed, outcomes, strict=True):

@@ -34,10 +34,10 @@ Read the modules of this folder in this order:
 - `state`         what a KIP-848 group has in addition to `base_state`: static members and regular expressions
 
 On a first reading, skip the other modules. `heartbeat` checks the fields of a request, and `heartbeat_checks` has the
-checks that share groups and streams groups use, too. `records` converts members to
-values of records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
-expressions. `settings` declares the settings of a group. `requests` finds the group of a request. `description` builds
-the response to ConsumerGroupDescribe.
+checks that share groups and streams groups use, too. `records` converts members to values of records, and `store`
+restores the group after a failed write. `topic_regex` matches topic names with regular expressions. `settings` declares
+the settings of a group. `requests` finds the group of a request. `description` builds the response to
+ConsumerGroupDescribe.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
 their requests, and `classic_metadata` contains the data that only these members have.

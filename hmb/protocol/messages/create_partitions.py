@@ -1,5 +1,7 @@
 """CreatePartitions (37): add partitions to topics (KIP-195)."""
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -32,6 +34,8 @@ class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versi
     THROTTLING_QUOTA_EXCEEDED (KIP-599).
     """
 
+    FIRST_VERSION_OF_THROTTLING: ClassVar[int] = 3
+
     class CreatePartitionsTopicResult(Struct):
         name:          str        = t.string()
         error_code:    int        = t.int16()
@@ -39,7 +43,3 @@ class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versi
 
     throttle_time_ms: int                               = t.int32()
     results:          list[CreatePartitionsTopicResult] = t.array(CreatePartitionsTopicResult)
-
-
-FIRST_STRICT_VERSION = 3
-"""From this version on, a client that has used up its quota gets the error THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

@@ -47,6 +47,8 @@ class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7
     version 2.
     """
 
+    FIRST_VERSION_OF_THROTTLING: ClassVar[int] = 6
+
     class CreatableTopicResult(Struct):
         class CreatableTopicConfigs(Struct):
             name:          str        = t.string()
@@ -66,7 +68,3 @@ class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7
 
     throttle_time_ms: int                        = t.int32("2+", ignorable=True)
     topics:           list[CreatableTopicResult] = t.array(CreatableTopicResult)
-
-
-FIRST_STRICT_VERSION = 6
-"""From this version on, a client that has used up its quota gets the error THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

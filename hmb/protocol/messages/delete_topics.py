@@ -1,5 +1,6 @@
 """DeleteTopics (20): delete topics with all their records (KIP-4)."""
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import fields as t
@@ -32,6 +33,8 @@ class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6
     requested id, the topic's name is null. Version 2 has the same layout as version 1.
     """
 
+    FIRST_VERSION_OF_THROTTLING: ClassVar[int] = 5
+
     class DeletableTopicResult(Struct):
         name:          str | None = t.string(nullable="6+")
         topic_id:      UUID       = t.uuid("6+", ignorable=True)
@@ -40,7 +43,3 @@ class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6
 
     throttle_time_ms: int                        = t.int32("1+", ignorable=True)
     responses:        list[DeletableTopicResult] = t.array(DeletableTopicResult)
-
-
-FIRST_STRICT_VERSION = 5
-"""From this version on, a client that has used up its quota gets the error THROTTLING_QUOTA_EXCEEDED (KIP-599)."""

@@ -7,15 +7,15 @@ from hmb.broker.security.quotas.limits import QuotaClient
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 
-def charge_partitions(context: RequestContext, partitions: int, first_strict_version: int) -> None:
+def charge_partitions(context: RequestContext, partitions: int, first_version_of_throttling: int) -> None:
     """Count the partitions of one topic that a client creates or deletes.
 
     Raises THROTTLING_QUOTA_EXCEEDED if the client has used up its quota. Versions of the API below
-    `first_strict_version` do not know this error. Therefore the broker accepts their requests, and then throttles the
-    client.
+    `first_version_of_throttling` do not know this error. Therefore the broker accepts their requests, and then
+    throttles the client.
     """
     quotas, client = context.broker.quotas, QuotaClient.of(context.client.principal, context.header.client_id)
-    is_strict = context.version >= first_strict_version
+    is_strict = context.version >= first_version_of_throttling
     if is_strict and (wait := quotas.wait_for_tokens(client)):
         context.client.mute(wait)
         raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
