@@ -25,8 +25,10 @@ from datetime import UTC, datetime
 from hmb.protocol.enums import INT64_MAX
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MS_PER_S = 1000
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
-UNITS = {"ms": 1, "s": 1000, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
+UNITS = {"ms": 1, "s": MS_PER_S, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
+MIB = 2**20  # bytes
 DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
 TIME_UNITS = {  # last part of a setting's name -> milliseconds in this unit
     "ms": UNITS["ms"],
@@ -37,7 +39,7 @@ TIME_UNITS = {  # last part of a setting's name -> milliseconds in this unit
 SIZE_NAMES = re.compile(r"(^|\.)bytes(\.per\.second)?$|^batch\.size$|^buffer\.memory$|\.(request|buffer)\.size$")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?(Ki|Mi|Gi|Ti|k|K|M|G|T)?B", re.ASCII)
 SIZE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-SIZE_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+SIZE_UNITS |= {"Ki": 2**10, "Mi": MIB, "Gi": 2**30, "Ti": 2**40}
 
 TIME_UNITS_SHOWN = ", ".join(UNITS)
 SIZE_UNITS_SHOWN = ", ".join(f"{unit}B" for unit in SIZE_UNITS)

@@ -15,11 +15,11 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
+from hmb.units import MIB
+
 from .. import peers
 from ..peers.program import run_program
 from .workload import NO_SECURITY
-
-MIB = 1024 * 1024
 
 
 class PerfConsumer(ABC):

@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterator
 
 import hmb
+from hmb.units import MIB
 
 from .exit_code import exit_code_of
 
-MIB = 1024 * 1024
 TIMEOUT = 10.0  # The consumer gives up if no record arrives for this time (seconds).
 HEADING = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from hmb.units import EPOCH
+from hmb.units import EPOCH, MS_PER_S
 
 from .source import SINGLE_REQUESTS
-from .views import MS, PART, Row
+from .views import PART, Row
 
 GREATEST_DATE = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 
@@ -65,7 +65,7 @@ def _member(member: dict[str, Any], partition: str | None, position: dict[str, A
         "partition": partition,
         "committed": position.get("committed_offset"),
         "lag": position.get("lag"),
-        "lag_s": None if lag_ms is None else lag_ms / MS,
+        "lag_s": None if lag_ms is None else lag_ms / MS_PER_S,
         "host": member.get("client_host"),
         "last_heartbeat": time_text(member.get("last_heartbeat")),
         "member_id": member.get("member_id"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hmb.units import MS_PER_S
+
 from .source import State
 from .trends import LagSamples
-from .views import MS, VIEWS
+from .views import VIEWS
 
 RATE = "rate"
 
@@ -36,7 +38,7 @@ class Rates:
         restarted or the topic was created again.
         """
         keys, counter = VIEWS[view].keys, VIEWS[view].counter
-        seconds = (self.state["time"] - self._before["time"]) / MS
+        seconds = (self.state["time"] - self._before["time"]) / MS_PER_S
         before = {tuple(row[key] for key in keys): row[counter] for row in VIEWS[view].rows(self._before)}
         rows = VIEWS[view].rows(self.state)
         for row in rows:

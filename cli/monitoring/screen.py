@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hmb.units import MS_PER_S
+
 from .opened import OPENED
 from .rates import Rates, shown_columns
 from .trends import bars
-from .views import MS, PART, VIEWS, Row, missing, reason
+from .views import PART, VIEWS, Row, missing, reason
 
 Key = tuple[Any, ...]  # the values of the columns that identify a row
 MOVES = {"up": -1, "down": 1, "page up": -10, "page down": 10}  # rows
@@ -165,7 +167,7 @@ def _trend_lines(row: Row) -> list[str]:
     if "lags" not in row:
         return []
     lags = row["lags"]
-    span = f"lag over the last {(lags[-1][0] - lags[0][0]) // MS} s: {bars(lags)} {row['lag']:,}"
+    span = f"lag over the last {(lags[-1][0] - lags[0][0]) // MS_PER_S} s: {bars(lags)} {row['lag']:,}"
     if row["trend"] is None:
         return [f"{span}, too few samples for a trend"]
     return [f"{span}, {row['trend']} ({row['lag_change']:+,} records/s)"]

@@ -23,13 +23,14 @@ from math import sqrt
 from statistics import median
 from typing import Any, NamedTuple
 
+from hmb.units import MS_PER_S
+
 from .source import State
 
 INTERVAL = 10_000  # ms between two samples
 KEPT = 30  # samples
 FEWEST = 5  # samples
 SIGNIFICANT = 2.0  # standard deviations
-MS = 1000  # ms per second
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -45,7 +46,7 @@ def trend_of(lags: Sequence[Sequence[int]]) -> LagTrend | None:
     count = len(lags)
     if count < FEWEST:
         return None
-    pairs = [(after - before, (now - then) / MS) for (then, before), (now, after) in combinations(lags, 2)]
+    pairs = [(after - before, (now - then) / MS_PER_S) for (then, before), (now, after) in combinations(lags, 2)]
     total = sum((change > 0) - (change < 0) for change, _ in pairs)
     slopes = [change / seconds for change, seconds in pairs if seconds > 0]
     deviation = sqrt(count * (count - 1) * (2 * count + 5) / 18)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hmb.units import MS_PER_S
+
 from ..shared.output import plural
 from .source import State
 from .trends import lag_of, trend_of
 
 Row = dict[str, Any]
-MS = 1000  # ms per second
 PART = "part"
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -83,7 +84,7 @@ def _group(group: dict[str, Any], state: State) -> Row:
 
 
 def _seconds(positions: list[dict[str, Any]]) -> float:
-    return max((each["lag_ms"] or 0 for each in positions), default=0) / MS
+    return max((each["lag_ms"] or 0 for each in positions), default=0) / MS_PER_S
 
 
 def requests(state: State) -> list[Row]:
@@ -145,7 +146,7 @@ def headline(state: State) -> str:
     size = sum(partition["bytes"] or 0 for topic in state["topics"] for partition in topic["partitions"])
     parts = [",".join(state["addresses"])]
     if state["started"] is not None:
-        parts.append(f"up {(state['time'] - state['started']) // MS:,} s")
+        parts.append(f"up {(state['time'] - state['started']) // MS_PER_S:,} s")
     return ", ".join((*parts, plural(len(state["topics"]), "topic"), plural(counted, "partition"), size_text(size)))
 
 

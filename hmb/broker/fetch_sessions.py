@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.topics.registry import Topics
-from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, NO_OFFSET
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, NO_OFFSET, NO_SESSION
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
@@ -51,7 +51,6 @@ from hmb.storage.log import Log
 from hmb.units import now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
-NO_SESSION = 0
 MAX_SESSION_PARTITIONS = 250_000  # limit for the partitions of all sessions; each partition takes about 400 bytes
 
 TopicKey = str | int  # a topic's name, or the topic's id as a number if the request contains ids

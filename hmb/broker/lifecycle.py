@@ -77,6 +77,7 @@ from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.defaults import DEFAULT_HOST
 from hmb.protocol.api_keys import ApiKey
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
@@ -106,7 +107,7 @@ class BrokerServer:
     def __init__(
         self,
         data_dir: str | Path | None = None,
-        host: str = "127.0.0.1",
+        host: str = DEFAULT_HOST,
         port: int = 0,
         config: Mapping[str, str] | None = None,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,

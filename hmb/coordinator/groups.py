@@ -51,7 +51,7 @@ from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group_records import SHARE_KEYS
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.coordinator.streams.records import STREAMS_KEYS
-from hmb.protocol.enums import GroupType
+from hmb.protocol.enums import CONSUMER_GROUP_TYPES, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -234,7 +234,7 @@ class GroupCoordinator:
         Raises UNKNOWN_MEMBER_ID if the group has another protocol, and the errors of `_find_existing`.
         """
         runner = self._find_existing(group_id)
-        if runner.machine.kind not in (GroupType.CLASSIC, GroupType.CONSUMER):
+        if runner.machine.kind not in CONSUMER_GROUP_TYPES:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} is a {runner.machine.kind} group")
         return runner
 

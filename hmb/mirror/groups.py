@@ -23,7 +23,7 @@ from hmb.client.group.interface import OffsetAndMetadata
 from hmb.mirror.resuming import MirroredPartition
 from hmb.mirror.source import read_records
 from hmb.mirror.translation import TranslationGap
-from hmb.protocol.enums import GroupType
+from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -80,7 +80,7 @@ def translated_offsets(
 ) -> list[TranslatedOffset]:
     """Return the committed offsets of the chosen groups, translated."""
     found = []
-    for listed in source.list_groups(types=[GroupType.CLASSIC, GroupType.CONSUMER]):
+    for listed in source.list_groups(types=CONSUMER_GROUP_TYPES):
         group = listed.group_id
         if not chosen.fullmatch(group) or group == own_group:
             continue

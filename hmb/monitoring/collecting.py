@@ -59,9 +59,9 @@ from hmb.records.batch import CODEC_MASK
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
+from hmb.units import MS_PER_S
 
 PROCESS = Path("/proc/self")
-MS = 1000  # ms per second
 
 
 def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:
@@ -213,7 +213,7 @@ def _second(ms: int) -> int:
 
     The time is the difference of two clocks, so its milliseconds change even if nothing has happened.
     """
-    return ms // MS * MS
+    return ms // MS_PER_S * MS_PER_S
 
 
 def _consumer_members(broker: BrokerContext, group_id: str) -> list[GroupMemberInfo]:
@@ -369,9 +369,9 @@ def _api(api: ApiKey, count: RequestCount, rates: SampleRates) -> ApiInfo:
         requests_per_s=rates.requests_per_s(api, count.count),
         errors=count.errors,
         record_bytes=count.record_bytes,
-        total_ms=count.seconds * MS,
-        p50_ms=count.quantile(0.5) * MS,
-        p99_ms=count.quantile(0.99) * MS,
+        total_ms=count.seconds * MS_PER_S,
+        p50_ms=count.quantile(0.5) * MS_PER_S,
+        p99_ms=count.quantile(0.99) * MS_PER_S,
     )
 
 

@@ -23,9 +23,9 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from hmb.monitoring.state import ApiInfo, BrokerState, GroupInfo, PartitionInfo, ProcessInfo, TopicInfo
+from hmb.units import MS_PER_S
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-MS_PER_S = 1000
 SMALL = 100_000  # The text format writes smaller integers without an exponent.
 
 

@@ -27,6 +27,7 @@ JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 # Special values of the epoch of a fetch session (KIP-227) and of a share session (KIP-932). The epoch 0 opens a
 # session, and -1 closes it. A fetch without a session also has the epoch -1.
 INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH = 0, -1
+NO_SESSION = 0  # the session id of a fetch without a session
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
@@ -61,6 +62,10 @@ class GroupType(StrEnum):
     CONSUMER = "consumer"
     SHARE = "share"
     STREAMS = "streams"
+
+
+CONSUMER_GROUP_TYPES = (GroupType.CLASSIC, GroupType.CONSUMER)
+"""The two protocols between which a consumer chooses with the setting `group.protocol`."""
 
 
 class StreamsStatus(IntEnum):

@@ -10,9 +10,8 @@ from typing import Any
 from hmb.protocol.enums import INT32_MAX, INT64_MAX
 from hmb.records import DEFAULT_LIMIT, Codec, TimestampType
 from hmb.records.compression.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
-from hmb.units import DAY_MS, HOUR_MS
+from hmb.units import DAY_MS, HOUR_MS, MIB
 
-MIB = 1024 * 1024
 CREATE_TIME, LOG_APPEND_TIME = TimestampType.CREATE_TIME.label, TimestampType.LOG_APPEND_TIME.label
 NEVER = INT64_MAX  # the value of a limit that never applies
 POLICIES = ("delete", "compact")

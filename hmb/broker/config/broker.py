@@ -24,8 +24,8 @@ from hmb.coordinator.modern.settings import MigrationPolicy
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
-from hmb.storage.config import MIB, LogConfig
-from hmb.units import HOUR_MS, MINUTE_MS
+from hmb.storage.config import LogConfig
+from hmb.units import HOUR_MS, MIB, MINUTE_MS
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 MAX_RATE = sys.float_info.max

@@ -14,7 +14,7 @@ from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.streams_groups import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
 from hmb.protocol.enums import INT32_MAX, ConfigType
-from hmb.storage.config import MIB
+from hmb.units import MIB
 
 READ_COMMITTED = "read_committed"
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)

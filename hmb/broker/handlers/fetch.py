@@ -112,8 +112,7 @@ class _Fetch:
         data = _without_records(partition)
         data.aborted_transactions = None
         with error_code_in(data):
-            if partition.leader_epoch >= 0:
-                check_epoch(partition.leader_epoch, log)
+            check_epoch(partition.leader_epoch, log)
             if partition.last_fetched_epoch < 0 or not set_divergence(partition, log, data):
                 self._set_records(log, partition, data)
         return data

@@ -32,8 +32,8 @@ import threading
 
 from hmb.broker.errors import CloseConnection
 from hmb.protocol.errors import ProtocolError
-from hmb.storage.config import MIB
 from hmb.storage.watchers import Watchers
+from hmb.units import MIB
 
 USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use

@@ -22,7 +22,7 @@ from contextlib import closing
 from time import monotonic
 
 from hmb.broker.old_clients import ConvertedRecords
-from hmb.protocol.primitives import Part
+from hmb.protocol.primitives import BYTES_LIKE, Part, part_size
 from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # longest wait of one system call, in seconds
@@ -30,7 +30,6 @@ PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
 MOST_SENT = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
 MOST_ENCRYPTED = 1 << 16  # the most bytes that are encrypted at once
-BYTES = (bytes, bytearray, memoryview)
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
@@ -58,7 +57,7 @@ def send(sock: socket.socket, parts: Sequence[Part]) -> None:
             else:
                 _send_converted(sock, part, limit)
         else:
-            assert isinstance(part, BYTES)
+            assert isinstance(part, BYTES_LIKE)
             pending.append(part)
     if pending:
         _send_bytes(sock, b"".join(pending) if len(pending) > 1 else pending[0], limit)
@@ -138,7 +137,7 @@ class EncryptedResponse:
         self._filled = 0  # bytes
 
     def send(self, parts: Sequence[Part]) -> None:
-        size = sum(len(part) if isinstance(part, BYTES) else part.size for part in parts)
+        size = sum(map(part_size, parts))
         self._buffer = memoryview(bytearray(min(size, MOST_ENCRYPTED)))
         for part in parts:
             if isinstance(part, FileRegion):
@@ -147,7 +146,7 @@ class EncryptedResponse:
                 self._flush()
                 _send_converted(self._socket, part, self._limit)
             else:
-                assert isinstance(part, BYTES)
+                assert isinstance(part, BYTES_LIKE)
                 self._copy(memoryview(part))
         self._flush()
 

@@ -50,13 +50,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from hmb.client.consuming.positions import Position
-from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, NO_SESSION
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.topics import TopicPartition
 
 FIRST_VERSION_OF_SESSIONS = FetchRequest.first_version("session_id")
-NO_SESSION = 0
 LEAST_PARTITIONS = 10
 # A broker answers an incremental fetch with one of these errors if it cannot continue the session.
 SESSION_ERRORS = (

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hmb.client.group.assignors import check_assignors
-from hmb.protocol.enums import NO_GENERATION, NO_LEADER_EPOCH, GroupType
+from hmb.protocol.enums import CONSUMER_GROUP_TYPES, NO_GENERATION, NO_LEADER_EPOCH, GroupType
 from hmb.protocol.topics import TopicPartition
 
 
@@ -58,7 +58,6 @@ class GroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
-PROTOCOLS = (GroupType.CLASSIC, GroupType.CONSUMER)
 LONGEST = 2**31 // 1000  # seconds; the longest time whose milliseconds fit into an int32
 
 
@@ -102,8 +101,9 @@ class MemberSettings:
             raise TypeError(f"a group's name is a str, not {self.group_id!r}")
         if not self.group_id:
             raise ValueError("a group needs a name")
-        if self.group_protocol not in PROTOCOLS:
-            raise ValueError(f"a group protocol is one of {', '.join(PROTOCOLS)}, not {self.group_protocol!r}")
+        if self.group_protocol not in CONSUMER_GROUP_TYPES:
+            known = ", ".join(CONSUMER_GROUP_TYPES)
+            raise ValueError(f"a group protocol is one of {known}, not {self.group_protocol!r}")
         check_assignors(self.assignors)
         if not 0 < self.heartbeat_interval < self.session_timeout:
             what = f"a heartbeat every {self.heartbeat_interval:g} s, and a session of {self.session_timeout:g} s"

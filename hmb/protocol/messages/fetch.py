@@ -13,6 +13,7 @@ from uuid import UUID
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import INT32_MAX, INT64_MAX
 from hmb.protocol.primitives import RecordsInFile
 from hmb.protocol.schema import Request, Response, Struct
 
@@ -54,7 +55,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
             log_start_offset:     int  = t.int64("5+", default=-1, ignorable=True)
             partition_max_bytes:  int  = t.int32()
             replica_directory_id: UUID = t.uuid("17+", tag=0, ignorable=True)
-            high_watermark:       int  = t.int64("18+", tag=1, default=2**63 - 1, ignorable=True)
+            high_watermark:       int  = t.int64("18+", tag=1, default=INT64_MAX, ignorable=True)
 
         topic:      str                  = t.string("0-12", ignorable=True)
         topic_id:   UUID                 = t.uuid("13+", ignorable=True)
@@ -70,7 +71,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     replica_state:         ReplicaState         = t.struct(ReplicaState, "15+", tag=1)
     max_wait_ms:           int                  = t.int32()
     min_bytes:             int                  = t.int32()
-    max_bytes:             int                  = t.int32("3+", default=2**31 - 1, ignorable=True)
+    max_bytes:             int                  = t.int32("3+", default=INT32_MAX, ignorable=True)
     isolation_level:       int                  = t.int8("4+", ignorable=True)  # 0: read_uncommitted, 1: read_committed
     session_id:            int                  = t.int32("7+", ignorable=True)
     session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: no session
