@@ -18,6 +18,8 @@ SLOWEST_REQUESTS = "/slowest-requests"  # `hmb top` reads the slowest requests a
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)
 PARTITIONER_NAMES = ("murmur2", "hash", "random")
+Acknowledgement = Literal["accept", "release", "reject"]  # what a member of a share group can do with a record
+ACKNOWLEDGEMENTS: tuple[Acknowledgement, ...] = get_args(Acknowledgement)
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hmb.defaults import ASSIGNOR_NAMES
+from hmb.defaults import ACKNOWLEDGEMENTS, ASSIGNOR_NAMES, Acknowledgement
 from hmb.protocol.enums import GroupType, IsolationLevel
 
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
@@ -23,11 +23,9 @@ from .offset_grammar import Span, merge, parse_span
 
 if TYPE_CHECKING:
     from hmb.client.offsets import Offset, Until
-    from hmb.client.share.consumer import Acknowledgement
 
 ISOLATION_LEVELS = tuple(level.name.lower() for level in IsolationLevel)
 RESETS = ("earliest", "latest")
-ACKNOWLEDGEMENTS = ("accept", "release", "reject")
 
 SPAN = under("Where to start and to stop")
 GROUP = under("As a member of a group")

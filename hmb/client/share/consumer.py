@@ -32,17 +32,13 @@ from hmb.client.retries import RETRY_PAUSE, is_retriable
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import ShareMembership
 from hmb.client.share.session import ENDED, MemberSession, fetch_errors
+from hmb.defaults import ACKNOWLEDGEMENTS, Acknowledgement
 from hmb.protocol.enums import AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import PartitionId, TopicPartition
 
 LOGGER = logging.getLogger(__name__)
-Acknowledgement = Literal["accept", "release", "reject"]
-TYPES: dict[str, AcknowledgeType] = {
-    "accept": AcknowledgeType.ACCEPT,
-    "release": AcknowledgeType.RELEASE,
-    "reject": AcknowledgeType.REJECT,
-}
+TYPES: dict[str, AcknowledgeType] = {name: AcknowledgeType[name.upper()] for name in ACKNOWLEDGEMENTS}
 MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
