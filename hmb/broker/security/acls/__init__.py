@@ -15,7 +15,8 @@ Read in this order:
 2. `rules.py`          the table: API -> operation and resource
 3. `guards.py`         the guard of each API, which runs before the handler
 4. `rule_guards.py`    the guards that apply the table to requests
-5. `special_guards.py` the guards of APIs that no rule describes
+5. `special_guards.py` the guards of APIs that no rule describes; `topic_guards.py`, `group_guards.py` and
+                       `transaction_guards.py` contain most of them
 6. `bindings.py`       the creation, the search and the deletion of ACLs
 7. `refusal.py`        responses with error codes for any API
 8. `list_refusals.py`  such responses for APIs that change lists of ACLs, quotas, users or log directories
