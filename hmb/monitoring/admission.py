@@ -87,7 +87,7 @@ class Admission:
         return not proofs.session or self.session_reader(proofs) == reader
 
     def session_reader(self, proofs: Proofs) -> Reader | None:
-        """Return the user whose session id a request contains, or None."""
+        """Return the user to whom the session id in a request belongs. Return None if the session id is unknown."""
         return None if self.logins is None else self.logins.reader_of_session(proofs.session, proofs.host)
 
 

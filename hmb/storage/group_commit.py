@@ -81,8 +81,8 @@ class GroupCommit:
         # - `recovery_point`, `synced_at`, `syncs` and `_names_synced` change only under this lock. Other threads read
         #   the first three without a lock. If a thread reads an outdated value, it calls `sync` once too often, which
         #   does no harm.
-        # - `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. Only the thread that `sync_ahead`
-        #   starts needs no lock: it sets `_is_syncing_ahead` to False.
+        # - `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. There is one exception. The thread
+        #   that `sync_ahead` has started sets `_is_syncing_ahead` to False without a lock, as its last action.
         # - `_failure` changes under one of the two locks, and never back to None. So a thread can read it without a
         #   lock.
         self._lock = threading.Lock()

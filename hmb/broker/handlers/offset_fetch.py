@@ -88,7 +88,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
-    """Return the name of a requested topic, even if the topic does not exist. Return None for an unknown id."""
+    """Return the name of a requested topic. Return None for a topic id that does not exist."""
     if context.version < FIRST_OFFSET_FETCH_VERSION_OF_IDS:
         return wanted.name
     try:

@@ -16,9 +16,9 @@ uses the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
 the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than
-Kafka 4.0 still support this request (ListOffsets v0). Kafka 4.0 can only return the offset of the first record at or
-after a timestamp. With Kafka 4.0, `offsets_before` therefore returns at most two offsets: the offset of this record,
-and the first offset of the log.
+Kafka 4.0 still support this request (ListOffsets v0), which `SimpleConsumer.offsets_before` sends. Kafka 4.0 does not
+support it. With Kafka 4.0, `offsets_before` therefore returns at most two offsets: the offset of the first record at or
+after the timestamp, and the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

@@ -135,10 +135,10 @@ class NegotiatorThread(threading.Thread):
         self._changed.clear()
 
     def _wait_for_the_others(self) -> None:
-        """Keep the node `master` until all processors have left the registry.
+        """Wait until all processors have left the registry, at most `patience` seconds.
 
-        The node contains the last master state, and each processor must read this state before it ends. The negotiator
-        waits at most `patience` seconds.
+        Until then, the negotiator does not delete the registry entry `master`. The entry contains the last master
+        state, which each processor must read before it ends.
         """
         deadline = time.monotonic() + self._settings.patience
         while self._living and not self._is_killed and time.monotonic() < deadline:

@@ -74,7 +74,7 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # For a Produce request, the bytes of the records in the request count. The response is not needed, and may
+            # A Produce quota limits the bytes of the records in requests. The response is not needed for this, and may
             # not be ready yet.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
