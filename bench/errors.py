@@ -16,9 +16,9 @@ class BenchmarkError(click.ClickException):
 
 
 class PeerUnavailable(BenchmarkError):
-    """The error for a broker or a client program that cannot run, because a part is not installed.
+    """The error for a broker or a client program that cannot run, because something that it needs is not installed.
 
-    For example, Java is missing. pytest skips a test that needs a missing program.
+    For example, Kafka's broker cannot run without Java. pytest skips a test that needs a missing program.
     """
 
 

@@ -10,9 +10,9 @@ A scenario is a function that measures something. The decorator `scenario` turns
             measurement.add(number, broker.name, client, parameters, figures)
 
 Each benchmark command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The
-command opens the file and the topic in which all runs are stored as samples. It then calls the function, and prints the
-tables of the view. If the function adds a broker to `measurement.stack`, the command stops this broker before the
-command ends, even after an error.
+command first opens the file and the topic in which it stores the results of all runs. It then calls the decorated
+function. At the end, it prints the tables of the results. If the function adds a broker to `measurement.stack`, the
+command stops this broker at its end, even after an error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of
@@ -96,7 +96,7 @@ def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[
 
 
 def scenario(suite: str, view: SuiteReport, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator that turns a function into a benchmark command. `rounds` is the default value of --repeat."""
+    """Return a decorator that makes a benchmark command from a function. `rounds` is the default value of --repeat."""
 
     def decorate(measure: Callable[..., None]) -> click.Command:
         def run(

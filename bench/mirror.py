@@ -4,12 +4,13 @@ These commands are examples:
     hmb bench mirror                               # HMB's mirror with and without transactions, and MirrorMaker 2
     hmb bench mirror --num-records 500000 --record-size 1000
 
-All mirrors copy the same topic of an HMB broker, each to an empty HMB broker. A mirror process runs until the copy has
-all records. The measurement of the rate begins when the copy has its first records, so that the start of a JVM does not
-count. The measurement ends when the copy has all records, or, with transactions, when all records are committed. The
-column "with start" shows the seconds from the start of the process to the end of the measurement.
+In each run, one mirror copies the same topic from one HMB broker to a new, empty HMB broker. The measurement begins
+when the copy has its first records, so that the start of a JVM does not count. The measurement ends when the copy has
+all records. If the mirror uses transactions, the measurement ends when all transactions are committed. The column "with
+start" shows the seconds from the start of the mirror's process to the end of the measurement.
 
-MirrorMaker 2 runs without heartbeats and checkpoints. HMB's mirror copies the offsets of groups as usual.
+MirrorMaker 2 runs without heartbeats and checkpoints, so it does not copy the committed offsets of consumer groups.
+HMB's mirror copies these offsets as usual.
 """
 
 from __future__ import annotations
@@ -77,14 +78,17 @@ def mirror_maker_command(source: str, target: str, folder: Path) -> list[str]:
 
 
 def written(admin: Admin, topic: str) -> int:
-    """Return the number of records in a copy that contains no markers. Return 0 if the copy does not exist yet."""
+    """Return the sum of the end offsets of a copy's partitions, or 0 if the copy does not exist yet.
+
+    In a copy without transactions, this sum is the number of records. With transactions, markers also have offsets.
+    """
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = admin.list_offsets(dict.fromkeys(partitions, "latest"))
     return sum(0 if isinstance(it, KafkaError) else it.offset for it in found.values())
 
 
 def committed(admin: Admin) -> int:
-    """Return the number of records that transactions have copied: the sum of the mirror's committed offsets."""
+    """Return the number of records in committed transactions: the sum of the offsets that the mirror has committed."""
     return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
 
 
@@ -121,7 +125,7 @@ def measure(
 
 
 def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
-    """Run one of the three mirrors into an empty target, and return its figures."""
+    """Copy the topic with one of the three mirrors to the empty broker `target`. Return the figures of the run."""
     copied = partial(written, topic=TOPIC)
     if name == PLAIN:
         return measure(hmb_command(source, target), target, copied, copied, records)
@@ -134,7 +138,7 @@ def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
 
 
 def available() -> list[str]:
-    """Return the names of the mirrors. Without the jars of MirrorMaker 2, print what is missing."""
+    """Return the names of the mirrors that can run. If MirrorMaker 2 cannot run, print what is missing."""
     try:
         peers.kafka_mirror_jars()
     except PeerUnavailable as error:

@@ -12,7 +12,7 @@ from rich.console import Console
 class Progress:
     """A line on the terminal that shows how many steps of a benchmark are done and how much time remains.
 
-    If the output is no terminal, the line is not printed.
+    If the standard error output is not a terminal, for example because it goes to a file, the class prints nothing.
     """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:

@@ -1,12 +1,12 @@
-"""Drives a headless Chromium that shows the page of a broker, through the pipe of its DevTools protocol.
+"""Controls the browser Chromium without a window, while it shows the web page of a broker.
 
 The tests of the page and the benchmark `ui` use this module.
 
-Chromium reads commands from file descriptor 3 and writes answers and events to file descriptor 4
-(`--remote-debugging-pipe`). Each message is a JSON object, and a zero byte ends it. For example, the command
-`{"id": 1, "method": "Page.navigate", "params": {"url": "..."}}` gets the answer `{"id": 1, "result": {...}}`.
-
-Source: https://chromedevtools.github.io/devtools-protocol/
+A program controls Chromium with the DevTools protocol, described at
+https://chromedevtools.github.io/devtools-protocol/. Chromium reads commands from file descriptor 3 and writes answers
+and events to file descriptor 4 (`--remote-debugging-pipe`). Each message is a JSON object, and a zero byte ends it. For
+example, the command `{"id": 1, "method": "Page.navigate", "params": {"url": "..."}}` gets the answer `{"id": 1,
+"result": {...}}`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ChromiumTab:
         self.until("document.readyState === 'complete'")
 
     def go(self, route: str) -> None:
-        """Show a view of the page, and wait until it is drawn."""
+        """Show one view of the page, for example `topics`, and wait until the browser has drawn it."""
         self.run(f"location.hash = {json.dumps('#/' + route)}")
         self.until(f"location.hash === {json.dumps('#/' + route)} && document.querySelector('#view h1') !== null")
         self.run("new Promise((done) => setTimeout(done, 150))")
@@ -126,7 +126,7 @@ class ChromiumTab:
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number, **extra)
 
     def look(self, *, dark: bool = False, phone: bool = False) -> None:
-        """Show the page with the dark or light colours of a system, on the screen of a phone or of a computer."""
+        """Simulate a system with dark or light colours, and a screen with the size of a phone or of a computer."""
         width, height = (390, 844) if phone else (1280, 900)
         colours = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[colours])
@@ -159,7 +159,8 @@ def browser() -> Iterator[ChromiumTab]:
     reads_commands, commands = os.pipe()
     answers, writes_answers = os.pipe()
     with tempfile.TemporaryDirectory(prefix="hmb-chromium-", ignore_cleanup_errors=True) as profile:
-        # The shell moves both pipes to the descriptors 3 and 4.
+        # Chromium expects its two pipes at the file descriptors 3 and 4. The shell therefore copies them to these
+        # descriptors.
         script = f'exec "$@" 3<&{reads_commands} 4>&{writes_answers}'
         arguments = ["bash", "-c", script, "chromium", CHROMIUM, *OPTIONS, f"--user-data-dir={profile}"]
         process = subprocess.Popen(

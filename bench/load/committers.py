@@ -106,7 +106,7 @@ def _template(group: str, number: int) -> bytes:
 
 
 def prepare(broker: peers.Peer, connections: int) -> None:
-    """Create the topic, and wait until the broker is ready to accept commits. Raises KafkaError, PeerFailed."""
+    """Create the topic TOPIC, and wait until the broker accepts offset commits. Raises KafkaError, PeerFailed."""
     topics.create(broker.bootstrap, TOPIC, partitions=connections)
     await_coordinator(broker, connections)
 
@@ -147,8 +147,8 @@ class CommitRates(NamedTuple):
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
     """Send commits on all connections for `seconds` seconds, and return the results.
 
-    Raises PeerFailed if a commit fails. At the end, the committed offset of each group must be the last offset that the
-    broker has acknowledged. Otherwise, the function also raises PeerFailed.
+    Raises PeerFailed if a commit fails. At the end, the function reads the committed offset of each group. It also
+    raises PeerFailed if this offset is not the last offset that the broker has acknowledged.
     """
     latencies: list[float] = []
     cpu = peers.cpu_seconds(broker.pid)

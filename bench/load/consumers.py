@@ -5,8 +5,8 @@ kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-A performance consumer prints ten numbers. The benchmarks use only the last number, the rate fetch.nMsg.sec. This rate
-does not include the time in which the consumer joins its group.
+A performance consumer prints ten numbers. The benchmarks use only the last number, fetch.nMsg.sec: the records per
+second, without the time in which the consumer joins its group.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ These two commands are examples:
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no group, and the
-topic has one partition. HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have no such setting. For
-two settings, each library uses its own default: the number of requests in flight, and the size of a fetch. librdkafka
-has many requests in flight. The other libraries have 1 or 5 requests in flight.
+All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no consumer group.
+The topic has one partition. The producers of HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have
+no setting for the size of a buffer. For two settings, each library uses its own default: the number of requests in
+flight, and the size of a fetch. librdkafka has many requests in flight. The other libraries have 1 or 5 requests in
+flight.
 
 While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
 (fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.
@@ -16,8 +17,9 @@ The start of a library is not measured. For a producer, the program measures the
 first record to the acknowledgment of the last record. For a consumer, it measures the time from the first batch to the
 last record, and does not count the records of the first batch. The program reads each value, as a real program does.
 
-`hmb bench clients --versus` runs this file with the Python of another installation of HMB. The other installation can
-be older. From its package `hmb.bench`, this file therefore imports only the function `cpu_seconds`.
+`hmb bench clients --versus` runs this file with the Python of another installation of HMB. That installation can be
+older, so newer functions may be missing there. This file therefore imports only one function from the package
+`hmb.bench`: `cpu_seconds`.
 """
 
 from __future__ import annotations
@@ -325,7 +327,7 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 
 
 def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
-    """Consume with the function `read`. Return the number of records after the first batch, and the time for them.
+    """Read all records with `read`. Return the number of records after the first batch, and the time to read them.
 
     If records are missing, end the program with an error.
     """

@@ -4,11 +4,11 @@ This command is an example:
     python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
-The program replaces the console application of the thesis (chapter 10.2.2). The program creates one random message, and
-sends this message again and again. Each call of `Producer.send_many` contains 256 KiB of messages. From these messages,
-the producer builds batches of `batch.size` bytes. Like Kafka's tool, the program prints one line every five seconds,
-and a last line with percentiles. A latency is the time from a call of `send_many` until the last record of this call is
-acknowledged.
+The program creates one random message, and sends this message again and again. In the thesis on which HMB is based, a
+console application did this task (chapter 10.2.2). Each call of `Producer.send_many` contains 256 KiB of messages. From
+these messages, the producer builds batches of `batch.size` bytes. Like Kafka's tool, the program prints one line every
+five seconds, and a last line with percentiles. A latency is the time from a call of `send_many` until the last record
+of this call is acknowledged.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def produce(producer: hmb.Producer, topic: str, records: int, size: int, through
 
 
 def producer_of(properties: dict[str, str]) -> hmb.Producer:
-    """Return a producer with these settings of Kafka. Settings that no benchmark uses are ignored."""
+    """Return a producer with these settings, which have Kafka's names. Ignore settings that no benchmark uses."""
     settings: dict[str, Any] = {
         "acks": {"all": -1}.get(properties.get("acks", "all")) or int(properties["acks"]),
         "compression": properties.get("compression.type", "none"),

@@ -9,8 +9,8 @@ first ShareFetch request at this time. So all members have their assignments whe
 The last line of the output contains three numbers: the number of records, and the times (seconds since 1970) of the
 first and of the last poll that returned records. The member ends when no record arrives for IDLE seconds.
 
-With `--explicit`, the member acknowledges each record with a call of its own. Without `--explicit`, each poll accepts
-the records of the last poll.
+With `--explicit`, the member acknowledges each record with a separate call. Without `--explicit`, each poll
+acknowledges all records of the previous poll.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IDLE = 3.0  # seconds
 
 
 def read(consumer: hmb.ShareConsumer, *, explicit: bool) -> tuple[int, float, float]:
-    """Read until the queue is empty. Return the number of records, and the times of the first and last records."""
+    """Read until the queue is empty. Return the number of records, and when the first and the last ones arrived."""
     count, first, last = 0, 0.0, 0.0
     while records := consumer.poll(IDLE):
         last = time.time()

@@ -29,7 +29,11 @@ class Workload:
         return {"message_bytes": self.message_bytes, "batch_bytes": self.batch_bytes, "records": self.records}
 
     def rates(self, records_per_second: float) -> dict[str, float]:
-        """Convert records/s to two rates in MB/s (1 MB = 1,000,000 bytes): without and with MESSAGE_OVERHEAD."""
+        """Convert records/s to two rates in MB/s (1 MB = 1,000,000 bytes).
+
+        The first rate counts only the message itself. The second rate also counts MESSAGE_OVERHEAD bytes for each
+        message.
+        """
         return {
             "payload_mb_per_second": records_per_second * self.message_bytes / 1e6,
             "wire_mb_per_second": records_per_second * (self.message_bytes + MESSAGE_OVERHEAD) / 1e6,

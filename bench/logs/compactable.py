@@ -7,8 +7,9 @@ The active segment contains only the last record, because a cleaner never compac
     ...
     00000000000008264462.log   1 record  active
 
-A segment is "dirty" if a cleaner has not compacted it yet. `Original.end` is the base offset of the active segment. The
-cleaner has finished when this offset is in the file `cleaner-offset-checkpoint`.
+A segment is "dirty" if a cleaner has not compacted it yet. The cleaner writes the offset up to which it has compacted
+the log into the file `cleaner-offset-checkpoint`. It has finished when this offset is the base offset of the active
+segment (`Original.end`).
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ segments. A larger log has one segment for each GB. Each batch has 256 KB, but t
 log needs only the headers to find a batch, to return its position, and to append the next batch:
     | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
-The benchmark reads at random offsets. It uses the same offsets in each round, so that the headers are in the page
-cache. The result is the time of the fastest of seven rounds. A large log should be slower than a small log for only two
-reasons. A binary search needs about ten more steps, and the headers and indexes do not fit into the processor's caches.
-The command `hmb bench growth --of log` measures this cost.
+The benchmark measures the reads in seven rounds, and its result is the time of the fastest round. Each round reads at
+the same random offsets, so that the headers are in the page cache. A large log should be slower than a small log for
+only two reasons. A binary search needs about ten more steps, and the headers and indexes do not fit into the
+processor's caches. The command `hmb bench growth --of log` measures this cost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CallCosts(NamedTuple):
 
 
 def batch_at(offset: int) -> bytes:
-    """Return a batch of ten records with this base offset."""
+    """Return a batch of ten records. The first record has the offset `offset`."""
     records = [Record(i, TIMESTAMP, None, bytes(100), (), TimestampType.CREATE_TIME) for i in range(RECORDS)]
     return encode_batch(records, base_offset=offset)
 

@@ -5,14 +5,14 @@ and conformance tests therefore use a `Peer`: a broker process with its own dire
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
-Start: `start` sends Metadata requests, and returns when a response lists the broker. Kafka already accepts connections
-before this moment, although the broker is not a member of the cluster yet.
+The method `start` starts the broker. It then sends Metadata requests until a response lists the broker. A connection is
+not enough: Kafka already accepts connections when the broker is not a member of the cluster yet.
 
-Stop: `stop` sends SIGTERM. If the process still runs after `STOP_SECONDS`, `stop` sends SIGKILL. `kill` sends SIGKILL
-immediately.
+The method `stop` sends SIGTERM to the broker's process. If the process still runs after `STOP_SECONDS`, `stop` sends
+SIGKILL. The method `kill` sends SIGKILL immediately.
 
-Directory: a peer creates a temporary directory and deletes it at the end. If the caller names a directory, the peer
-uses that directory and does not delete it.
+A `Peer` creates a temporary directory for its broker, and deletes it at the end. If the caller names a directory, the
+`Peer` uses that directory and does not delete it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Peer(ABC):
         return "\n".join(text.splitlines()[-lines:])
 
     def remove(self) -> None:
-        """Delete the directory if it is temporary."""
+        """Delete the broker's directory if it is a temporary one."""
         if self.temporary:
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -181,8 +181,8 @@ def brokers_known(port: int) -> int | None:
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
     """Start a process in a new session, so that Ctrl-C ends only the benchmark. The benchmark then stops its peers.
 
-    A process with HMB may store its compiled modules, as `pip install` does. Otherwise Python would compile all modules
-    at each start.
+    The function removes PYTHONDONTWRITEBYTECODE from the environment of the process. Otherwise, a broker of HMB could
+    not store its compiled modules, and Python would compile all of them again at each start.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with log_path.open("ab") as log:

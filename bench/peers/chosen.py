@@ -1,9 +1,9 @@
 """Chooses the brokers that a benchmark measures, from the options of its command.
 
 These options choose the brokers:
-    (no option)                 HMB and Kafka 4.3.0, started for the benchmark; HMB alone without Kafka's jars or Java
+    (no option)                 HMB and Kafka 4.3.0, which the benchmark starts; only HMB without Kafka's jars or Java
     -b HOST:PORT                the broker at this address
-    --versus HOST:PORT          HMB, or the broker of -b, and the broker at this address
+    --versus HOST:PORT          the broker at this address, and HMB or the broker of the option -b
     --versus CHECKOUT           HMB and the HMB of another checkout or of another Python
 
 Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
@@ -46,7 +46,7 @@ class MeasuredBroker:
         return 0.0 if self.pid is None else cpu_seconds(self.pid)
 
     def costs_since(self, cpu_before: float) -> dict[str, float]:
-        """Return the broker's CPU time (s) since the measured value `cpu_before`, and its present memory (bytes).
+        """Return the broker's CPU time (s) minus the earlier value `cpu_before`, and its present memory (bytes).
 
         Return an empty dict if the benchmark did not start the broker.
         """
@@ -85,10 +85,10 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return the two kinds of brokers to compare.
+    """Return the kinds of brokers to compare.
 
-    The two kinds are HMB and the HMB of `versus`. If `versus` is None, the two kinds are HMB and Kafka 4.3.0. If
-    Kafka's jars are missing, return only HMB.
+    The first kind is this HMB. The second kind is the HMB of `versus` or, if `versus` is None, Kafka 4.3.0. If Kafka's
+    jars are missing, no second kind exists.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

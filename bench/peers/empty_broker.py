@@ -9,8 +9,8 @@ broker, except for Produce requests. It handles the first Produce request of a c
 response. Later Produce requests of the connection are not decoded. The empty broker answers each later request with the
 stored response, in which only the correlation id changes.
 
-The rate of the empty broker is a limit: even if HMB did less work for each request, it could not be faster than the
-empty broker.
+The rate of the empty broker is a limit for HMB's broker: even with much less work for each request, HMB's broker could
+not be faster than the empty broker.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# The position of the correlation id is the same in a request and in a response. A request begins here with int16
-# api_key, int16 api_version and int32 correlation_id, because the size of the request is already removed. A response
-# begins with int32 size and int32 correlation_id.
+# The correlation id has the same position in a request and in a response. The server has already removed the size of a
+# request, so the request begins with int16 api_key, int16 api_version and int32 correlation_id. A response begins with
+# int32 size and int32 correlation_id.
 CORRELATION_ID = slice(4, 8)
 
 

@@ -53,9 +53,9 @@ def kafka_mirror_jars() -> Path:
 
 
 def use_kafka(folder: Path) -> None:
-    """Use the jars in `folder`. It contains the folders k43/libs and k082/libs, or the jars of one Kafka release.
+    """Use the jars in `folder`, or in its subfolders k43/libs (Kafka 4.3.0) and k082/libs (Kafka 0.8.2.2).
 
-    Raises PeerUnavailable if no file kafka-clients-*.jar is in the folder.
+    Raises PeerUnavailable if the folder and its subfolders contain no file kafka-clients-*.jar.
     """
     for variable, libs, version in ((KAFKA_43_VARIABLE, "k43/libs", "4"), (KAFKA_082_VARIABLE, "k082/libs", "0.8.2")):
         for candidate in (folder / libs, folder / "libs", folder):

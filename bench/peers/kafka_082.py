@@ -1,4 +1,4 @@
-"""A broker of Apache Kafka 0.8.2.2, with the ZooKeeper that it needs. The thesis measured Kafka 0.8.2.0."""
+"""A broker of Apache Kafka 0.8.2.2, with the ZooKeeper that it needs. HMB's thesis measured Kafka 0.8.2.0."""
 
 from __future__ import annotations
 

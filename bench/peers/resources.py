@@ -59,7 +59,8 @@ def descendants(pid: int) -> list[int]:
 def _stat(pid: int) -> list[str]:
     """Return the fields of `/proc/PID/stat` from the third field on. Return an empty list if the process has ended.
 
-    The second field is the name of the program, which may contain spaces.
+    The function skips the second field, the name of the program. This name may contain spaces, which also separate the
+    fields.
     """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

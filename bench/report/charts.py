@@ -36,9 +36,10 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw the chart with dots, with one panel for each column that the samples contain.
 
-    The values of different cells can differ so much that nobody can see small differences between the contestants. So
-    if several cells and a reference exist, each column gets a second panel with the ratios to the reference. In this
-    case, the chart contains only the columns with `compare`.
+    The values of different cells, for example of different message sizes, can differ so much that a reader cannot see
+    small differences between the contestants. Therefore a chart with several cells and a reference has two panels for
+    each column: one with the values, and one with their ratios to the reference. Such a chart contains only the columns
+    with `compare`.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -76,7 +77,7 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
-        # From the ninth contestant on, the colors repeat. A contestant with a repeated color has another marker.
+        # There are eight colors, so the ninth contestant has the color of the first one, but another marker.
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": marker}
         medians = [each.median for each in points.values()]
@@ -99,7 +100,7 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
 def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw the chart with curves: one panel for each unit, with one curve for each column that has this unit.
 
-    The attribute `x` of the view returns the position of a sample on the x axis.
+    The view has a function `x`, which returns the position of a sample on the x axis.
     """
     x = view.x
     assert x is not None

@@ -35,7 +35,7 @@ class Distribution:
 
 
 def number(value: float) -> str:
-    """Return a number as text. A large number has commas between thousands, and a small number has two decimals."""
+    """Return a number as text, for example "1,234,567". A number below 100 has two decimals: "1.03"."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Goals: the limit of a figure, and the table that compares the figures of a benchmark with their goals."""
+"""Goals: limits for the figures of a benchmark, and the table that compares the figures with their limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tables import Table
 
 
 class FigureGoal(NamedTuple):
-    """The limit of one figure. The figure is good if it is at most the limit, or at least the limit if `is_least`."""
+    """A limit for one figure: a lower limit if `is_least` is true, or otherwise an upper limit."""
 
     label: str
     limit: float
@@ -21,7 +21,7 @@ class FigureGoal(NamedTuple):
         return figure >= self.limit if self.is_least else figure <= self.limit
 
     def row(self, figures: Sequence[float]) -> list[str]:
-        """Return a row of the table: the label, the median and the range of the figures, the limit, and the verdict."""
+        """Return a row of the table: label, median, range, limit, and whether the median reaches the goal."""
         middle, relation = median(figures), "at least" if self.is_least else "at most"
         span = " .. ".join(f"{each:,.{self.digits}f}" for each in (min(figures), max(figures)))
         reached = "yes" if self.is_reached(middle) else "no"
@@ -29,6 +29,6 @@ class FigureGoal(NamedTuple):
 
 
 def goal_table(title: str, goals: Mapping[str, FigureGoal], figures: Mapping[str, Sequence[float]]) -> Table:
-    """Return the table of all goals whose figure was measured. `figures` contains one value for each round."""
+    """Return a table that compares measured figures with their goals. `figures` contains the values of each figure."""
     heading = ["figure", "median", "range", "goal", "reached"]
     return Table(title, [heading, *(goal.row(figures[name]) for name, goal in goals.items() if name in figures)])
