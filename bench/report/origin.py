@@ -71,7 +71,7 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
 
 
 def newest_files() -> list[Path]:
-    """Return the newest file of each origin from the user's own runs or, if none exist, from the published runs."""
+    """Return the newest file of each origin. If the user has no runs of their own, use the published files."""
     for folder in (DIRECTORY, PUBLISHED):
         if files := sorted(folder.glob("*-*.json"), key=lambda path: path.stem.partition("-")[2]):
             return list({Origin.of(read(path)): path for path in files}.values())
@@ -101,7 +101,7 @@ def view_of(suite: str) -> SuiteReport:
 
 
 def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return the suffix for the file names of each origin. If a suite has only one origin, the suffix is empty."""
+    """Return a suffix for the file names of each origin's charts, or "" if a suite has only one origin."""
     origins = list(origins)
     suites = [origin.suite for origin in origins]
     return {

@@ -3,7 +3,7 @@
 A sample contains the results of one run: the suite (the name of the benchmark), the broker, the client, the parameters
 and the figures. A benchmark writes each sample into a file and into a topic:
     DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
-    topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
+    topic hmb.bench                  one record for each sample, with the same information; the key is the suite
 
 A consumer or Spark can read the samples in the topic `hmb.bench`. By default, the benchmark itself runs a broker,
 which stores this topic in `DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves this

@@ -53,7 +53,7 @@ def _is_number(cell: str) -> bool:
 
 
 def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    """Group samples by the value that `key` returns for them. The groups have the order of their first samples."""
+    """Group samples by the value that `key` returns for them. The group of the first sample is the first group."""
     groups: dict[Key, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
@@ -70,8 +70,8 @@ def ratios(
 ) -> Distribution | None:
     """Divide the value of each run by the value of the reference in the same round. Return these ratios.
 
-    `value` returns NaN if a run has not measured the value. A round without both values has no ratio. Return None if no
-    round has a ratio.
+    `value` returns NaN if a run has not measured the value. A round in which one of the two values is missing has no
+    ratio. Return None if no round has a ratio.
     """
     of_reference = {run.turn: value(run) for run in reference}
     pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]

@@ -1,7 +1,7 @@
 """Measures how many offset commits a broker handles per second.
 
 These commands are examples:
-    hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
+    hmb bench commits                                  # HMB with and without a sync to disk, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
 Kafka acknowledges a commit earlier than HMB. HMB responds when the commit is on the disk. The setting

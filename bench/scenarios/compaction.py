@@ -4,8 +4,9 @@ These commands are examples:
     hmb bench compaction                                   # 1 GB, uncompressed and lz4, three rounds
     hmb bench compaction --size 100000000 --codecs none --repeat 1
 
-The benchmark writes a log with one partition once (`logs/compactable.py`). It copies this log into the data directory
-of each broker before the broker starts. No broker has compacted this log before.
+The benchmark writes the log of one partition directly into files (`logs/compactable.py`). In each run, it copies this
+log into the data directory of a new broker. So each broker begins with the same log, which no broker has compacted
+before.
 
 A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first, the
 topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag

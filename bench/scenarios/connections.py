@@ -39,7 +39,7 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and a table of ratios: each number of connections is compared with the first number."""
+    """The usual tables, and a table of ratios: the throughput of each number of connections over that of the first."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]

@@ -88,7 +88,11 @@ class FrameClient:
         return response
 
     def send(self, request: Request, version: int) -> Any:
-        """Send a request, and return its decoded response. Do not call this method after the first `exchange`."""
+        """Send a request, and return its decoded response.
+
+        After the first direct call of `exchange`, do not call this method: the connection would still expect the
+        responses of the direct calls.
+        """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 
 

@@ -63,7 +63,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GroupLoad:
-    """The numbers of groups and members, and the times of a run, from the options of the command."""
+    """The numbers of groups, members and partitions of a run, and its durations, from the options of the command."""
 
     groups: int
     members: int
@@ -133,7 +133,7 @@ async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
 
 
 async def _await_all(members: Sequence[LoadMember], since: float) -> None:
-    """Wait until each member has received an assignment after the time `since`. Raises PeerFailed if this fails."""
+    """Wait until each member has received an assignment after the time `since`. Raises PeerFailed if one is missing."""
     while missing := sum(member.synced_at < since for member in members):
         if time.perf_counter() - since > JOIN_TIMEOUT:
             raise peers.PeerFailed(f"{missing} of {len(members)} members have no assignment after {JOIN_TIMEOUT:g} s")

@@ -1,7 +1,7 @@
 """Measures how costs grow in HMB's broker with more connections or partitions, larger responses, or a larger log.
 
 These commands are examples:
-    hmb bench growth                        # all four
+    hmb bench growth                        # all four numbers
     hmb bench growth --of connections,log
 
 The benchmark increases four numbers step by step, and measures these figures:
@@ -10,7 +10,8 @@ The benchmark increases four numbers step by step, and measures these figures:
     fetch         responses of 1 MB to 100 MB: MB/s
     log           1 GB to 50 GB (sparse files): the time of an append, a read at the end, and a read at a random offset
 
-`hmb bench plot` draws a curve for each figure. If a curve is flat, the cost does not depend on the size.
+`hmb bench plot` draws a curve for each figure. A flat curve means that the cost does not grow with the number on the x
+axis.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def measure_partitions(count: int) -> dict[str, float]:
 
 
 def measure_fetch(broker: MeasuredBroker, megabytes: int) -> dict[str, float]:
-    """Return the rate (MB/s) of Fetch requests whose responses have this size. One request is in flight at a time."""
+    """Return the rate (MB/s) of Fetch requests with responses of `megabytes` MB. One request is in flight at a time."""
     topic = f"fetch-{megabytes}"
     topics.create(broker.bootstrap, topic)
     requests = [(produce_request(topic, 0, 1, MB), PRODUCE_VERSION)]

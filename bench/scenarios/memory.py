@@ -5,17 +5,19 @@ These commands are examples:
     hmb bench memory --gigabytes 1               # a quick look
     hmb bench memory --of producer               # HMB's producer while it sends 10 GB
 
-Broker: HMB's producer sends one gigabyte of records of 1,000 B to a new topic. HMB's consumer reads the records, and
-the benchmark deletes the topic. For each further gigabyte, the benchmark repeats these steps with a new topic. The
-broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory of
-the broker directly after its start.
+The benchmark measures the memory of a broker as follows. HMB's producer sends one gigabyte of records of 1,000 B to a
+new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the
+benchmark repeats these steps with a new topic. The broker has its default settings, except for `COMPARABLE_SETTINGS`
+(`peers/broker_process.py`). "Idle" is the memory of the broker directly after its start.
 
-Producer: HMB's performance producer sends records of 100 B as fast as it can. Its buffer (buffer.memory) has 32 MiB.
-"Idle" is the peak memory of a producer that sends only one record. The goal: the peak memory is at most 30 MB above the
-size of the buffer. The broker of this run keeps only the newest segments.
+With `--of producer`, the benchmark measures the memory of HMB's performance producer, which sends records of 100 B as
+fast as it can. The producer's buffer (buffer.memory) has 32 MiB. "Idle" is the peak memory of a producer that sends
+only one record. The goal is a peak memory of at most 30 MB more than the size of the buffer. The broker of this run
+deletes all segments except the newest ones, so that it needs little disk space.
 
-The figures are the resident memory of the process (VmRSS in /proc), and its peak (VmHWM). Neither figure includes the
-page cache. The page cache contains the newest bytes of the logs, but belongs to the kernel.
+The figures are the resident memory of the process (VmRSS in /proc), and the peak of this memory (VmHWM). Neither figure
+includes the page cache, which contains the newest bytes of the logs. The page cache belongs to the kernel, not to the
+process.
 """
 
 from __future__ import annotations

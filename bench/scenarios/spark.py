@@ -1,7 +1,7 @@
 """Compares the speed of HMB's data source for Spark with the speed of Spark's own Kafka connector.
 
 These commands are examples:
-    hmb bench spark --jars DIR                      # both; DIR contains the connector's jars
+    hmb bench spark --jars DIR                      # both data sources; the connector's jars are in DIR
     hmb bench spark                                 # HMB's data source alone
     hmb bench spark --only read --partitions 2 --num-records 500000
 
@@ -10,9 +10,9 @@ spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sour
 two cores. Spark runs four kinds of jobs:
 - read: Spark reads all records of a topic, with one and with two partitions. An aggregation uses every value.
 - filter: a topic contains the records of 30 days, four times as many records as the topics of the other jobs. Spark
-  aggregates the records of 7.2 hours, which are 1 % of them. HMB's data source gets the filter from Spark (option
-  `pushFilters`), and reads these records only. The connector reads the whole topic. The rate counts all records of the
-  topic, so HMB's rate divided by the connector's rate says how many times faster HMB's query is.
+  aggregates the records of 7.2 hours, which are 1 % of the records in the topic. HMB's data source gets the filter from
+  Spark (option `pushFilters`), and reads these records only. The connector reads the whole topic. The rate counts all
+  records of the topic, so HMB's rate divided by the connector's rate says how many times faster HMB's query is.
 - write: Spark writes the same number of rows of 100 B into a topic.
 - stream: a producer sends `--rate` records/s for `--seconds` seconds, and Spark processes them in small batches. The
   figures are the 50th and the 99th percentile of the time for one batch.
@@ -133,7 +133,7 @@ class SparkMeasurement:
         return figures
 
     def fill(self, partitions: int) -> str:
-        """Create and fill a topic with this number of partitions, which jobs read. Return the name of the topic."""
+        """Create the topic that the read jobs with this number of partitions read, and fill it. Return its name."""
         topic = f"{TOPIC}-read-{partitions}"
         topics.create(self._load.bootstrap, topic, partitions=partitions)
         HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))
@@ -208,7 +208,7 @@ class SparkMeasurement:
         }
 
     def _send(self, topic: str, records: int) -> None:
-        """Send `records` records at the rate of the load. Each call of the producer sends the records of 0.01 s."""
+        """Send `records` records to a topic, `load.rate` records per second. The producer sends 100 times a second."""
         load = self._load
         per_call = max(1, load.rate // 100)
         started = time.perf_counter()

@@ -78,9 +78,10 @@ def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayou
 def produce_together(
     broker: MeasuredBroker, producer: PerfProducer, workload: Workload, producers: int, topic: str
 ) -> dict[str, float]:
-    """Run several producers at the same time, and return the figures of all. Each sends an equal part of the records.
+    """Run several producers at the same time, and return the figures of all producers together.
 
-    Each producer has its own topic.
+    Each producer sends an equal part of the records, to its own topic. The figures are the sum of the rates, the
+    largest 99th percentile of the latencies, and the costs of the broker.
     """
     share = workload.scaled(1 / producers)
     before = broker.cpu_seconds()

@@ -8,7 +8,8 @@ TLS and logins are measured with HMB and Kafka 4.3.0 alternately. Each broker ha
 one with TLS, and one that requires a login. The benchmark itself uses the first listener, for example to create topics.
 
 A change to HMB must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` and `hmb bench
-consume --versus CHECKOUT` measure this: they compare HMB with the change and HMB without the change in pairs of runs.
+consume --versus CHECKOUT` measure this. In each round, these commands run HMB with the change and HMB without the
+change, one after the other.
 
 Read in this order:
 1. `brokers`   brokers with three listeners

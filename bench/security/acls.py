@@ -1,8 +1,9 @@
 """The cost of ACLs: two new brokers of HMB receive the same records, and one of them has 1,000 ACLs.
 
-The records arrive in many small Produce requests, because the broker checks the ACLs once for each topic of a request.
-In larger requests, the cost of this check for a record is smaller. One ACL permits everything on the topic of the
-benchmark. All other ACLs belong to other topics and to other users. Half of the ACLs are for prefixes of names.
+The broker checks the ACLs once for each topic of a request, not once for each record. The benchmark therefore sends
+many small Produce requests. With larger requests, the check would cost less time for each record. One ACL permits
+everything on the topic of the benchmark. All other ACLs belong to other topics and to other users. Half of the ACLs are
+for prefixes of names.
 """
 
 from __future__ import annotations

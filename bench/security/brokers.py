@@ -41,7 +41,7 @@ class SecuredBroker:
 def start_brokers(stack: ExitStack) -> list[SecuredBroker]:
     """Start HMB, and Kafka 4.3.0 if its jars are installed. The brokers run until `stack` closes.
 
-    Raises PeerUnavailable if the program openssl is missing, and PeerFailed.
+    Raises PeerUnavailable if the program openssl is missing, and PeerFailed if a broker does not start.
     """
     directory = stack.enter_context(TemporaryDirectory(prefix="hmb-bench-certificates-"))
     try:

@@ -7,7 +7,7 @@ These commands are examples:
 
 The last table shows each figure beside its goal:
 - *TLS*: the rate of HMB divided by the rate of Kafka 4.3.0 in the same round, for producers and consumers.
-- *login*: the processor time of HMB's broker for one login over SCRAM-SHA-256, with its connection.
+- *login*: the processor time that HMB's broker needs for one connection with a login over SCRAM-SHA-256.
 - *1,000 ACLs*: the lost part of the throughput, and the additional processor time for a record. On a machine that is
   busy with other work, trust the processor time more than the throughput.
 """

@@ -1,6 +1,7 @@
 """Producers and consumers that use TLS: Kafka's performance tools, and librdkafka.
 
-Java and librdkafka have different implementations of TLS, and librdkafka is the base of the clients of many languages.
+The benchmark measures clients with two implementations of TLS: Java's own, and the one that librdkafka uses. The
+clients of many languages, for example confluent-kafka for Python, are built on librdkafka.
 """
 
 from __future__ import annotations

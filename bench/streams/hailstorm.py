@@ -5,15 +5,15 @@ These commands are examples:
     hmb bench hailstorm --words 5000,200000                   # a small state, and a large state
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
 
-The Hailstorm paper promises exactly-once results "with little performance loss", but contains no measurement. This
-benchmark measures the loss. Each stream processor counts the words of the same topic, which has two partitions on HMB's
-broker. Each processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured time includes the
-start of this process. A run counts only if the processor has counted every record. The text at the top of
-`word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
-    bytewax, quixstreams    at least once; they must be installed
+The Hailstorm paper promises exactly-once results "with little performance loss", but the paper contains no measurement
+of this loss. This benchmark measures it. Each stream processor counts the words of the same topic, which has two
+partitions on HMB's broker. Each processor runs in a process of its own (`word_count.py`, `WordCount.java`). The
+measured time includes the start of this process. A run counts only if the processor has counted every record. The text
+at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
+    bytewax, quixstreams    two libraries for Python, which count at least once; `pip install` installs them
     streams-at-least-once, streams-exactly-once
-                            Kafka Streams with and without exactly once; its jars must be installed
-                            (`hmb bench fetch-kafka`)
+                            Kafka Streams, which counts at least once or exactly once; `hmb bench fetch-kafka`
+                            downloads its jars
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COMPARISONS = (
 
 
 class WordCountView(SampleView):
-    """The tables of all stream processors, and a table of pairs that shows the cost or gain of one property."""
+    """The tables of all processors, and a table that shows what a property, such as a combiner, costs or gains."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", *(f"{column.label}, with / without" for column in self.columns[:2])]]

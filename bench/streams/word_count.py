@@ -19,8 +19,8 @@ process, unless its name says otherwise:
     bytewax                             without recovery
     quixstreams                         at least once, with a changelog topic
 
-Hailstorm's spouts read up to 10,000 records at once. This number is larger than the default, because nobody needs early
-results.
+Hailstorm's spouts, which read the topic, read up to 10,000 records at once. This number is larger than the default. It
+makes early results later, but nobody needs early results in this benchmark.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ VARIANTS: dict[str, tuple[Topology, dict[str, Any]]] = {
 
 
 def count_with_hailstorm(servers: str, name: str, total: int) -> dict[str, float]:
-    """Count with the variant `name` of Hailstorm. Return the number of words, and the time of a recovery (s)."""
+    """Count with the variant `name` of Hailstorm. Return the number of words and, after a kill, the recovery time."""
     counted, options = VARIANTS[name]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:

@@ -9,8 +9,9 @@ called *cells*. Each cell is measured in four *scenarios*. A scenario is a produ
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-In the rest of this project, the word scenario means a benchmark (`hmb.bench.scenarios`). Therefore the code of this
-folder calls a producer and its broker a pair. The numbers 1 to 4 are those of the thesis.
+In the rest of this project, the word *scenario* means a benchmark (`hmb.bench.scenarios`). To avoid confusion, the code
+of this folder calls a producer and its broker a *pair*. Each pair has the number, 1 to 4, that its scenario has in the
+thesis.
 
 Read in this order:
 1. `cells`    the ten cells, and the rates that the thesis measured in them
