@@ -1,7 +1,7 @@
-"""Changed copies of batches, and an empty batch.
+"""Functions that return a changed copy of a batch, or an empty batch.
 
-A broker stores most batches as it receives them, and a first reading can skip this module. The functions here are for
-the other cases:
+A broker stores most batches as it receives them. If you read HMB for the first time, skip this module. Its functions
+are for the other cases:
 - The broker sets the timestamps of a topic (LogAppendTime), or the topic has another codec than the batch.
 - Compaction removes records from a batch.
 - A producer sends a batch again, with the numbers of a new epoch.
@@ -38,7 +38,7 @@ _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") :
 def is_sendable(batch: RecordBatch) -> bool:
     """Return whether a producer may send the records of this batch as they are, without a new encoding.
 
-    A producer may not send a batch with gaps, with the timestamps of a broker, or with a delete horizon.
+    A producer may not send a batch in which records are missing, timestamps that a broker has set, or a delete horizon.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times
@@ -70,7 +70,7 @@ def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
 
 
 def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
-    """Return a copy of the batch as another producer sends it: with base offset 0 and without a leader epoch."""
+    """Return a copy that another producer can send: with its `numbers`, base offset 0 and no leader epoch."""
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
     return _copy(batch, _content(batch), **changes, **numbers._asdict())
@@ -83,10 +83,11 @@ def with_records(
     max_timestamp: int,
     base_timestamp: int | None = None,
 ) -> bytes:
-    """Return a copy of the batch with other records. All other fields of the header keep their values.
+    """Return a copy of the batch with other records. The header keeps its offsets and its producer's numbers.
 
-    `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
-    (ms), this time becomes the delete horizon: after this time, compaction may remove the tombstones.
+    `content` contains the uncompressed records, `count` is their number, and `max_timestamp` (ms) is their greatest
+    timestamp. If the caller passes `base_timestamp` (ms), the batch gets this base timestamp, which is then also its
+    delete horizon: after this time, compaction may remove the tombstones of the batch.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

@@ -7,12 +7,12 @@ remaining records.
 
 If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
 compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).
-This changes the base timestamp, so filtering cannot copy the bytes of the records. Filtering then encodes each record
-again, with another timestamp delta.
+This changes the base timestamp, so the timestamp delta of each record must change too. In this case, filtering cannot
+copy the bytes of the records, and encodes each record again.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
-timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta
-becomes 1020 - 86,000 = -84,980.
+timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the new base timestamp of the batch.
+The new timestamp delta of the tombstone is 1020 - 86,000 = -84,980. (All numbers are in ms.)
 
 Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the
 value and the headers, so it also works for a record with damaged headers.
@@ -97,7 +97,7 @@ def keep_offsets(
 
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
-    """Return the records for which `keep` returns True, as parts of `data`. Adjacent records are in one part."""
+    """Return the records for which `keep` returns True, as slices of `data`. One slice contains adjacent records."""
     view, count, newest, has_tombstones = memoryview(data), 0, -INT64_MAX, False
     parts: list[memoryview] = []
     start = end = 0  # positions of adjacent records that are not in `parts` yet
@@ -123,7 +123,7 @@ def _with_parts(
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
-    """Return the greatest timestamp (ms) among the remaining records.
+    """Return the greatest timestamp (ms) of the records that filtering keeps.
 
     `newest_delta` is the greatest timestamp delta of these records.
     """

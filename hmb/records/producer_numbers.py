@@ -5,8 +5,9 @@ sends to a partition, and writes the sequence number of the first record into th
 twice recognizes the batch by these three numbers, and does not write the batch again. A batch of a producer without
 idempotence contains -1 in all three fields.
 
-For example, producer 7 with epoch 0 sends a batch of 10 records and then a batch of 5 records to one partition. The
-numbers of the batches are (7, 0, 0) and (7, 0, 10).
+For example, the producer with id 7 and epoch 0 sends a batch of 10 records and then a batch of 5 records to one
+partition. The numbers (id, epoch, first sequence number) are (7, 0, 0) for the first batch, and (7, 0, 10) for the
+second batch.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class BatchNumbers(NamedTuple):
     base_sequence: int
 
 
-# the numbers of a batch whose producer is not idempotent
+# These are the numbers of a batch whose producer is not idempotent.
 NO_BATCH_NUMBERS = BatchNumbers(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 

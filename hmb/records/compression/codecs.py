@@ -1,4 +1,4 @@
-"""The codecs of records: functions that compress, and that decompress with a limit on memory.
+"""The codecs of records: functions that compress data, and decompress data with a limit on memory.
 
 For snappy, lz4 and zstd, `decompress` computes a *bound* before it allocates memory: the decompressed data cannot be
 larger than the bound. The modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed
@@ -53,8 +53,8 @@ def codec_of(attributes: int) -> Codec:
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
     """Compress data in the format that Kafka's clients expect. `magic` is the format of the batch or message.
 
-    With a higher `level`, gzip, lz4 and zstd take more time and return fewer bytes. None stands for Kafka's default
-    level.
+    With a higher `level`, gzip, lz4 and zstd take more time and return fewer bytes. If `level` is None, the codec uses
+    Kafka's default level.
     """
     match codec:
         case Codec.NONE:

@@ -34,13 +34,13 @@ is not plain, it stops. A slower decoder then decodes all the records again:
     after `compaction`         `raw_records`, which can decode all records
     after `columns`            `consumer_records`
 
-A fast decoder stops at damaged records in the same way as at unusual records. So only the readable decoder and
-`raw_records` need error messages. Tests compare the results of each fast module with the results of the readable
-module, for valid and for damaged bytes.
+A fast decoder also stops at damaged records. It does not report the damage: the slower decoder, which decodes the
+records again, raises the error. So only `hmb.records.record` and `raw_records` contain error messages. Tests compare
+the results of each fast module with the results of `hmb.records.record`, for valid and for damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders
-- `consumer_records`  the simplest example of the pattern
+- `consumer_records`  the simplest example of a fast decoder
 - `raw_records`       finds the positions of each record and its parts
 - `compaction`        finds the keys and the bytes of records
 - `columns`           converts records to Arrow columns, with numpy

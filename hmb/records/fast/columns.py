@@ -243,7 +243,7 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Find the keys or the values of all records. `at` contains the position of the length in each record.
+    """Find the keys or the values of all records. `at` contains the position of the length of each key or value.
 
     Return the positions of the keys or values, and the positions at which the next fields begin.
     """
@@ -254,10 +254,10 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 
 
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
-    """Return a column with the values at these positions.
+    """Return a column with the values at the positions in `slices`.
 
-    The function creates an array in which every second element is a value. The elements between them are the bytes
-    between the values. The returned column contains only the values.
+    The function first creates an array whose elements are alternately the bytes before a value, and the value. It then
+    copies every second element, which is a value, to the returned column.
     """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():

@@ -1,4 +1,4 @@
-"""Finds the keys and the bytes of records in plain batches, fast enough for compaction.
+"""Finds the keys and the bytes of records for compaction, in batches without unusual records.
 
 Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. This module decodes
 only *plain* batches. Nearly all batches are plain, which means:
@@ -11,8 +11,8 @@ In a plain batch (a batch without unusual records), each varint before the value
 timestamp delta. So a decoder finds the key in a few steps, without a function call. The decoder creates only one
 object, the key.
 
-If a batch contains unusual or damaged records, the caller uses `raw_records` instead. `raw_records` also reports
-damaged records.
+If a batch contains unusual or damaged records, the caller uses `raw_records` instead, which is slower. For damaged
+records, `raw_records` raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from hmb.records.varint import read_varint
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. This byte contains the six lowest bits of n,
-# as in _LOW_BITS. If n is 64 or more, the byte also has the bit 0x80, because the varint has a second byte.
+# which _LOW_BITS has shifted by one bit. If n is 64 or more, the byte also has the bit 0x80, because the varint has a
+# second byte.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year

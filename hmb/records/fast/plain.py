@@ -1,4 +1,4 @@
-"""Tables that show the fast decoders where a record ends, and the exception `NotPlainError`.
+"""Tables in which the fast decoders look up where a record ends, and the exception `NotPlainError`.
 
 A record begins with its length, which is a varint. A length of 0 to 63 takes one byte, and a length of 64 to 8191 takes
 two bytes. To find the end of a record, the decoders look up the first byte in a table. This is faster than decoding the

@@ -1,4 +1,4 @@
-"""Encodes many values together, for `append_values`, and converts them to messages for old brokers.
+"""Encodes all values of one `append_values` call together, and converts the records to messages for old brokers.
 
 The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
@@ -9,8 +9,8 @@ describes the layout. For example, this template is for values of 3 bytes:
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
-batches, so the producer must convert the records to messages. For each run, the producer stores the position at which
-the run begins. With this position, the producer finds the values without decoding each record.
+batches, so for these brokers the producer must convert the records to messages. For each run, the producer stores the
+position at which the run begins. With this position, the producer finds the values without decoding each record.
 """
 
 from __future__ import annotations

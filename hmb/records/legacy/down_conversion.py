@@ -79,8 +79,8 @@ class DownConversion:
         """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
         `read` returns bytes of the log file, and `region` is a range of positions in this file. The conversion omits a
-        batch that ends after the region. If the conversion converts a batch, it omits the records at offsets below
-        `start_offset`. The messages take at most `max_bytes`, unless the first message alone is larger.
+        batch that ends after the region. In a batch that must be converted, it also omits the records at offsets below
+        `start_offset`. The messages together have at most `max_bytes` bytes, unless the first message alone is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.
@@ -112,9 +112,10 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages (see `_Run`) to `size`, until a message does not fit into `room` bytes.
+        """Add the sizes of a run's messages (see `_Run`) to `size`. Stop if a message does not fit into `room`.
 
-        Return how many bytes of `room` remain, or -1 if a message did not fit.
+        `room` is the number of bytes that the response has left. Return the number of bytes that are left after the
+        messages of the run, or -1 if a message did not fit.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -167,7 +168,8 @@ class DownConversion:
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
         """Return the first messages of one run (see `_Run`), together at most `size` bytes.
 
-        A very large message becomes several memoryviews.
+        If converted messages have more than BATCH_SIZE bytes, the list contains their parts, so that keys and values
+        are not copied. Otherwise, the list has one element.
         """
         if run.is_old:
             return [run.view[:size]]

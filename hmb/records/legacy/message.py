@@ -21,7 +21,8 @@ messages in the set are the *inner messages*. Offsets and timestamps of wrappers
   append time), the wrapper's timestamp replaces the timestamps of all inner messages.
 
 For example, a v1 wrapper (a compressed message) has the offset 102, and its inner messages have the offsets 0, 1 and 2.
-Their absolute offsets are 100, 101 and 102.
+The last inner message has the same offset as the wrapper, 102. So the absolute offsets of the inner messages are 100,
+101 and 102.
 
 The classes `Message` and `RecordBatch` have properties with the same names. So other code can use a wrapper like a
 batch of several records, and a message without compression like a batch of one record.
