@@ -85,9 +85,9 @@ def with_records(
 ) -> bytes:
     """Return a copy of the batch with other records. The header keeps its offsets and its producer's numbers.
 
-    `content` contains the uncompressed records, `count` is their number, and `max_timestamp` (ms) is their greatest
-    timestamp. If the caller passes `base_timestamp` (ms), the batch gets this base timestamp, which is then also its
-    delete horizon: after this time, compaction may remove the tombstones of the batch.
+    `content` contains the uncompressed records, `count` is their number, and `max_timestamp` (ms) becomes the greatest
+    timestamp in the header. If the caller passes `base_timestamp` (ms), the batch gets this base timestamp, which is
+    then also its delete horizon: after this time, compaction may remove the tombstones of the batch.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
