@@ -152,7 +152,7 @@ def _java() -> str | None:
 
 
 def _commit() -> str | None:
-    """Return the git commit of this code, or None outside a checkout. If files have changed, add "and changes"."""
+    """Return the git commit of this code, with "and changes" if files have changed, or None outside a checkout."""
     root = str(Path(__file__).resolve().parents[2])
     commit = _output("git", "-C", root, "rev-parse", "HEAD").strip()
     changed = _output("git", "-C", root, "status", "--porcelain", "--untracked-files=no").strip()

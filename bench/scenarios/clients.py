@@ -54,7 +54,7 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client that `library_client.py` can run. A run with `records` records takes some seconds."""
+    """A client that `library_client.py` can run. `records` is a number of records that takes it some seconds."""
 
     name: str
     action: str  # "produce" or "consume"

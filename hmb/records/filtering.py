@@ -2,8 +2,8 @@
 
 Filtering creates a new batch with the same base offset, last offset delta and sequence numbers as the old batch. The
 remaining records keep their offsets. In a record batch (v2), a record contains its differences to the base offset and
-the base timestamp of the batch. These two numbers do not change, so the new batch contains the same bytes of the
-remaining records.
+the base timestamp of the batch. The base offset and the base timestamp do not change. The new batch therefore contains
+the bytes of the remaining records unchanged.
 
 If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
 compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).

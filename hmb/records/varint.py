@@ -20,7 +20,7 @@ class VarintError(ValueError):
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Decode the varint at `position`. Return the number, and the position after the varint.
 
-    Raises IndexError if the data end inside the varint, and VarintError if the varint has more than ten bytes.
+    Raises IndexError if `data` ends inside the varint, and VarintError if the varint has more than ten bytes.
     """
     byte = data[position]
     if byte < 0x80:

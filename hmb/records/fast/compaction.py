@@ -83,7 +83,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
 
 
 class Parts(NamedTuple):
-    """The records of a batch that compaction keeps, and the values for the header of the new batch."""
+    """The records that compaction keeps from a batch, and the values for the header of the new batch."""
 
     records: Sequence[bytes | memoryview]  # each element contains one or more records
     records_count: int

@@ -86,7 +86,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
 def _position_of(number: int, data: bytes) -> int:
     """Return the position of record number `number`. The function adds up the lengths of all records before it.
 
-    Raises IndexError if the data end too early, and VarintError if a length is wrong.
+    Raises IndexError if `data` ends too early, and VarintError if a length is wrong.
     """
     position = 0
     for _ in range(number):
