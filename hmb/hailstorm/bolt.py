@@ -23,14 +23,16 @@ rules.
 
 **What may follow a bolt.** Not every bolt may receive the outputs of another bolt. The function `transform` of a bolt
 computes its outputs from a running state, for example from the present count of a word. These outputs depend on the
-order in which tuples of different partitions arrive. In one run, a tuple of partition 0 raises the count of #love from
-100 to 101. In the next run, a tuple of partition 1 raises this count to 101.
+order in which tuples of different partitions arrive. For example, a bolt adds the value 5 of partition 0 and the value
+1 of partition 1. If the 5 arrives first, the bolt sends the running sums 5 and 6. If the 1 arrives first, the bolt
+sends 1 and 6. A second bolt that adds these running sums gets 11 or 7.
 
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
-receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
-kinds of states have this property: the newest value by version (`Newest`), and the maximum of a value that only grows
-(`TopN`, `Max`). Sums, counts and means of running values do not have this property. The top n by a running mean does
-not have this property either. The function `hailstorm.check` finds and names bolts without this property.
+receiving bolt gets exact results only if its state depends on nothing but the *last* value of each key. (In a snapshot,
+this is the last value below the clock of the snapshot.) Two kinds of states have this property: the newest value by
+version (`Newest`), and the maximum of a value that only grows (`TopN`, `Max`). Sums, counts and means of running values
+do not have this property. The top n by a running mean does not have this property either. The function
+`hailstorm.check` finds and names bolts without this property.
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
@@ -59,7 +61,7 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 
 @dataclass(frozen=True)
 class Combining:
-    """The functions with which the senders of a bolt merge the tuples of a batch, key by key.
+    """The functions with which upstream processors merge a batch of tuples by key before they send it to a bolt.
 
     key        takes a tuple; returns its key
     lift       takes a tuple; returns the state that contains only this tuple, without its key
@@ -123,8 +125,8 @@ class Bolt:
 
         If `transform` is None, the bolt sends (key, result) for each tuple, where `result` is the new result of the
         tuple's key. `key` is also the grouping of the bolt's node, unless the topology declares another grouping. With
-        `combine=True`, the senders merge the tuples of a batch before they send them. The bolt then calls `transform`
-        once for each key of a batch, and passes the key instead of a tuple.
+        `combine=True`, the processors that send to the bolt first merge the tuples of a batch. The bolt then calls
+        `transform` once for each key of a batch. The first argument of this call is the key instead of a tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:
@@ -167,7 +169,7 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if the windows need a map from keys to states, but have no such map; otherwise None.
+    """Return an error message if each window needs a map from keys to states, but has another state; otherwise None.
 
     A bolt with its own `transform` may have other states, for example the n largest values of each window (`TopN`).
     """
@@ -180,7 +182,7 @@ def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of a key in each window that contains an event time, without the dropped windows."""
+    """Return the new result of `key` in each window that contains `time`. Omit windows that the bolt has dropped."""
     assert isinstance(windows, Sliding)
     result = windows.values.values.result  # type: ignore[attr-defined]  # Each window has a MapOf, with `values`.
     return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]

@@ -1,4 +1,4 @@
-"""The clock: one value with the progress in all partitions. Processors compare their progress with a clock.
+"""The clock: one value that contains the progress of a topology as one offset for each partition.
 
 A topology reads several partitions, and messages of different partitions overtake each other on their way through the
 topology. "The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. A clock
@@ -40,7 +40,7 @@ EncodedClock = list[tuple[str, int, int]]  # topic, partition, offset
 class Clock(Mapping[TopicPartition, int]):
     """A point in the input of a topology: for each partition, the next offset to read. A clock never changes.
 
-    Invariants: offsets are not negative. Two clocks are compared only if they have the same partitions.
+    Invariants: offsets are not negative. The operators `<=` and `<` compare only clocks of the same partitions.
     """
 
     __slots__ = ("_hash", "_offsets")
@@ -87,8 +87,8 @@ class Clock(Mapping[TopicPartition, int]):
     def has_reached(self, goal: Clock) -> bool:
         """Return whether this clock is at or above `goal` in each partition of this clock.
 
-        `goal` may have more partitions than this clock. A processor may receive tuples of only some partitions. The
-        processor calls this method to compare its low water mark with the clock of the whole topology.
+        A processor calls this method to compare its low water mark with the clock of the whole topology. The processor
+        may receive tuples of only some partitions. `goal` may therefore have more partitions than this clock.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

@@ -16,7 +16,8 @@ import sqlite3
 
 from hmb.client import KafkaError
 
-# The errors of PEP 249 with a cause outside of the program. Each database module has its own classes with these names.
+# PEP 249 defines the error classes of Python's database modules. The two classes below are for errors with a cause
+# outside of the program. Each module has its own classes with these names.
 DATABASE_OUTAGES = {"OperationalError", "InterfaceError"}
 PRIMARY_CODE = 0xFF  # the bits of an SQLite error code that contain the primary code
 
@@ -26,7 +27,7 @@ class HailstormError(Exception):
 
 
 class TopologyError(HailstormError):
-    """A topology that cannot run as the user declared it."""
+    """The topology cannot run as the user declared it."""
 
 
 class UserCodeError(HailstormError):
@@ -55,9 +56,9 @@ class CodecError(HailstormError):
 def can_pass(error: BaseException) -> bool:
     """Return whether a call that raised `error` may succeed later, although the program does not change.
 
-    An operating system, a broker or a database raises such an error, for example while it restarts. SQLite also raises
-    OperationalError for mistakes in a statement ("no such table"). These errors have the code SQLITE_ERROR, and are not
-    temporary.
+    Errors of the operating system, of a broker or of a database are often temporary, for example while a database
+    restarts. SQLite, however, also raises OperationalError for mistakes in a statement ("no such table"). These errors
+    have the code SQLITE_ERROR, and the function returns False for them.
     """
     if isinstance(error, OSError | KafkaError):
         return True

@@ -25,8 +25,8 @@ and stores a snapshot:
     Flowing(C)                     position None        stored C
     Flowing(None), completed C
 
-The master state and each report contain the epoch in which they were written. A reader ignores values of an older
-epoch.
+Each recovery begins a new epoch. The master state and each report contain the epoch in which they were written, so the
+negotiator and the processors can ignore values of an older epoch.
 
 Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
 """
@@ -106,14 +106,14 @@ class Report:
     epoch        the epoch of the master state that the processor follows; 0 before it has seen a master state
     seen         the number of the newest master state that the processor has seen
     address      (host, port) where upstream processors in other processes connect; None if all run in one process
-    saved        the clocks of the processor's intact snapshots, as they were when it registered
+    saved        the clocks at which the processor had intact snapshots when it registered
     start        only in the report of a spout: the offset where the spout would begin without a snapshot
-    is_ready     whether the processor has restored its snapshot, and whether a spout has also rewound
+    is_ready     whether the processor has restored its snapshot; for a spout, also whether it has rewound
     position     only in the report of a paused spout: the offset of the next record; None while the spout reads
     is_at_end    only for a spout that reads a bounded topic: whether it has read the whole partition
     split        the newest clock at which the processor has split its state
     stored       the clock of the newest snapshot that the processor saved or restored in this epoch
-    not_saved    (clock, reason) of a snapshot that the processor could not save
+    not_saved    (clock, reason) if the processor could not save its snapshot at this clock; otherwise None
     failure      the reason why the processor cannot continue, even after a restart
     figures      counts and sizes for displays
     """

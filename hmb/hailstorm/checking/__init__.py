@@ -1,24 +1,25 @@
 """`check` tests whether a bolt obeys the monoid laws, and whether a topology's result depends on the order of events.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
-The function makes states from sample tuples, and applies the laws to them. If a law does not hold, `check` returns a
-text with the law and the states.
+The function makes states from sample tuples, and tests the monoid laws with these states. If a law does not hold,
+`check` returns a text with the law and the states.
 
 The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
     check(topology, records)     first checks each bolt like check(bolt, tuples), with the tuples that reach the bolt;
                                  then checks the topology
 
-The check of a topology finds five more kinds of mistakes:
+Besides the mistakes of single bolts, the check of a topology finds five more kinds of mistakes:
 - The topology does not run, or it does not run in every order of events.
 - A spout or a bolt gets no tuple. The topic of the spout may be empty, or `convert` may return None for every record.
   The check then reports a problem, because nothing was checked.
 - A spout leaves out more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
 - The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
   can then reach different instances, and each instance computes only a part of the result.
-- The result depends on the order of events. The check runs the topology in the simulation, in many orders of events
-  and with crashes. All runs must end with the same states. For example, a bolt may sum up the running values of another
-  bolt. Both bolts obey the laws, but the sum depends on the order in which tuples of different partitions arrive.
+- The result depends on the order of events. The check runs the topology in the simulation, in many orders of events and
+  with crashes. All runs must end with the same states. For example, a bolt may sum up the running values of another
+  bolt. Both bolts obey the monoid laws, but the sum depends on the order in which tuples of different partitions
+  arrive.
 
 **Windows.** Two correct runs can end with different open windows. A bolt drops a window when a snapshot begins after
 the end of the window, and the moment of a snapshot differs from run to run. The *content* of a window must be the same
@@ -30,16 +31,17 @@ contains this memory, and a replay changes it a second time. The check calls eac
 The check reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not
 change the next result of the function, the check cannot find it.
 
-In the simulation, no partition is ever idle, so the spouts leave out all late records. A tuple can then be late at a
-bolt for only one reason: the bolt's function `time` returns an earlier time than the spout's `event_time`. The check
-reports such a bolt.
+**Late tuples.** In a real run, the spouts leave out late records. A tuple can still be late at a bolt, because its
+partition had no records for a while (it was idle). In the simulation, no partition is ever idle. A tuple can then be
+late at a bolt for only one reason: the bolt's function `time` returns an earlier time than the spout's `event_time`.
+The check reports such a bolt.
 
-An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
+An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
 
 Read in this order:
 - `laws`          the laws of a monoid, and the purity of a bolt's functions
 - `orders`        the check of a topology
-- `samples`       dead letters and event times of the sample records
+- `samples`       the dead letters and the event times of the sample records
 - `messages`      values as short texts
 """
 

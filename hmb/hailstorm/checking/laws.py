@@ -52,10 +52,10 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
 
 
 def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
-    """Yield a problem if a function is not pure: the first call returned `result`, but `again()` another value.
+    """Yield a problem if a function is not pure: the first call returned `result`, but `again()` returns another value.
 
-    `argument` is the argument of both calls. If the codec does not support one of the values, do not compare the
-    values.
+    `argument` is the argument of both calls. The function compares the encoded results. If the codec cannot encode one
+    of them, the function yields nothing.
     """
     try:
         is_equal = encode(again()) == encode(result)

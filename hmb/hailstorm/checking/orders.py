@@ -1,4 +1,7 @@
-"""The check of a topology: the tuples that reach each node, the groupings, and the results in many orders of events."""
+"""Checks whether tuples reach each node, and whether the results are the same in many orders of events.
+
+The module also checks whether the grouping of each bolt sends all tuples with the same key to the same instance.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ MOST_LATE = 0.25  # the largest share of late records that is no problem
 class Observed:
     """The observations about one node in the first run of the simulation.
 
-    tuples   of a spout: the tuples that it made; of a bolt: the tuples that it received
-    changed  the problems of a spout's `convert`, or of a stateless bolt's `transform`, that is not pure
-    raised   of a spout: the exceptions that `convert` raised; a run sends these records to the dead-letter topic
+    tuples   the tuples that a spout made, or that a bolt received
+    changed  the problems that were found because the second call of a function returned another value; the check
+             calls `convert` of a spout and `transform` of a stateless bolt twice
+    raised   the exceptions that `convert` of a spout raised; a run sends these records to the dead-letter topic
     """
 
     tuples: list[Any] = field(default_factory=list)
@@ -60,7 +64,7 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 
 
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
-    """Return, for each spout with late records, their number. `records` contains the records of each topic."""
+    """Return the number of late records for each spout that has any. `records` contains the records of each topic."""
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}
 
@@ -117,7 +121,7 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 
 
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
-    """Return the key of a tuple in the bolt's state.
+    """Return a list with the key of a tuple in the bolt's state.
 
     The list is empty if the state has no keys, or if the check does not know the keys.
     """
@@ -138,7 +142,7 @@ def _order_problems(
 ) -> Iterator[str]:
     """Yield a problem for the first bolt whose result depends on the order of events.
 
-    If this bolt is in `broken`, yield no problem, because the check has already found one for this bolt.
+    If this bolt is in `broken`, yield no problem, because the check has already reported a problem of this bolt.
     """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):

@@ -1,6 +1,7 @@
-"""Figures about the sample records of a check: the records for which `convert` raises, and the event times.
+"""Finds the dead letters and the event times in the sample records of a check.
 
-The event times show a frequent mistake: if `event_time` returns seconds, all times are in January 1970.
+A dead letter is a record for which the spout's function `convert` raises an error. The event times show a frequent
+mistake: `event_time` must return ms since 1970. If it returns seconds instead, all times are in January 1970.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from hmb.hailstorm.topology import Topology
 
 
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
-    """Return, for each spout with dead letters, one text for each dead letter."""
+    """Return the error texts of the dead letters of each spout that has any.
+
+    A dead letter is a record for which the spout's function `convert` raises an error.
+    """
     found = {
         name: [error for _, error in _converted(spout, records) if error is not None]
         for name, spout in topology.spouts.items()
@@ -23,7 +27,7 @@ def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[
 
 
 def event_times(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, tuple[int, int]]:
-    """Return the smallest and the largest event time (ms) of each spout with event times."""
+    """Return the smallest and the largest event time (ms) of each spout that has a function `event_time`."""
     found = {}
     for name, spout in topology.spouts.items():
         if spout.event_time is not None:

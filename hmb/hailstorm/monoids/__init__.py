@@ -7,8 +7,9 @@ b and c:
     merge(a, b) == merge(b, a)                        commutativity
 
 Three examples of commutative monoids are whole numbers with 0 and +, sets with the empty set and union, and maps whose
-values belong to a commutative monoid. With such states, exactly-once results are cheap. The state of a bolt is the
-merge of one small state for each tuple. By the laws, the order and the grouping of these merges do not matter.
+values belong to a commutative monoid. With such states, exactly-once results are cheap, because a bolt may process its
+tuples in any order. The state of a bolt is the merge of one small state for each tuple. By the laws, the order and the
+grouping of these merges do not matter.
 
 While the topology takes a snapshot at clock C, a bolt receives tuples at or below C and tuples above C interleaved. The
 bolt merges the tuples at or below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A
@@ -25,9 +26,9 @@ The function `hailstorm.check` tests the laws on a user's own states.
 Read in this order:
 - `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
-- `containers`   `SetOf`, `MapOf`, `Newest`: states made of states
+- `containers`   `SetOf`, `MapOf`, `Newest`: sets, maps of states, and the value with the highest version
 - `top_n`        `TopN`, the n largest values, and the reason why it merges values by maximum and not by sum
-- `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory, each of them a map of monoids
+- `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory; the state of each is a map
 - `windows`      `Tumbling`, `Sliding`, `Sessions`: maps from windows of event time to states
 
 Source: Hailstorm, chapter 3.4, "Bolts".

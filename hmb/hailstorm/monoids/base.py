@@ -38,7 +38,7 @@ class Monoid(ABC, Generic[S]):
         """Return the combination of two states. The result may share parts with the two states."""
 
     def lift(self, value: Any) -> S:
-        """Return the state of one value."""
+        """Return the state that contains only this value."""
         state: S = value
         return state
 

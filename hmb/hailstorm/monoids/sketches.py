@@ -1,6 +1,7 @@
-"""Sketches estimate results with states of bounded size. Each of the three sketches is a map of monoids.
+"""`HyperLogLog`, `CountMin` and `Quantiles`: sketches, which estimate results with states of bounded size.
 
-The three sketches answer these questions:
+The state of each sketch is a map. The three sketches answer these questions:
+    sketch         question                            state                              monoid
     HyperLogLog    how many different values?          register -> highest rank           MapOf(Max())
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
@@ -10,8 +11,8 @@ returns the same estimate, digit for digit. Other libraries have faster sketches
 sketch of `datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run.
 The error of such a result may be small enough for a query, but the merge is not associative and commutative.
 
-A sketch computes the hash of a value with BLAKE2b from the encoded value, because Python's `hash` of a string differs
-from process to process.
+`HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
+process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
 
 Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
 (2017), has the estimator that needs no tables. Cormode and Muthukrishnan, "An improved data stream summary: the
@@ -111,8 +112,8 @@ class CountMin(MapOf):
 
     The sketch is a table of `depth` rows with `width` cells each. Each value adds 1 to one cell in every row. Other
     values can add to the same cell, so the count of a cell can be too high. The estimate for a value is therefore the
-    smallest count among its cells. Let N be the number of all values. With a probability of 1 - e**-depth, the estimate
-    is at most N * e / width too high.
+    smallest count among its cells. Let N be the number of all values. With a probability of at least 1 - e**-depth, the
+    estimate exceeds the true count by at most N * e / width.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
@@ -159,7 +160,7 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return an estimate of the `q` quantile: the value with a share `q` (0 to 1) of all numbers at or below it.
+        """Return an estimate of the `q` quantile: a share `q` (0 to 1) of all numbers is at or below this value.
 
         For example, `q` = 0.5 returns the median. The method returns None for an empty state.
         """

@@ -8,9 +8,9 @@ has n = 1 and three states that count words:
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4.
 
-A merge by *maximum* never needs a dropped value. It drops a key only if n other keys have larger values, and maxima
-only grow. A dropped key can return only with a value above the dropped value, and the new value is then the key's
-maximum. `TopN` therefore merges values by maximum.
+A merge by *maximum* never needs a dropped value. Such a merge drops a key only if n other keys have larger values, and
+these maxima can only grow. The dropped key can be among the n largest again only with a value above its dropped value.
+This new value is then the maximum of the key. `TopN` therefore merges values by maximum.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
@@ -38,7 +38,7 @@ def rank(item: tuple[Any, Any]) -> tuple[Any, bytes]:
 
 
 class TopN(Monoid[dict[Any, Any]]):
-    """The n keys with the largest values. When both states contain a key, `merge` keeps the larger value.
+    """The n keys with the largest values. If two merged states contain the same key, `merge` keeps the larger value.
 
     Invariant: a state has at most n entries.
     """

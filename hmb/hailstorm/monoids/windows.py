@@ -1,21 +1,21 @@
-"""Divides values into windows of event time. The state is a map from each window to the state of its values.
+"""Monoids for windows of event time: each window has a state of its own, which contains the values in this window.
 
 The question "how many tweets contain #love in each hour" refers to the hour in which a tweet was *written* (its event
 time). The question does not refer to the hour in which the topology processed the tweet. A replay processes tuples at
 another time, but must return the same result. A window is therefore an interval of event time, in ms since 1970. A
-window is a key of a map, like any other key. Three types of windows exist:
-    Tumbling(duration)         [0, 60) [60, 120) ...                 one window for each time
-    Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        duration / step windows for each time
-    Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key
+window is a key of a map, like any other key. Three types of windows exist, here with duration 60 and step 30:
+    Tumbling(duration)         [0, 60) [60, 120) ...                 each time is in one window
+    Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in duration / step windows, here in 2
+    Sessions(gap)              a session ends when no value of its key follows within `gap` ms
 
 A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
 module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
 
-A late value, with an event time before W, can still reach a bolt. The bolt does not merge this value into windows that
-end at or below W. Otherwise a new count of 1 would replace the complete count of a dropped window. With sliding
-windows, some windows of the late value can still be open, and the value enters these windows. A bolt counts the value
-as late only if all windows of the value have ended.
+When a snapshot begins, a bolt drops the windows that end at or below W. A late value, with an event time before W, can
+still arrive after that. The bolt does not merge this value into the dropped windows. Otherwise a new count of 1 would
+replace the complete count of a dropped window. With sliding windows, some windows of the late value can still be open,
+and the value enters these windows. A bolt counts the value as late only if all windows of the value have ended.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -68,7 +68,7 @@ class Sliding(WindowsOf):
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return the state of one (time, value) pair: a map from each window with this time to the value's state."""
+        """Return the state of one (time, value) pair: each window that contains the time, with the value's state."""
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
 
@@ -101,8 +101,8 @@ class SessionList(Monoid[list[Session]]):
 
     `merge` of two lists takes time in proportion to their lengths. A bolt therefore does not call `merge` for each
     tuple. `absorb` finds the position of a new session by bisection, so its time for one tuple grows with the logarithm
-    of the number of sessions. The insertion of the session must move the pointers after it, which takes about 1 us for
-    10,000 sessions. `view` copies no list.
+    of the number of sessions. The insertion into the Python list moves the pointers of all later sessions, which takes
+    about 1 us for 10,000 sessions. `view` copies no list.
 
     Invariant: two sessions of the list are at least `gap` ms apart, because `merge` joins closer sessions.
     """
@@ -155,7 +155,7 @@ class SessionList(Monoid[list[Session]]):
 class MergedSessions(Sequence[Session]):
     """A read-only list that shows two lists of sessions of one key as if they were merged.
 
-    `at` merges only the sessions around one time. Every other method merges both lists at its first call.
+    `at(time)` merges only the sessions near this time. The first call of any other method merges both lists.
     """
 
     def __init__(self, monoid: SessionList, a: list[Session], b: list[Session]) -> None:
@@ -166,7 +166,7 @@ class MergedSessions(Sequence[Session]):
         return self._monoid.merge(self._a, self._b)
 
     def at(self, time: int) -> Session:
-        """Return the session that contains a time. Raises KeyError if no session contains it."""
+        """Return the session that contains the event time `time`. Raises KeyError if no session contains it."""
         found = [each for part in (self._a, self._b) for each in part[near_sessions(part, time, time, 1)]]
         if not found:  # The time can still lie between two sessions that become one session.
             return session_at(self._merged, time)
@@ -200,12 +200,12 @@ class MergedSessions(Sequence[Session]):
 
 
 class Sessions(WindowsOf):
-    """Sessions by key. In a session, less than `gap` ms lie between each value and the next value of the key.
+    """Sessions by key: a session ends when the next value of its key is `gap` ms later or more.
 
     A state maps each key to the list of its sessions. The time for one tuple grows with the logarithm of the number of
     sessions of its key, so sessions are about as fast as tumbling windows. The bolt holds every session in memory until
-    the event-time watermark is `gap` ms above the end of the session. A long `allowed_lateness` therefore needs more
-    memory.
+    the event-time watermark is `gap` ms above the end of the session. A long `allowed_lateness` of a spout delays the
+    watermark, so the bolt holds more sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -242,7 +242,7 @@ def near_sessions(sessions: Sequence[Session], first: int, last: int, gap: int) 
 
 
 def session_at(sessions: Sequence[Session], time: int) -> Session:
-    """Return the session that contains a time. Raises KeyError if no session contains it."""
+    """Return the session that contains the event time `time`. Raises KeyError if no session contains it."""
     if isinstance(sessions, MergedSessions):
         return sessions.at(time)
     for session in sessions[near_sessions(sessions, time, time, 1)]:

@@ -13,16 +13,16 @@ the spouts stay paused in the phase SpoutsPaused(clock) until every processor th
 has split its state at this clock.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
-restart in this epoch, and register with the clocks of their snapshots. If the crash happened during a snapshot, the
-processors have snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a
-snapshot. In this example it chooses C1, and the spouts send all records above C1 again:
+restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors
+have snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a snapshot. In
+this example it chooses C1, and the spouts send all records above C1 again:
     count-0         count-1        common to count-0 and count-1
     C1, C2          C1             C1
 
 The clock that the negotiator chooses is usually the newest *complete* clock. The chosen clock is newer in one case: all
 processors had saved their states, but the negotiator crashed before it stored the clock as complete. The negotiator
-never chooses a clock below the newest complete clock, so a sink may write all outputs up to this clock. If a processor
-has lost its snapshot at the newest complete clock, the negotiator ends the topology with an error.
+never chooses a clock below the newest complete clock. No replay repeats outputs up to this clock, so a sink may write
+them. If a processor has lost its snapshot at the newest complete clock, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.
@@ -32,8 +32,8 @@ are in the snapshot store, and all other values are in the registry. A second ne
 registry's node `master`. A negotiator that lost its session cannot write to this node any more.
 
 Read in this order:
-- `steps`         the table: from which phase to which, when, and with which action
-- `conditions`    for each event of the table, the condition under which it has occurred
+- `steps`         the table: each row has a phase, an event, the next phase and an action
+- `conditions`    for each event of the table, a function that decides whether the event has occurred
 - `machine`       `Negotiator`, which takes the steps of the table, and the actions of these steps
 
 Source: Hailstorm, chapter 3.6, "Negotiator", and figure 4.

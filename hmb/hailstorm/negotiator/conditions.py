@@ -8,7 +8,7 @@ In each phase, the negotiator waits at most `patience` seconds for the answers o
 answered after this time, the negotiator treats the processor as lost, and begins a new epoch. `patience` therefore
 limits the backlog of a bolt. A bolt reports its snapshot only after it has processed all tuples below the clock. If
 this work takes longer than `patience`, the epoch ends before the bolt has saved its snapshot. The replay then sends the
-same tuples again.
+same tuples again, and the new epoch can end in the same way.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Answer = Callable[[MasterState, Report], bool]
 
 @dataclass(frozen=True)
 class NegotiatorSettings:
-    """The times of a negotiator, in seconds.
+    """Two times (s): how long data flows between two snapshots, and how long a phase waits for answers.
 
-    If `grace_period` is None, the negotiator takes only one snapshot, at the end of the topology.
+    If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends.
     """
 
     grace_period: float | None = 1.0
@@ -37,7 +37,7 @@ class NegotiatorSettings:
 
 
 class RegistryView(NamedTuple):
-    """The values from which the negotiator decides its next step: the registry, the time, and a stop request."""
+    """The values from which the negotiator decides its next step, for example the contents of the registry."""
 
     living: Mapping[str, Report]  # name of a processor -> its report
     now: float  # the present time in seconds, from a clock that never goes back
@@ -67,7 +67,7 @@ class Situation:
         return report if report is not None and report.epoch == self.state.epoch else Report()
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors that have not yet answered in the present phase."""
+        """Return the names of the processors whose answers are still missing before the present phase can end."""
         if self.state.phase not in ANSWERS:
             return []
         who, is_answer = ANSWERS[self.state.phase]
@@ -103,10 +103,11 @@ class Situation:
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error if the newest common clock is below the newest complete clock; otherwise None.
+        """Return an error if the processors can only go back to a clock below the newest complete clock, else None.
 
-        A sink may already have written the outputs up to the complete clock. A replay from a lower clock would write
-        these outputs again.
+        The processors can go back to a clock only if each of them still has its snapshot at this clock. A sink may
+        already have written the outputs up to the complete clock, and a replay from a lower clock would write these
+        outputs again.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):
@@ -119,18 +120,18 @@ class Situation:
 
 
 def _age(clock: Clock) -> tuple[int, int]:
-    """Return a sort key that is larger for a newer common clock.
+    """Return a sort key of a common clock: the newer of two common clocks has the larger key.
 
-    A common clock is a clock at which every processor has a snapshot. The common clocks of one topology can always be
-    sorted, because each start continues from the newest common clock. Later clocks can only have more partitions and
-    higher offsets.
+    A common clock is a clock at which every processor has a snapshot. Each start of a topology continues from the
+    newest common clock. A later common clock therefore has the same partitions or more of them, and in each partition
+    the same offset or a higher one. The number of partitions and the sum of the offsets show which clock is newer.
     """
     return len(clock), sum(clock.values())
 
 
 
-# For each phase: the processors that must answer before the phase ends, and a function that returns whether a report of
-# such a processor is its answer.
+# For each phase: the processors that must answer before the phase ends, and a second function. The second function
+# returns whether the report of such a processor is the answer that the phase waits for.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -1,4 +1,4 @@
-"""`Negotiator`: moves the master state along the table, one step at a time.
+"""`Negotiator`: changes the master state according to the table `steps.STEPS`, one step at a time.
 
 A negotiator has no thread, reads no time, and has no connection. A driver passes the contents of the registry and the
 time (`RegistryView`) to the method `step`, and publishes the master state that `step` returns. A test can therefore run
@@ -31,7 +31,10 @@ class EpochStore(Protocol):
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest complete clock, or None if no clock is complete."""
+        """Return the newest complete clock, or None if no clock is complete.
+
+        A clock is complete if the store has recorded that every processor has a snapshot at this clock.
+        """
 
     def complete(self, epoch: int, clock: Clock) -> None:
         """Store `clock` as the newest complete clock, and delete the snapshots at all other clocks.
@@ -82,7 +85,7 @@ class Negotiator:
         return self.state
 
     def waits_for(self, view: RegistryView) -> list[str]:
-        """Return the names of the processors that have not yet answered in the present phase."""
+        """Return the names of the processors whose answers are still missing before the present phase can end."""
         return self._situation(view).waits_for()
 
     def _situation(self, view: RegistryView) -> Situation:
@@ -104,7 +107,7 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- the actions of the negotiator's table; in each, `before` is the situation in which the event occurred
+    # -- the actions of the negotiator's table; the argument `before` is the situation in which the event occurred
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:
@@ -156,9 +159,9 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Continue without this snapshot, because the store cannot record it as complete. `why` is the reason.
+        """Continue without the present snapshot, because the store cannot record it as complete. `why` is the reason.
 
-        If this was the last snapshot, end the topology with an error instead.
+        If the topology wanted to end with this snapshot, end it with an error instead.
         """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         self._is_behind = True
