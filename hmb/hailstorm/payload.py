@@ -21,7 +21,7 @@ time than a bolt's work on this payload. These are the columns and fields of one
     numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
-    times       tags-0: 1398902400000            partition -> an event time in ms, sent together with the mark
+    times       tags-0: 1398902400000            the sender's time mark of each partition, an event time in ms
 
 A `Payloads` object may have no tuples. The sender then has no tuples for this receiver, and only reports its progress
 by the low water mark.
@@ -82,7 +82,7 @@ class Payloads:
         return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
 
     def slice(self, begin: int, end: int) -> Payloads:
-        """Return payloads with the same mark and times, and with only the rows from `begin` to `end` - 1."""
+        """Return a copy with the same mark and times, but only with the rows from `begin` to `end` - 1."""
         rows = slice(begin, end)
         numbers = self.numbers and self.numbers[rows]
         return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)

@@ -20,22 +20,23 @@ S to A. A tuple from partition p at offset o is at or below C if o < C[p], and a
     all tuples above C         B = merge(B, lift(t)),  outputs computed from merge(A, B); the waiting tuples come first
     saved                      S = merge(A, B)
 
-In a bolt without a state, no tuple waits during a snapshot. In the Hailstorm paper, a bolt computes the outputs of all
-tuples from merge(A, B). In this implementation, a bolt computes the outputs of tuples at or below C from A alone. The
-next bolt merges these outputs into its own state A, which it saves as its snapshot at C. If the first bolt computed an
-output from merge(A, B), this snapshot would contain tuples above C.
+While a bolt saves a snapshot at clock C, its state has two parts: A with the tuples at or below C, and B with the
+tuples above C. In the Hailstorm paper, a bolt computes the outputs of all tuples from merge(A, B). In this
+implementation, a bolt computes the outputs of tuples at or below C from A alone. The next bolt merges these outputs
+into its own state A, which it saves as its snapshot at C. If the first bolt computed an output from merge(A, B), this
+snapshot would contain tuples above C. In a bolt without a state, no tuple waits during a snapshot.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the
 minimum of the marks of all its upstream processors, and no tuple below this minimum can arrive any more. When the
 minimum reaches the clock C of a snapshot, the bolt has received all tuples for this snapshot.
 
-Three rules for low water marks correct cases in which the rule of the Hailstorm paper fails:
+The rule of the Hailstorm paper for low water marks fails in three cases. HMB therefore has three additional rules:
 - A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
   never receive a mark either, and the snapshot would wait forever.
-- A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. At a transaction
-  marker or a compacted record, a spout goes from offset 7 to offset 9, for example. A bolt that waits for a mark of
-  exactly 8 would wait forever.
+- A bolt saves its snapshot when its mark is at or above the clock of the snapshot. A bolt that waited for a mark equal
+  to the clock could wait forever. For example, at a transaction marker or a compacted record, a spout goes from offset
+  7 to offset 9, and never sends the mark 8.
 - The minimum for a partition includes only the upstream processors that records of this partition can reach. The spout
   of tags-0, for example, sends no mark for tags-1.
 
@@ -47,7 +48,7 @@ Read in this order:
 - `bolts`             the state machine of a bolt, with the steps of a snapshot
 - `held_outputs`      outputs that a sink holds back until a snapshot is complete
 - `sinks`             the state machine of a sink
-- `participant`       one processor through all epochs of its topology
+- `participant`       runs one processor in all epochs of its topology
 - `combiner`          merges the tuples of a batch before they are sent; an optimisation, skip it in a first reading
 - `event_time`        event-time watermarks, late tuples, idle partitions; skip it in a first reading
 

@@ -135,8 +135,8 @@ class BoltMachine:
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
         """Merge tuples into a state, and append the outputs of `transform` for each tuple to `results`.
 
-        `transform` receives merge(base, state), or only `state` if `base` is None. Return the new state and the number
-        of late tuples.
+        While the bolt saves a snapshot, `base` is the state that is saved, and `transform` receives merge(base, state).
+        Otherwise `base` is None, and `transform` receives `state`. Return the new state and the number of late tuples.
         """
         bolt, monoid = self.bolt, self.bolt.monoid
         lift, absorb, view, transform = bolt.lift, monoid.absorb, monoid.view, bolt.transform
@@ -249,8 +249,8 @@ class BoltMachine:
     def _end_round(self) -> None:
         """At the end of a round, end a snapshot that is still in progress. The bolt then has one state again.
 
-        A snapshot is still in progress if another processor could not save its state. The negotiator then gives the
-        snapshot up.
+        A snapshot is still in progress if another processor could not save its state. The negotiator then abandons this
+        snapshot.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

@@ -25,11 +25,11 @@ which includes all tuples of the batch.
 batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them
 is. The last offset of the batch can therefore represent the whole batch.
 
-**What may follow.** A replay can divide the records into other batches than the first run. The bolt that combines then
-sends other running values. The rule for the bolts after such a bolt is the same as without a combiner: only the last
-value of each key may matter (see the module `bolt`). After a replay, an `IdempotentSink` would not overwrite the
-outputs of the old batches, because the new batches end at other offsets. The topology therefore refuses an
-`IdempotentSink` after a bolt that combines.
+**What may follow.** A replay can divide the records into batches in another way than the first run did. The bolt that
+combines then sends other running values. The rule for the bolts after a bolt that combines is the same as without a
+combiner: only the last value of each key may matter (see the module `bolt`). After a replay, an `IdempotentSink` would
+not overwrite the outputs of the old batches, because the new batches end at other offsets. The topology therefore
+refuses an `IdempotentSink` after a bolt that combines.
 
 **Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
 chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the
@@ -49,7 +49,7 @@ from hmb.hailstorm.payload import Payloads
 
 
 def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloads, list[Any]]:
-    """Return payloads with one row (key, state) for each key, and the first tuple of each key, in the same order.
+    """Return payloads with one row (key, state) for each key. Also return the first tuple of each key, in this order.
 
     `node` is the name of the bolt that will receive the rows. `payloads` must contain at least one tuple. Raises
     UserCodeError if a function of the user raises an exception.

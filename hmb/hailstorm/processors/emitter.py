@@ -23,7 +23,7 @@ from hmb.hailstorm.topology import Declaration, Processor, Processors
 
 
 class Follower(NamedTuple):
-    """A following node: the names of its instances, its router, and its functions for combining tuples, or None."""
+    """A node that receives tuples: its name, its instances, its router, and its combining functions or None."""
 
     node: str
     targets: list[str]
@@ -53,7 +53,7 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Add tuples that originate in one partition, and the low water mark after these tuples, to the outbox.
+        """Add tuples of one partition to the outbox, followed by the low water mark after these tuples.
 
         Raises UserCodeError if a grouping function of the user raises an exception.
         """

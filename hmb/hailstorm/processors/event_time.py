@@ -13,8 +13,8 @@ the processors have no influence. Every replay therefore drops the same late rec
 the same topic drops the same records, too. One exception exists: after a partition was idle, a bolt can drop further
 tuples.
 
-A spout sends its time mark together with its low water mark. Each processor keeps, for each partition, the minimum of
-the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions that
+A spout sends its time mark together with its low water mark. Each processor keeps the newest time mark of each sender,
+and computes the minimum for each partition. The event-time watermark of a bolt is the minimum over all partitions that
 are not idle. If all partitions are idle, the watermark does not change. The watermark never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
@@ -23,12 +23,13 @@ record of this partition can then be before the watermark. If a window of this r
 not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
 
 Whether a partition is idle depends on the moment at which the spout reads the partition, so a replay may come to
-another decision. A bolt therefore saves its event-time watermark with its state. A replay from this snapshot then
-begins with the same closed windows.
+another decision. In each snapshot, a bolt therefore saves its event-time watermark together with its state. A replay
+from this snapshot begins with the same closed windows.
 
 A bolt can leave out a record because the record's partition was idle before. A run over the complete topic, in which no
-partition is idle, can count the same record. If the records of a partition can pause, and then continue with old event
-times, choose a larger `idle_after`, for example 3600. The windows of the other partitions then stay open for this time.
+partition is idle, can count the same record, so the two results can differ. If the records of a partition can pause,
+and then continue with old event times, choose a larger `idle_after`, for example 3600. The windows of the other
+partitions then stay open for this time.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -91,7 +92,7 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the time mark of each partition: the minimum of the time marks that the upstream processors have sent.
+        """Return the time mark of each partition: the minimum of the newest time marks of the upstream processors.
 
         The dict is empty if the topology has no event times.
         """

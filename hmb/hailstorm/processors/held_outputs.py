@@ -6,10 +6,10 @@ output's origin is below the clock of a complete snapshot. Until then, the sink 
 The saved outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink
 lost these outputs in a crash, no processor would have them.
 
-In this example, the outputs t (origin below C) and u (origin above C) arrive at the sink:
-    arrives        held                     saved in the snapshot at C     when C is complete
-    t at o < C     t                        t                              written, no longer held
-    u at o >= C    t, u                     -                              u stays
+In this example, two outputs arrive at the sink: t from an offset below C, and u from an offset at or above C:
+    arrives      held by the sink     saved in the snapshot at C     when C is complete
+    t            t                    t                              the sink writes t, and no longer holds it
+    u            t, u                 -                              the sink still holds u
 
 The held outputs keep the order in which they arrived. A snapshot stores them in the same order.
 """

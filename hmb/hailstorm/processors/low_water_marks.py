@@ -1,7 +1,8 @@
 """Low water marks: the offset of each partition up to which all upstream processors have finished.
 
-The low water mark of a processor in partition p is the smallest mark that its upstream processors have sent for p. This
-minimum includes only the upstream processors that records of p can reach:
+Each processor sends its low water mark again and again, and a receiver keeps the newest mark of each sender. The low
+water mark of a processor in partition p is the smallest of the newest marks of its upstream processors. This minimum
+includes only the upstream processors that records of p can reach:
     low water mark[p] = min over these upstream processors u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of

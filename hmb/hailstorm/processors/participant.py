@@ -1,4 +1,4 @@
-"""A participant is one processor through all epochs of its topology.
+"""A participant runs one processor in all epochs of its topology.
 
 The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
 restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:
@@ -9,8 +9,8 @@ restores the snapshot that the negotiator chose. A participant reacts to the pha
 A processor that starts after an epoch began cannot take part in this epoch, because it has no state of this epoch. It
 registers with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
 
-The negotiator of the Hailstorm paper removes the entries of all processors, "a signal to restart". In this
-implementation, a new epoch in the master state is the signal. Processors and stores also use the epoch to refuse
+The negotiator of the Hailstorm paper removes the entries of all processors from ZooKeeper, as "a signal to restart". In
+this implementation, a new epoch in the master state is the signal. Processors and stores also use the epoch to refuse
 payloads and snapshots of an older epoch.
 """
 

@@ -1,25 +1,25 @@
-"""The sink's state machine: writes each tuple at once, or holds outputs back until their snapshot is complete.
+"""The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
 A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back, and of the clock up to
-which it has written its outputs. A sink that writes at once saves an empty state. The topology then has a clock to
-start from, even if none of its bolts has a state.
+which it has written its outputs. A sink that writes at once saves an empty state. Because of this snapshot, the
+topology has a clock to start from, even if none of its bolts has a state.
 
 When a sink starts from a snapshot at clock C, it writes the restored outputs at once. The snapshot at C is complete,
 because the negotiator starts an epoch only from a complete snapshot. The target of a transactional sink returns the
 clock of its last transaction. Let K be this clock. The target already contains the outputs at or below K, and three
 cases exist:
-    K below C     the sink ended when C was complete, before it wrote the outputs. The sink now writes
-                  the outputs between K and C.
+    K below C     the sink ended after C was complete, but before it wrote the outputs between K and C. The sink
+                  now writes these outputs.
     K equal to C  the target contains all outputs up to C
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 
-A target can also lose outputs, for example because a user has deleted its file. No processor sends these outputs again,
-so the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has
-written its outputs. If the target later returns an older clock than the saved clock, or no clock, the target has lost
-outputs.
+A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs again, so
+the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has written
+its outputs. If the target later returns an older clock than the saved clock, or no clock, the target has lost outputs.
 
-To compare the target with its snapshots, a sink uses clocks and not epochs. A new snapshot store begins with epoch 1
-again, so epochs of two stores cannot be compared. A clock has the same meaning in every store.
+A sink compares the clock in its target with the clocks of its snapshots. It does not compare epochs: a new snapshot
+store begins with epoch 1 again, so epochs of two stores cannot be compared. A clock has the same meaning in every
+store.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class SinkMachine:
 
     @contextmanager
     def _named_errors(self, function: str, origin: Callable[[], str]) -> Iterator[None]:
-        """If the user's code raises an exception that is not temporary, raise UserCodeError with this sink's name."""
+        """Raise UserCodeError if the user's code in the `with` block raises an exception that is not temporary."""
         try:
             yield
         except Exception as error:

@@ -36,8 +36,8 @@ class SplitState:
 
     a         S, or A during a snapshot
     b         B while A is frozen, otherwise None
-    is_frozen whether A is complete, so that tuples above the clock enter B; `b` can be None even then, because the
-              empty state of a monoid can be None
+    is_frozen whether A is complete; tuples above the clock then enter B. `b` alone does not show this, because the
+              empty state of a monoid can be None.
     clock     the clock of the snapshot in progress, or None
     closed    windows that end at or below this event time (ms) have been dropped
     """

@@ -1,7 +1,8 @@
 """The spout's state machine: makes tuples from records, and pauses and rewinds when the negotiator requests it.
 
-A driver reads the partition, and calls `take` with records and with the offset after them. This offset also moves past
-offsets without records. The clock and the low water mark therefore move past transaction markers and compacted records.
+A driver reads the partition, and calls `take` with records and with the next offset to read. This offset also moves
+past transaction markers and compacted records, which are offsets without records. The clock and the low water mark
+therefore move past them, too.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ session ends. A session ends when its owner closes it, and in two other cases:
 - A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
   for the session timeout, because the client could connect again.
 - A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
-So if the node of a processor disappears, the other processors know that this processor has died. A thread that uses a
+If the node of a processor disappears, the negotiator therefore treats this processor as lost. A thread that uses a
 `LocalRegistry` directly has no connection, so these two cases do not occur.
 
-A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
-session. The registry first calls this function with each value that exists, and then with each change, in order. If a
-value is overwritten quickly, the function may miss it, but the function always receives the newest value.
+A session can *watch* all paths that begin with a prefix. The registry then calls a function of the session, first with
+each value that exists, and after that with each change, in order. If a value is overwritten quickly, the function may
+miss it, but it always receives the newest value.
 
 Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
 node is elected.

@@ -11,7 +11,7 @@ the node again since then, ZooKeeper refuses the write.
 
 When a connection is lost, the client library kazoo opens a new ZooKeeper session automatically. A processor must not
 continue with the new session, because its nodes may have disappeared together with the old session. A
-`ZooKeeperSession` therefore ends at the first error.
+`ZooKeeperSession` therefore ends at the first error of its connection.
 
 This module needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the
 library hzk).

@@ -1,4 +1,4 @@
-"""The runners: the threads, sockets and clocks that drive the state machines of a topology.
+"""The runners: the threads, sockets and timers that drive the state machines of a topology.
 
 The state machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner
 gives each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and

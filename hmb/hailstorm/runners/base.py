@@ -72,7 +72,7 @@ class Runner(ABC):
         return self._snapshots_before + self.negotiator.snapshots
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors that have not yet answered in the present phase."""
+        """Return the names of the processors whose answers are still missing before the present phase can end."""
         return self.negotiator.waits_for()
 
     def wait(self, timeout: float | None = None) -> RunResult:
@@ -181,10 +181,10 @@ class Runner(ABC):
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """Replace processors that have not registered for a new epoch within the start timeout, because they hang.
+        """Replace processors that have not registered for a new epoch within a time limit, because they may hang.
 
-        Each replacement doubles the time limit until the topology leaves the phase Initialize (see `StartDeadline`).
-        Workers therefore have enough time to start on a slow machine.
+        The first limit is the start timeout. Each replacement doubles the limit, so that workers have enough time to
+        start on a slow machine. When the topology leaves the phase Initialize, the limit is the start timeout again.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

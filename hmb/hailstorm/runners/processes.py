@@ -1,4 +1,4 @@
-"""The processors of a topology distributed over worker processes of this machine.
+"""Distributes the processors of a topology over worker processes of this machine.
 
 Python runs only one thread of a process at a time. More threads therefore do not make a topology faster, but more
 processes do. The parent process runs the registry server and the negotiator, and starts the worker processes:
@@ -41,7 +41,7 @@ END_TIMEOUT = 10.0  # seconds in which a worker must end before the parent proce
 class WorkerProcess:
     """A worker process. When one of its processors crashes, the worker writes the reason into a pipe, and ends.
 
-    The worker uses the standard output of this process, because a sink may print its tuples.
+    The worker shares the standard output of its parent process, because a sink may print its tuples.
     """
 
     def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:

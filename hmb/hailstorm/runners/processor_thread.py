@@ -1,7 +1,8 @@
-"""The loop of one processor: take a notice or payloads, call the processor's state machine, send its outbox.
+"""The loop of one processor: take input from the mailbox, call the processor's state machine, send its outbox.
 
 The thread of a processor repeats a loop of four steps:
-    1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
+    1. take payloads or a notice (of a new master state, or of the end of a save) from the mailbox;
+       a spout that is not paused takes records from its partition
     2. pass them to the participant or to its state machine
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
@@ -11,9 +12,9 @@ processor does the same with every other error that a restart cannot repair. The
 other exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator
 begins a new epoch, and the runner starts the processor again.
 
-At the end of the topology, no restart follows. A sink that holds outputs back writes its last outputs only when the
-topology has ended. If this write fails, the exception ends the thread, and the runner reports this exception as the
-error of the run.
+A processor that fails at the end of the topology is not started again. A sink that holds outputs back writes its last
+outputs only when the topology has ended. If this write fails, the exception ends the thread, and the runner reports
+this exception as the error of the run.
 """
 
 from __future__ import annotations
