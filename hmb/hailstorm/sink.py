@@ -49,7 +49,7 @@ class Target(Protocol):
     """
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
-        """Prevent further writes by earlier starts of this sink instance. Return the clock of the last transaction.
+        """Return the clock of the last transaction. Prevent further writes by earlier runs of this sink instance.
 
         Return None if no transaction has committed. `topology` and `sink` are the names of the topology and of the sink
         instance. `start` is the clock at which the sink starts now.
@@ -58,7 +58,7 @@ class Target(Protocol):
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
         """Commit the outputs and the clock in one transaction.
 
-        Raises StaleEpochError if a later start of the sink instance has opened the target.
+        Raises StaleEpochError if a newer run of the same sink instance has opened the target.
         """
 
     def close(self) -> None:

@@ -25,12 +25,13 @@ processors are unique, too.
 
 **Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
 instance that does not have the state of this key. A bolt with sums cannot load the states of means, and a bolt with
-windows of a day cannot load windows of a week. A topology with another shape is therefore treated as a different
-topology: it needs a new snapshot store, and starts at the beginning of its topics.
+windows of a day cannot load windows of a week. The *shape* of a topology consists of its nodes, their parallelism, and
+the kinds of the states. A topology with another shape is treated as a different topology: it needs a new snapshot
+store, and starts at the beginning of its topics.
 
-A store detects a change of the topology by a `fingerprint`. The fingerprint contains the nodes, and the kind of each
-bolt's states, for example `MapOf(Sum())`. The fingerprint cannot contain functions. If a function has changed, change
-the `version` of the topology. The fingerprint contains no numbers that only affect later records, for example
+A snapshot store detects a change of the topology by a `fingerprint`. The fingerprint contains the nodes, and the kind
+of each bolt's states, for example `MapOf(Sum())`. The fingerprint cannot contain functions. If a function has changed,
+change the `version` of the topology. The fingerprint contains no numbers that only affect later records, for example
 `allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
 after the newest snapshot.
 
@@ -60,7 +61,7 @@ NEGOTIATOR = "negotiator"
 
 @dataclass(frozen=True)
 class Declaration:
-    """One node of a topology as the user declares it: a spout, bolt or sink, its upstream nodes, its parallelism."""
+    """One node as the user declares it: a spout, bolt or sink, its upstream nodes, and its parallelism."""
 
     name: str
     runs: Spout | Bolt | AnySink

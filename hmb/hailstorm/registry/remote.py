@@ -3,9 +3,8 @@
 Each session has its own connection and two threads. One thread reads answers and changes of values, and the other
 thread sends heartbeats. A session expires in two cases: its connection breaks, or the registry server receives no
 heartbeat during the session timeout and closes the connection. The server removes the nodes of an expired session. When
-the connection is closed, `is_alive` of the session becomes False. The nodes of the
-session may then have disappeared, and another process may do the owner's work. The owner must therefore write nothing
-to the outside any more.
+the connection is closed, `is_alive` of the session becomes False. The nodes of the session may then have disappeared,
+and another process may do the owner's work. The owner must therefore write nothing to the outside any more.
 """
 
 from __future__ import annotations

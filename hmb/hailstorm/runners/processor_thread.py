@@ -156,7 +156,7 @@ class ProcessorThread(threading.Thread):
             self._failure = None
 
     def _observe_end(self, master: MasterState) -> None:
-        """Let a sink write its last outputs.
+        """Let a sink write its last outputs, because the topology has ended.
 
         Raises HailstormError if the processor has failed, or if the sink does not write its last outputs.
         """

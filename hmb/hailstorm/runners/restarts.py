@@ -5,8 +5,9 @@ epoch, and the topology makes progress. Other crashes repeat at the same record,
 topology makes progress when it completes a new snapshot: the clock (the offsets) of its newest complete snapshot then
 changes. The runner therefore counts only the restarts after the last change of this clock.
 
-The crash of one processor can make another processor crash, for example because its snapshot belongs to an epoch that
-has ended. The error message therefore contains the most frequent reason, not the last one.
+The crash of one processor can make another processor crash, for example because the snapshot of the other processor
+belongs to an epoch that has ended. The error message therefore contains the most frequent reason of the restarts, not
+the last one.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def serve(
 ) -> None:
     """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
 
-    Processors in other processes connect to the address `host`. Raises TopologyError for an unknown name, and
-    HailstormError if the topology ends with an error. If a processor crashes, `serve` raises its exception, and the
-    caller must start the processor again.
+    At the address `host`, this process accepts connections from processors in other processes. Raises TopologyError for
+    an unknown name, and HailstormError if the topology ends with an error. If a processor crashes, `serve` raises its
+    exception, and the caller must start the processor again.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

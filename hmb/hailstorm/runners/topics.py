@@ -31,7 +31,7 @@ class SourceTopics:
         self.ids = {name: topic_id for name, (topic_id, _) in found.items()}
 
     def warn_of_empty(self) -> None:
-        """Log a warning for each topic without records. The user may have written the name of another topic."""
+        """Log a warning for each topic without records. The user may have written a wrong topic name."""
         partitions = [TopicPartition(name, number) for name, numbers in self.partitions.items() for number in numbers]
         with Admin(self._servers, security=self._security) as admin:
             ends = admin.list_offsets(dict.fromkeys(partitions, "latest"))

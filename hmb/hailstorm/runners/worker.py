@@ -1,4 +1,4 @@
-"""A worker: some processors of a topology in one process. Sockets connect the processors of all workers."""
+"""A worker runs some processors of a topology in one process. Sockets connect the processors of all workers."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Worker:
     def wait(self) -> None:
         """Wait until the topology has ended. If a processor crashes, raise its exception.
 
-        If a processor fails while the topology ends, raise its exception after the other processors have ended,
-        because they may still write their last outputs.
+        If a processor fails while the topology ends, wait until the other processors have ended, because these may
+        still write their last outputs. Then raise the exception.
         """
         while any(thread.is_alive() for thread in self.threads):
             self._raise_crash(thread for thread in self.threads if not thread.has_ended)

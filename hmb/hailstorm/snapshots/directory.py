@@ -3,7 +3,7 @@
 The directory of a store contains these files:
     <directory>/topology.json                     fingerprint, epoch, newest complete clock
     <directory>/lock                              locked while the epoch is checked
-    <directory>/count-0/00000000000000000007.snapshot
+    <directory>/count-0/00000000000000000007.snapshot   snapshot number 7 of the processor count-0
 
 The layout of a snapshot file, with big-endian integers:
     magic           4 bytes   HAIL
@@ -18,10 +18,10 @@ it, and syncs the directory. A file that has its final name is therefore complet
 moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with each snapshot of a
 processor. A crash can leave a temporary file behind. The next epoch deletes this file.
 
-The store checks the epoch and renames the file while it holds a lock. If a process hangs before it takes the lock, and
-a new epoch begins, the process cannot rename its file any more. The process does not hold the lock while it writes the
-state. If a process hangs while it holds the lock, it blocks the store. Other processes wait at most 10 seconds for the
-lock, and then raise an error.
+The store checks the epoch and renames the file while it holds a lock. Suppose that a process hangs before it takes the
+lock, and a new epoch begins. When the process continues, the check of the epoch fails, so the process does not rename
+its file. The process does not hold the lock while it writes the state. If a process hangs while it holds the lock, it
+blocks the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class DirectorySnapshotStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the store's lock during the `with` block, so that no other process or thread can check the epoch."""
+        """Hold the store's lock during the `with` block. Meanwhile, no other process or thread can check the epoch."""
         try:
             file = (self.directory / "lock").open("a")
         except OSError as error:

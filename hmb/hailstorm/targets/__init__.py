@@ -9,7 +9,7 @@ Three targets exist. The module `database` contains the first two targets, and `
     DatabaseTarget    the user's tables and a table `hailstorm_clock`, in any database with a DB-API module
     SqliteTarget      an SQLite file with such tables, and one SQL statement that writes each output
     TopicTarget       a topic of HMB or Kafka: outputs are records, the clock is committed as the offsets of a group,
-                      and a transaction joins them; consumers read with isolation level read_committed
+                      and one transaction contains both; consumers read with isolation level read_committed
 
 When a new instance of a sink starts, the previous instance may still run. The target prevents writes of the previous
 instance. A database target counts the starts in its table, and a topic target uses the producer's transactional id.

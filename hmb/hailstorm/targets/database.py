@@ -8,9 +8,9 @@ The key of the table `hailstorm_clock` contains the name of the topology and the
 topologies can share a database. The column `epoch` counts the starts of the sink instance. This epoch is not the epoch
 of the topology, which begins at 1 again in a new snapshot store.
 
-When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. If the row still has this epoch, `write`
-later updates the clock in the row, in the same transaction as the outputs. If a later start has changed the epoch, the
-earlier sink instance rolls its transaction back and ends.
+When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. In the transaction with the outputs,
+`write` later updates the clock in the row, but only if the row still has this epoch. If a later start of the sink has
+changed the epoch, the earlier sink instance rolls its transaction back and ends.
 
 In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. If `open`
 finds a row with an old key, and the sink receives all topics in the row's clock, `open` gives the row the new key.
@@ -100,10 +100,11 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Return the clock in the row with this sink's old key (only the name `sink`). Give the row its new key.
+        """Return the clock in the row with the old key of this sink instance, and give the row its new key.
 
-        Return None if no row has the old key, or if its clock contains topics that this sink does not receive. If the
-        clock is above `start`, the sink refuses to start, so the row keeps its old key.
+        The old key, from early development versions, is only `sink`, the name of the sink instance. Return None if no
+        row has the old key, or if the clock in the row contains topics that this sink does not receive. If the clock is
+        above `start`, the sink refuses to start, so the row keeps its old key.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

@@ -10,10 +10,10 @@ When a sink starts, `init_transactions` fences an older producer with the same t
 also waits until the last transaction of the older producer has committed or aborted. The offsets that the sink reads
 after this call are therefore final.
 
-A topic can be deleted, and created again with the same name. The committed offsets stay, so they would promise outputs
-that the new topic does not contain. Each committed offset therefore has the id of the topic as its metadata. The target
-compares this id with the present id when it starts, and in each transaction. Brokers older than Kafka 2.8 have no topic
-ids, so the target cannot compare them there.
+A topic can be deleted, and created again with the same name. The committed offsets would then still say that the
+outputs are written, although the new topic does not contain them. Each committed offset therefore has the id of the
+topic as its metadata. The target compares this id with the present id when it starts, and in each transaction. Brokers
+older than Kafka 2.8 have no topic ids, so the target cannot compare them there.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """

@@ -26,7 +26,8 @@ every window and drops nothing. If no record is late, both results are equal. If
 result includes them.
 
 **Combiners.** On Spark, each tuple reaches its bolt separately, even with `combine=True`. The states are the same as
-with a combiner. The bolt sends one running value for each tuple. With a combiner, the bolt would send fewer values.
+with a combiner. The bolt sends one running value for each tuple. Without Spark, a bolt with a combiner sends one
+running value for each key and batch.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.

@@ -1,9 +1,8 @@
 """A mailbox: the queue of a processor, with payloads and notices.
 
 Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds at most CAPACITY
-payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads.
-Even with many payloads in its mailbox, a processor must be able to pause, to split its state or to begin a new epoch at
-once.
+payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads. A
+processor can therefore pause, split its state or begin a new epoch at once, even if its mailbox contains many payloads.
 
 The number of notices in a mailbox is also limited. A new master state replaces an older one that the processor has not
 taken, because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has at most one save

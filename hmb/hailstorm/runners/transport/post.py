@@ -40,7 +40,7 @@ LOOK_INTERVAL = 0.005  # seconds after which a sender checks again whether a rec
 
 
 class BrokenChannelError(HailstormError):
-    """Payloads may have been lost between a sender and a receiver."""
+    """The connection between a sender and a receiver is broken, so payloads may be lost."""
 
 
 class Post:
@@ -78,10 +78,10 @@ class Post:
 
 
 class RemotePost(Post):
-    """A post that also reaches processors in other processes. Their payloads arrive at the post's `address`."""
+    """A post office that also delivers to other processes. Payloads from other processes arrive at its `address`."""
 
     def __init__(self, session: RegistrySession, host: str = "127.0.0.1") -> None:
-        """Listen at the address `host`. The registry of `session` contains the addresses of the receivers."""
+        """Listen at the address `host`. Learn the addresses of the receivers from the registry, through `session`."""
         super().__init__()
         self._listener = socket.create_server((host, 0), backlog=128)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
