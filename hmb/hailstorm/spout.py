@@ -43,9 +43,9 @@ class Spout:
     offset           the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level  "read_committed" or "read_uncommitted"
     dead_letters     the topic that receives the records for which `convert` raises; if None, the topology stops
-    event_time       returns the event time of a tuple in ms; None if the topology has no windows
-    allowed_lateness time in ms; the spout drops records that are more than this time older than the newest record
-    idle_after       if a partition has had no record for this time (seconds), the event-time watermark ignores it
+    event_time       takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
+    allowed_lateness time in ms; the spout drops a record if its event time is more than this before the newest one
+    idle_after       seconds; a partition without records for this time does not hold the event-time watermark back
     """
 
     topic: str

@@ -29,7 +29,7 @@ bolt dropped the window, or the content at the end if the window is still open. 
 **Functions that remember.** A function must not remember earlier tuples, for example in a global dict. No snapshot
 contains this memory, and a replay changes it a second time. The check calls each function twice with the same argument.
 The check reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not
-change the next result of the function, the check cannot find it.
+change the result of the second call, the check cannot find this mistake.
 
 **Late tuples.** In a real run, the spouts leave out late records. A tuple can still be late at a bolt, because its
 partition had no records for a while (it was idle). In the simulation, no partition is ever idle. A tuple can then be

@@ -50,7 +50,7 @@ class Monoid(ABC, Generic[S]):
         return state
 
     def absorb(self, a: S, b: S) -> S:
-        """Return merge(a, b). This method may change `a` and keep parts of `b`. The caller must use only the result."""
+        """Return merge(a, b). This method may change `a` and keep parts of `b`. Afterwards, use only the result."""
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:

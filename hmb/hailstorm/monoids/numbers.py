@@ -4,11 +4,11 @@ Means alone do not form a monoid. For example, one mean is 2 and another mean is
 nobody can compute the mean of all values. Pairs (total, count) form a monoid, and the mean is total / count. Variances
 and other statistics can be computed from such sums, too.
 
-A sum of floats depends on the order of the additions, because each float addition rounds its result. A replay in
-another order would therefore change the last digits. Each finite float, however, is a whole multiple of 2**-1074, the
-smallest positive float. `FloatSum` and `Mean` therefore keep the total as an int that counts units of 2**-1074.
-Python's ints have any size, so the sum is exact, associative and commutative. Adding one value takes 0.4 us. Two
-numbers in this unit:
+A sum of floats depends on the order of the additions, because each float addition rounds its result. After a crash, a
+replay adds the values in another order, so the last digits would change. Each finite float, however, is a whole
+multiple of 2**-1074, the smallest positive float. `FloatSum` and `Mean` therefore keep the total as an int that counts
+units of 2**-1074. Python's ints have any size, so the sum is exact, associative and commutative. Adding one value takes
+0.4 us. Two numbers in this unit:
     0.5    ->  2**1073 units
     0.1    ->  exactly 3602879701896397 * 2**-55, which is 3602879701896397 * 2**1019 units
 """

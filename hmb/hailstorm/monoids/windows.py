@@ -35,7 +35,7 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 
 
 class WindowsOf(MapOf):
-    """A map whose entries belong to windows of event time. A bolt can drop the windows that have ended."""
+    """A monoid of maps whose entries belong to windows of event time. A bolt can drop windows that have ended."""
 
     @abstractmethod
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:

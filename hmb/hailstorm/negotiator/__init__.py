@@ -5,12 +5,12 @@ state machine from the same table. A round takes one snapshot. If nothing fails,
 Hailstorm paper. First, data flows for a grace period. Then the spouts pause, and their positions become the clock of
 the snapshot. Then data flows again. When every processor has saved its state at this clock, the snapshot is complete.
 
-In the Hailstorm paper, a round (the work for one snapshot) has an error, and HMB corrects it with one more step. In the
-paper, the spouts resume as soon as the negotiator has chosen the clock, but a bolt may learn of the clock later. A
-tuple above the clock can therefore reach a bolt that has not split its state yet. The bolt merges this tuple into the
-state that it saves as its snapshot. After a crash, the replay counts the tuple a second time. In this implementation,
-the spouts stay paused in the phase SpoutsPaused(clock) until every processor that saves snapshots has reported that it
-has split its state at this clock.
+The work for one snapshot is a *round*. The round of the Hailstorm paper has an error, which HMB corrects with one more
+step. In the paper, the spouts resume as soon as the negotiator has chosen the clock, but a bolt may learn of the clock
+later. A tuple above the clock can therefore reach a bolt that has not split its state yet. The bolt merges this tuple
+into the state that it saves as its snapshot. After a crash, the replay counts the tuple a second time. In this
+implementation, the spouts stay paused in the phase SpoutsPaused(clock) until every processor that saves snapshots has
+reported that it has split its state at this clock.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors

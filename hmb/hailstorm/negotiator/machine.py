@@ -1,8 +1,8 @@
 """`Negotiator`: changes the master state according to the table `steps.STEPS`, one step at a time.
 
-A negotiator has no thread, reads no time, and has no connection. A driver passes the contents of the registry and the
-time (`RegistryView`) to the method `step`, and publishes the master state that `step` returns. A test can therefore run
-the negotiator step by step, and the simulation can run it with events in thousands of different orders.
+A negotiator has no thread and no connection, and never reads the time. A driver passes the contents of the registry and
+the time (`RegistryView`) to the method `step`, and publishes the master state that `step` returns. A test can therefore
+run the negotiator step by step, and the simulation can run it with events in thousands of different orders.
 """
 
 from __future__ import annotations

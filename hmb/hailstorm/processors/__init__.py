@@ -1,10 +1,10 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
 Each state machine of this folder does the work of one processor in one epoch. A driver calls a state machine when the
-master state changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the fields
-of the state machine which payloads to send, which state to save, and what to report. A state machine never waits, reads
-the time or opens a file. The runners drive the state machines with threads and sockets. The module
-`hmb.hailstorm.simulation` drives them with a seeded random order of events.
+master state changes, when payloads arrive, and when a save has ended. After each call, the fields of the state machine
+contain the payloads to send, the state to save, and the report. A state machine never waits, reads the time or opens a
+file. The runners drive the state machines with threads and sockets. The module `hmb.hailstorm.simulation` drives them
+with a seeded random order of events.
 
 This table shows the methods of a state machine on the left side, and its fields on the right side:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order

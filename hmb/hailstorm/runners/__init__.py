@@ -15,10 +15,10 @@ A mailbox holds a limited number of payloads. If the mailbox of a receiver is fu
 therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
 deadlock, because the topology has no cycle. A new epoch or the end of the run interrupts a sender that waits.
 
-Payloads travel in batches, because each batch has a fixed cost, whatever its size. The sender and the receiver of a
-batch run in different threads, and Python runs one thread of a process at a time. Each batch therefore costs two or
-three switches between threads. Each batch for another process also costs two system calls. To have few batches, a spout
-takes up to 2,000 records at once.
+Payloads travel in large batches, because a large batch costs little more than a small one. The sender and the receiver
+of a batch run in different threads, and Python runs one thread of a process at a time. Each batch therefore costs two
+or three switches between threads. Each batch for another process also costs two system calls. To have few batches, a
+spout takes up to 2,000 records at once.
 
 A processor can run in a thread, in another process or on another machine:
     run(topology)                all processors as threads of this process

@@ -33,12 +33,13 @@ class RunSettings:
     restart_pause       the time that a runner waits before it starts a crashed processor again
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
     max_restarts        the largest number of restarts of crashed processors without progress; None: no limit
-    allow_expired       whether a spout without a snapshot may begin after records that have already expired
+    allow_expired       whether a spout may begin without a snapshot although its first records have expired
     security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 
-    Each replacement of a worker doubles `start_timeout`, to at most 60 s, until all processors have registered.
+    Each replacement of a worker doubles the time limit for registration, to at most 60 s, until all processors have
+    registered. With `start_timeout` = 10, the limits are 10, 20, 40 and 60 s.
 
     With large batches (`poll_records`), a topology is faster. With small batches, records reach the sink sooner, and a
     processor reacts to the negotiator sooner, because it reacts only between two batches.
@@ -79,7 +80,7 @@ class RunResult:
 
 
 def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the numbers of late tuples and of dead letters at the newest complete clock: `late` and `dead`."""
+    """Return the number of late tuples, and of dead letters, of each node up to the newest complete clock."""
     at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
         runs, node = processor.node.runs, processor.node.name
