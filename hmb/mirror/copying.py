@@ -4,10 +4,11 @@ The records of a batch have the same bytes at every broker, so the mirror need n
 copies the whole batch, and replaces only the producer id, the epoch and the sequence number in the header. The records
 stay compressed, and keep their keys, values, headers and timestamps.
 
-Some batches need the second path, which decodes the records and encodes a new batch:
+The mirror cannot copy some batches as they are. It decodes their records and encodes a new batch, for these reasons:
 - Compaction has removed records. A producer may only send batches without gaps.
 - The source has set the timestamps (LogAppendTime). A producer may only send batches with its own timestamps.
-- Compaction has stored a delete horizon in place of the base timestamp.
+- Compaction has replaced the base timestamp in the header by a delete horizon, the time at which it may delete the
+  batch's tombstones and markers.
 - The mirror has already copied the first records of the batch.
 - The batch has an old message format (v0 or v1).
 """

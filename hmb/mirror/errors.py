@@ -24,11 +24,11 @@ class MirrorError(HmbError):
 
 
 class MirrorInterrupted(MirrorError):
-    """The error after which a mirror begins a new session, and determines its positions again."""
+    """An error after which the mirror does not end: it begins a new session, and determines its positions again."""
 
 
 def can_retry(error: KafkaError | ConnectionFailed | MirrorInterrupted) -> bool:
-    """Return whether a mirror can continue after this error, with new connections and the committed positions."""
+    """Return whether a mirror can open new connections after this error, and continue at the committed positions."""
     if isinstance(error, ConnectionFailed | MirrorInterrupted):
         return True
     if error.code in FATAL_FOR_MIRROR or is_missing(error):
@@ -37,6 +37,6 @@ def can_retry(error: KafkaError | ConnectionFailed | MirrorInterrupted) -> bool:
 
 
 def explained(side: str, error: KafkaError) -> MirrorError:
-    """Return the error as one line. `side` is "source" or "target"."""
+    """Return a MirrorError that explains a cluster's error in one line. `side` is the cluster: "source" or "target"."""
     hint = f"; {HINTS[error.code]}" if error.code in HINTS else ""
     return MirrorError(f"{side}: {error.message} ({error.code.name}){hint}")

@@ -5,9 +5,10 @@ commits a translated offset at the target if two conditions hold. The group has 
 offset at the target is smaller than the translated offset, so a group that already reads at the target does not go
 back.
 
-The runs of a partition translate most offsets (see `translation`). An offset between two runs needs a count. For
-example, 40 records at the source are between the end of the first run and the offset. At the target, the mirror then
-skips the first 40 records after the same run. The offset of the next record is the translated offset.
+The runs of a partition translate most offsets (see `translation`). For an offset between two runs, the mirror counts
+records. For example, a group has committed an offset after the end of the first run, and 40 records of the source are
+between this end and the offset. At the target, the mirror then skips the first 40 records after the end of the same
+run. The offset of the next record is the translated offset.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MOST_REMEMBERED = 10_000  # the translator remembers at most this number of coun
 
 
 class OffsetTranslator:
-    """Translates offsets of groups. Counting records is slow, so the translator remembers its results."""
+    """Translates offsets of groups. Counting the records of a gap is slow, so it remembers each count."""
 
     def __init__(self, source: Admin, target: Admin) -> None:
         self._source, self._target = source.cluster, target.cluster
@@ -78,7 +79,7 @@ def translated_offsets(
     chosen: re.Pattern[str],
     own_group: str,
 ) -> list[TranslatedOffset]:
-    """Return the committed offsets of the chosen groups, translated."""
+    """Return the committed offsets of the chosen groups, each with its translation for the target."""
     found = []
     for listed in source.list_groups(types=CONSUMER_GROUP_TYPES):
         group = listed.group_id
@@ -95,7 +96,7 @@ def translated_offsets(
 
 
 def commit_translated(target: Admin, offsets: Iterable[TranslatedOffset]) -> list[TranslatedOffset]:
-    """Commit translated offsets at the target. Return the offsets that have changed there."""
+    """Commit the translated offsets that are greater than those at the target, and return them."""
     by_group: dict[str, list[TranslatedOffset]] = {}
     for each in offsets:
         by_group.setdefault(each.group, []).append(each)

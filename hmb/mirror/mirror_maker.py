@@ -7,8 +7,8 @@ from the cluster `east` to the cluster `west` writes:
     west     east.checkpoints.internal     group, topic and partition at the target; source offset and target offset
     east     heartbeats                    the names of both clusters, and the time
 
-The mirror also copies the topic `heartbeats`, as `east.heartbeats`. A program at the target sees from this name that
-`east` is a source, and from the time of the last record that the mirror still works.
+The mirror also copies the topic `heartbeats`, as `east.heartbeats`. From this name, a program at the target sees that
+`east` is a source. From the time in the last record, it sees whether the mirror still works.
 
 All numbers are big endian. A text is its length (int16) and its UTF-8 bytes:
     checkpoint  key    group text, topic text, partition int32
@@ -48,7 +48,7 @@ class MirrorMakerTopics:
     """Writes the topics of MirrorMaker 2. It writes a checkpoint only if an offset of a group has changed."""
 
     def __init__(self, source: Admin, target: Admin, aliases: Aliases) -> None:
-        """Create the topics that do not exist."""
+        """Create the topics for heartbeats and checkpoints, if they do not exist yet."""
         self._source, self._target, self._aliases = source, target, aliases
         self._written: dict[tuple[str, TopicPartition], tuple[int, int]] = {}  # the offsets in the last checkpoints
         for side, admin, topic in (("source", source, HEARTBEATS), ("target", target, aliases.checkpoints)):
@@ -66,7 +66,7 @@ class MirrorMakerTopics:
             self._written |= {(it.group, it.target): (it.offset, it.target_offset) for it in changed}
 
     def write_heartbeat(self) -> None:
-        """Write a heartbeat at the source. The mirror copies it to the target."""
+        """Write a record into the topic `heartbeats` of the source. The mirror copies this record to the target."""
         _append(self._source, HEARTBEATS, [heartbeat(self._aliases, int(time.time() * 1000))])
 
 
@@ -79,9 +79,9 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat that a mirror writes into its source cluster.
 
-    A mirror from `east` to `west` writes heartbeats into `east`. MirrorMaker 2 calls the cluster of a heartbeat the
-    target, here `east`, and the other cluster the source. So the key contains the names of the mirror's clusters in the
-    opposite order.
+    For example, a mirror copies from `east` to `west`, and writes its heartbeats into `east`. In the key of a
+    heartbeat, MirrorMaker 2 calls the cluster that contains the heartbeat the *target*. So the key has `west` as the
+    source and `east` as the target, the opposite of the mirror's direction.
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

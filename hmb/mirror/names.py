@@ -18,7 +18,7 @@ INTERNAL = re.compile(r"__.*|.*\.checkpoints\.internal|mm2-.*\.internal|mirrorma
 
 
 class Aliases(NamedTuple):
-    """The names of both clusters, as MirrorMaker 2 uses them in the names of topics."""
+    """The short names of both clusters. MirrorMaker 2 puts them into the names of topics, for example `east.orders`."""
 
     source: str
     target: str

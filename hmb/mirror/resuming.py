@@ -1,9 +1,10 @@
 """Finds the position of each partition when a mirror starts.
 
-If the mirror's group has no offset for a partition, the partition is new. The mirror then begins with the first record
-of this partition at the source. If the group has an offset, the mirror continues at this offset. The mirror has
-committed the offset together with a text, which contains the *runs* of the partition. The runs show which source
-offsets belong to which offsets of the copy (see `translation`).
+At the target, the mirror commits its position of each partition as the offset of a group, the *mirror's group*. If this
+group has no offset for a partition, the partition is new. The mirror then begins with the first record of this
+partition at the source. If the group has an offset, the mirror continues at this offset. A commit can store a text next
+to each offset. In this text, the mirror has stored the *runs* of the partition. The runs show which source offsets
+belong to which offsets of the copy (see `translation`).
 
 Without transactions, a crash can happen after the target has written records and before the mirror has committed their
 position. When the mirror starts again, it reads these records from the copy, and compares them with the next records of
@@ -11,8 +12,9 @@ the source. Equal records are already copied, and the mirror skips them:
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
-If another program has written into the copy, the comparison ends at the first record that differs. The mirror copies
-the source's records from this point on. From there on, the copy has other offsets than the source (see `translation`).
+If another program has written into the copy, the comparison ends at the first record of the copy that differs from the
+next record of the source. The mirror then appends the source's remaining records at the end of the copy. There, they
+have other offsets than at the source (see `translation`).
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ class MirroredPartition:
     """A partition of the source, its copy at the target, and the progress of the mirror.
 
     `position` is the source offset of the next record to copy. `end` is the offset after the last committed record of
-    the source. `has_markers` is true if the mirror writes markers of transactions into the copy. `foreign` counts the
-    offsets of the copy at which another program has written, after the last record that the mirror copied. `lost`
-    counts the offsets that the source deleted before the mirror could copy them.
+    the source. `has_markers` is true if the mirror writes markers of transactions into the copy. If another program has
+    written into the copy, `foreign` is the number of offsets that its records use at the end of the copy. `lost` counts
+    the offsets that the source deleted before the mirror could copy them.
     """
 
     source: TopicPartition
@@ -78,8 +80,11 @@ def resume(
 ) -> list[MirroredPartition]:
     """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
 
-    With transactions, the target contains no records after the committed positions, so the comparison is not necessary.
-    Raises MirrorError if the group's offsets were not committed by a mirror.
+    If the mirror uses transactions, a crash leaves no committed records of the mirror after the committed positions. So
+    `resume` compares the copy with the source only without transactions.
+
+    Raises MirrorError if another program than a mirror has committed the group's offsets, or if the source ends before
+    a position.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
     first = source.list_offsets(dict.fromkeys(partitions, "earliest"))
@@ -108,7 +113,7 @@ def resume(
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
     """Compare the last records of the copy with the next records of the source, and skip those that are equal.
 
-    The position moves past the equal records, because the target already has them.
+    Skipping means that the position moves past the equal records. The target already has them.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

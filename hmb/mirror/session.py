@@ -38,7 +38,8 @@ class MirrorSettings:
     """The settings of a mirror: the chosen topics and groups, and how they are copied.
 
     `group` is the group at the target that stores the positions. By default, its name contains the source's cluster id.
-    The mirror ends if it copies nothing for `retry_for` seconds because of the same temporary error.
+    After a temporary error, the mirror tries again. If it fails with the same error for more than `retry_for` seconds,
+    it ends.
     """
 
     choice: TopicChoice
@@ -52,11 +53,13 @@ class MirrorSettings:
 class Mirror:
     """Copies topics of one cluster to another one. Only one thread may use a mirror, but any thread may call `stop`.
 
-    `say` is called with each line that a user should read. `observe` is called several times a second.
+    The mirror calls `say` with each line that a user should read. It calls `observe` several times a second, so that
+    the caller can show the progress.
 
-    - `_copies` contains each partition of `partitions`, by its name at the target.
-    - The target has written all records below the position that the mirror commits. After a crash, the mirror therefore
-      skips no record.
+    - `partitions` and `_copies` contain the same objects. The key in `partitions` is the partition at the source, and
+      the key in `_copies` is the partition at the target.
+    - The mirror commits a position only when the target has written all records at smaller source offsets. After a
+      crash, the mirror therefore skips no record.
     - `position` of a partition only grows during a session.
     """
 
@@ -217,13 +220,13 @@ class Mirror:
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """Report once that the copy of a partition does not keep its offsets, from the source offset `offset` on."""
+        """If a copy does not keep its offsets, report this once. `offset` is the first source offset that changes."""
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)
             self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")
 
     def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
-        """Handle an error of one source partition: copy this partition no longer if its topic was deleted.
+        """Handle an error of one source partition. If its topic was deleted, copy this partition no longer.
 
         Raises a KafkaError or a MirrorError for all other errors.
         """

@@ -5,11 +5,12 @@ A `SourceReader` has one connection to each leader of the source. `poll` does th
 2. It waits until a leader has answered.
 3. It sends the next request to this leader, and returns the batches of the response.
 
-`poll` sends the next request before it returns the batches. The source therefore prepares the next batches while the
-target writes these batches. The leader begins the next response with another partition, so that no partition has to
-wait while the others have records.
+`poll` sends the next request before it returns the batches. While the target writes these batches, the source therefore
+already prepares the next ones. In the next request, a partition whose batches have just arrived comes after the other
+partitions. So each partition gets its turn, even if one partition always has more records than a response can contain.
 
-The reader skips what consumers with `read_committed` skip: markers, and the records of aborted transactions.
+A `SourceReader` skips the same batches as a consumer with `read_committed`: the markers of transactions, and the
+records of aborted transactions.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A broker of the source, and the partitions that it leads, in the order of the next Fetch request."""
+    """A broker of the source, and the partitions that it leads. The next Fetch request lists them in this order."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -54,7 +55,7 @@ class _Leader:
 
 
 class SourceReader:
-    """Reads partitions from given offsets on. `positions` contains the offset of the next fetch of each partition."""
+    """Reads the batches of some partitions. `positions` contains the offset from which it reads each partition next."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, int]) -> None:
         self._cluster = cluster
@@ -69,8 +70,8 @@ class SourceReader:
     def poll(self, timeout: float) -> dict[TopicPartition, Fetched | KafkaError]:
         """Return the next batches of some partitions. If no batch arrives, return {} after `timeout` seconds.
 
-        The reader does not read a partition with an error again. Raises ConnectionFailed if a leader does not answer,
-        and KafkaError for an error that concerns the whole request.
+        For a partition with an error, the result contains this error, and later calls no longer fetch the partition.
+        Raises ConnectionFailed if a leader does not answer, and KafkaError if a leader refuses the whole request.
         """
         for leader in self._leaders.values():
             self._ask(leader, timeout)
@@ -130,7 +131,7 @@ class SourceReader:
 
 
 def _fetched(data: PartitionData, position: int) -> Fetched:
-    """Return the batches with committed records from `position` on."""
+    """Return the batches of one partition in a Fetch response: those with committed records at `position` or later."""
     transactions = data.aborted_transactions or ()
     aborted = AbortedTransactions((it.producer_id, it.first_offset) for it in transactions)
     batches = []

@@ -7,13 +7,14 @@ offsets of a group on the target, the *mirror's group*. The mirror can commit in
 - With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. A
   crash therefore leaves no such records.
 
-With and without transactions, the batches have sequence numbers (KIP-98), so the target recognizes a batch that arrives
-twice. At most MAX_IN_FLIGHT batches of a partition are in flight, because a broker remembers the last five batches of a
-producer.
+The batches always have sequence numbers (KIP-98), even without transactions. So the target recognizes a batch that
+arrives twice. For this check, a broker remembers only the last five batches of each producer in a partition. At most
+MAX_IN_FLIGHT (5) batches of a partition are therefore in flight.
 
-The transactions of a mirror have version 1 (KIP-890). A mirror adds all partitions of a transaction with one request,
-about once a second, so version 2 would save little. In version 2, a Kafka broker can also refuse a batch while it still
-writes the markers of the previous transaction. The mirror would then have to send this batch and all later ones again.
+Kafka has two versions of transactions (KIP-890), and a mirror uses version 1. In version 2, a producer need not send a
+request that adds its partitions to the transaction. This would save little, because a mirror sends such a request only
+about once a second. In version 2, a Kafka broker can also refuse a batch while it still writes the markers of the
+previous transaction. The mirror would then have to send this batch and all later ones again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partit
 
 
 class TargetWriter:
-    """Writes batches and commits positions at the target. Each partition has the name that it has at the target."""
+    """Writes batches and commits positions at the target. Its arguments name each partition as the target does."""
 
     def __init__(self, admin: Admin, group: str, *, transactional: bool) -> None:
         self._admin, self._group = admin, group
@@ -66,7 +67,7 @@ class TargetWriter:
         """Write batches, and wait until all in-sync replicas of the target have them.
 
         For each run of records, call `on_written` with the partition, the run, and the number of bytes. Raises
-        KafkaError or ConnectionFailed for the first batch that the target has not written.
+        KafkaError or ConnectionFailed at the first batch that the target does not write.
         """
         if self._transactions is not None:
             if not self._is_in_transaction:
@@ -98,7 +99,7 @@ class TargetWriter:
             self._transactions.close()
 
     def _copied(self, partition: TopicPartition, batches: list[SourceBatch]) -> list[CopiedBatch]:
-        """Prepare the batches of a partition, with the next sequence numbers."""
+        """Return the batches that the mirror sends to one partition, with their sequence numbers."""
         producer_id, epoch = self._producer(partition)
         found = []
         for batch in batches:
@@ -122,7 +123,7 @@ class TargetWriter:
         return self._connections[node]
 
     def _write_rounds(self, rounds: list[OneRound], on_written: OnWritten) -> None:
-        """Send some requests to each leader, and then wait for the responses."""
+        """For each round, send one request to each leader. Then wait for the responses to all these requests."""
         sent: dict[Connection, list[OneRound]] = {}
         for each in rounds:
             by_leader: dict[Connection, OneRound] = {}

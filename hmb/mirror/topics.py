@@ -1,8 +1,8 @@
 """Creates the topics of the copy, with the settings and the partitions of the source.
 
-The mirror copies the settings that were made for the topic itself, with two exceptions. The settings of replication
-stay as they are at the target, because the target may have fewer brokers. The settings of timestamps also stay, because
-the copy must keep the timestamps of the source.
+The mirror copies the settings that a user has set for a topic, and not the defaults of the brokers. It leaves out some
+settings. The mirror does not copy the settings of replication, because the target may have fewer brokers. It does not
+copy the settings of timestamps either, because the copy must keep the timestamps of the source.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def prepare_topics(
 
 
 def wait_for_leaders(admin: Admin, partitions: Mapping[str, int]) -> None:
-    """Wait until the brokers know all partitions of new topics, and their leaders. Raises MirrorError."""
+    """Wait until each partition of the new topics has a leader. Raises MirrorError after WAIT_FOR_TOPICS seconds."""
     deadline = time.monotonic() + WAIT_FOR_TOPICS
     while True:
         described = admin.describe_topics(list(partitions))
@@ -111,7 +111,8 @@ def _create(target: Admin, topic: NewTopic) -> None:
 def _grow(target: Admin, there: TopicDescription, wanted: int) -> None:
     """Add the missing partitions to a copy. Raises MirrorError if the copy has more partitions than its source.
 
-    With more partitions, a producer at the target would choose other partitions for the same keys.
+    If the copy had more partitions than its source, a producer at the target would choose another partition for a key
+    than a producer at the source.
     """
     if len(there.partitions) > wanted:
         raise MirrorError(

@@ -7,14 +7,17 @@ offsets both grow by one from record to record. For example, the source has a ma
     source offsets   0  1  2  marker  4  5          runs: (source 0, target 0, 3 records)
     target offsets   0  1  2          3  4                (source 4, target 3, 2 records)
 
-A consumer group that committed offset 5 continues at target offset 4.
+In this example, a consumer group has committed offset 5 at the source. At the target, the same record has offset 4, so
+the group continues there at offset 4.
 
-A partition whose only run has equal offsets *keeps* its offsets. Each transaction of the mirror begins a new run, so
-the number of runs is limited: after MOST_RUNS, the mirror drops every second one of the older runs. A dropped run
-leaves a *gap*. For an offset in a gap, the mirror counts the records of the gap at both sides (see `groups`). Without
-the count, the translation is the start of the gap. A group then reads some records again, but it misses none.
+A partition *keeps* its offsets if it has only one run, and if this run has the same offset at the source and at the
+target. Each transaction of the mirror begins a new run, so a partition could have thousands of runs. With more than
+MOST_RUNS runs, the mirror therefore drops every second one of the older runs. A dropped run leaves a *gap* between two
+other runs. To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target
+(see `groups`). If it cannot count them, it returns the start of the gap. The group then reads some records again, but
+it misses none.
 
-`hmb restore` uses the same translation, and keeps all runs (cli/backup/renumbering.py).
+`hmb restore` uses the class `Translation`, too, for offsets of a backup. It keeps all runs (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations
@@ -52,13 +55,13 @@ class Translation:
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
         """Create a translation. `runs` contains at least one run. The first run may have no records.
 
-        With more than MOST_RUNS runs, the translation drops some of them, unless `keeps_all` is True.
+        If `add` makes more than MOST_RUNS runs, it drops some of them, unless `keeps_all` is True.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the translation from a text that `str` returned. Raises ValueError if the text has another format."""
+        """Return the translation whose text `__str__` has made. Raises ValueError for a text with another format."""
         numbers = [[int(number) for number in run.split(":")] for run in text.split(",")]
         return cls([CopiedRun(source, target, length) for source, target, length in numbers])
 
@@ -90,7 +93,7 @@ class Translation:
             del self._runs[1 : MOST_RUNS // 2 : 2]
 
     def gap_at(self, source: int) -> TranslationGap | None:
-        """Return the gap between two runs that contains this source offset, or None if a run contains the offset."""
+        """Return the gap between two runs that contains this source offset, or None if no gap contains it."""
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if not 0 <= at < len(self._runs) - 1 or source <= self._runs[at].source + self._runs[at].length:
             return None
