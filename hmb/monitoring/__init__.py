@@ -12,11 +12,11 @@ and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb st
 `kafka_consumergroup_lag{...} 71.0`.
 
 *Cost.* The broker always counts requests (hmb/broker/counting.py) and keeps its last 1,000 events
-(hmb/storage/events.py). While the broker serves its state, it takes a sample of its counters every ten seconds
+(hmb/storage/events.py). A broker that offers its state over HTTP also takes a sample of its counters every ten seconds
 (sampling.py). The broker computes everything else only when a program requests the state.
 
-*Limits.* The state is a copy. The broker changes while `collect` reads it, so two parts of one state can differ by some
-milliseconds.
+*Limits.* A `BrokerState` is a copy, and the broker continues its work while `collect` makes the copy. So two parts of
+one state can be from moments that are some milliseconds apart.
 
 Read in this order:
 1. `state.py`         what a state contains

@@ -1,4 +1,4 @@
-"""Decides who may read from an HTTP server: by the token of the link, by the login of a user, or as the owner.
+"""Decides who may read from an HTTP server: a reader sends the token of a link, the owner's token, or a user's login.
 
 The server accepts three kinds of random texts:
 - The *token* is part of the link that the broker prints. In a broker without users, it permits everything.
@@ -6,10 +6,11 @@ The server accepts three kinds of random texts:
   The owner's token permits everything, even if the broker has users.
 - A *session id* belongs to a user who has logged in (logins.py). A session id permits only what this user may read.
 
-If a broker has users, the token of the link only leads to the form for the login. A program without cookies sends the
-token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
+If a broker has users, the page that opens with the token of the link is only a form for the login. A program without
+cookies sends the token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
 
-A server at an address that other computers can reach is stricter: it always requires a login, even from the owner.
+If other computers can reach the server's address, the server is stricter: it always requires a login, even from the
+owner.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LOGIN_MISSING = "this broker has users: log in on its page, or send a user's nam
 
 
 class Proofs(NamedTuple):
-    """The parts of a request that prove who has sent it. A missing part is empty."""
+    """The parts of a request that can prove who has sent it. The field of a missing part is an empty text."""
 
     authorization: str  # the header Authorization
     token: str  # from the address, or from a cookie
@@ -38,13 +39,13 @@ class Proofs(NamedTuple):
 
     @property
     def given_token(self) -> str:
-        """The token: from the header `Authorization: Bearer`, from the address, or from a cookie."""
+        """The token in the header `Authorization: Bearer`. Without this header: in the address or in a cookie."""
         kind, _, value = self.authorization.partition(" ")
         return value if kind == "Bearer" else self.token
 
 
 class Admission:
-    """Decides who may send requests to one HTTP server. Without `logins`, a request needs one of the two tokens."""
+    """Decides who may send requests to one HTTP server. Without `logins`, a request needs `token` or `owner_token`."""
 
     def __init__(self, *, is_public: bool = False) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -57,11 +58,11 @@ class Admission:
         return self._is_public or (self.logins is not None and self.logins.is_required)
 
     def is_token(self, given: str) -> bool:
-        """Return whether a text is one of the tokens. The time of the comparison shows nothing about the tokens."""
+        """Return whether a text is one of the two tokens. The time of the comparison does not help an attacker."""
         return is_equal(given, self.token) | is_equal(given, self.owner_token)
 
     def reader(self, proofs: Proofs) -> Reader:
-        """Return the reader who has sent a request. Raises Refused."""
+        """Return the reader who has sent a request. Raises Refused if the token or the login is missing or wrong."""
         if not self.requires_login:
             if not self.is_token(proofs.given_token):
                 raise Refused(HTTPStatus.UNAUTHORIZED, TOKEN_REFUSED)
@@ -80,14 +81,15 @@ class Admission:
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
         """Return whether the reader of a stream still has access, so that the stream may continue.
 
-        If the request contained a password, the stream continues without a new check of this password.
+        A reader can also send a password in the header `Authorization: Basic`. The password is then checked only at the
+        start of the stream.
         """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)
         return not proofs.session or self.session_reader(proofs) == reader
 
     def session_reader(self, proofs: Proofs) -> Reader | None:
-        """Return the user to whom the session id in a request belongs. Return None if the session id is unknown."""
+        """Return the user whose session id is in the request's cookie, or None."""
         return None if self.logins is None else self.logins.reader_of_session(proofs.session, proofs.host)
 
 

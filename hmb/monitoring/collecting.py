@@ -1,13 +1,14 @@
 """Collects the state of a running broker.
 
 `collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
-transactions, the server for its connections. Each part of the broker releases its locks when it has returned its data.
-So the data of two parts can be some milliseconds apart. For example, suppose that an offset commit arrives while
-`collect` runs. Then the positions of the group contain the commit, but the count of OffsetCommit requests does not.
+transactions, the server for its connections. Each part of the broker releases its locks when it has returned its data,
+so it can change before the next part answers. The data of two parts can therefore be some milliseconds apart. For
+example, suppose that an offset commit arrives while `collect` runs. Then the count of OffsetCommit requests in the
+state may include this commit, although the group's position in the same state is still the old one.
 
-Cost: about 15 us for each segment. For a segment whose first batch is not in memory, `collect` reads one header. For
-each position of a group that lags, `collect` reads one header. A `StateCache` avoids these costs for logs that have not
-changed.
+Cost: a collection takes about 15 us for each segment. `collect` must sometimes read the header of a batch from a file:
+one header for each segment whose first batch is not in memory, and one for each position of a group that lags. A
+`StateCache` avoids these costs for logs that have not changed.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ PROCESS = Path("/proc/self")
 def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:
     """Return the state of a started broker. Raises RuntimeError if the broker is not started.
 
-    The state contains rates only if a `sampler` takes samples of the broker. With the `cache` of earlier calls, the
-    function asks only the logs that have changed.
+    The state contains rates only if a `sampler` takes samples of the broker. If the caller passes the same `cache` to
+    each call, `collect` reads only the logs that have changed since the last call.
     """
     broker = server.context
     cache = StateCache() if cache is None else cache
@@ -209,9 +210,10 @@ def _group(
 
 
 def _second(ms: int) -> int:
-    """Round a time down to a whole second.
+    """Round a time (ms) down to a whole second.
 
-    The time is the difference of two clocks, so its milliseconds change even if nothing has happened.
+    The time of a last heartbeat is the difference of two clocks, so its milliseconds can change although no heartbeat
+    has arrived. Without rounding, a feed would then send the group again.
     """
     return ms // MS_PER_S * MS_PER_S
 
@@ -276,8 +278,8 @@ def _classic_members(broker: BrokerContext, group_id: str) -> list[GroupMemberIn
 def _assigned(assignment: bytes) -> list[str]:
     """Decode the assignment of one member of a classic group, and return the partitions in it.
 
-    The group's leader has encoded the assignment. This function knows only the format of consumers. Other clients, such
-    as Kafka Connect, have formats of their own.
+    In a classic group, one of the clients (the group's leader) encodes the assignment. This function knows only the
+    format of consumers. Other clients, such as Kafka Connect, use other formats, and the function returns [] for them.
     """
     if not assignment:
         return []
@@ -314,8 +316,8 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 
     Return None if this batch cannot be read.
 
-    The function does not call `Log.read`, because the log would treat this as a client's read that may have found
-    damage (storage/recovery/read_checks.py).
+    The function does not call `Log.read`, which counts the reads of clients at each offset. Repeated reads at one
+    offset can be a sign of damage (storage/recovery/read_checks.py).
     """
     offset = max(offset, log.log_start_offset)
     try:

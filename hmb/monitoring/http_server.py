@@ -5,29 +5,31 @@ protected. A protected route needs the *token*, a random text that the broker pr
 in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal works. If
 the broker has users, a protected route also needs a login (admission.py).
 
-*Security.* A web page that is open in a browser on the same computer can send requests to this server. Three checks
-refuse them:
-1. The token. A web page does not know it.
-2. The header Host. It must name the address of the server, or localhost. Otherwise, the owner of some name on the
-   internet could let this name point to 127.0.0.1, and a page of that name could read the responses (DNS rebinding).
-   A server that listens on all addresses cannot know its names, so it skips this check. Its protected routes need TLS
-   and a login.
-3. The header Origin. If a request has this header, it must name the server itself.
+*Security.* The browser on the same computer may show a web page of an attacker, and this page can send requests to the
+server. Three checks refuse such requests:
+1. The token. The attacker's page does not know it.
+2. The header Host. It must name the address of the server, or localhost. Without this check, an attacker could let a
+   domain such as evil.example point to 127.0.0.1, and a page of this domain could read the responses (DNS rebinding). A
+   server that listens on all addresses cannot know its names, so it skips this check. Its protected routes need TLS and
+   a login.
+3. The header Origin, in which a browser names the web site that sends the request. If a request has this header, it
+   must name this server.
 
-A page in a browser loads further files, and its links must not show the token. So cookies can also contain the token
-and the session of a login, but only in GET requests. The names of the cookies contain the port, because a browser sends
-the cookies of one host to all ports of this host. The attribute SameSite=Strict keeps the cookies out of requests that
-other web pages start.
+The server's own page in a browser loads further files, and the token must not be visible in their addresses. So the
+browser can also send the token, and the session of a login, in cookies. The server accepts these cookies only in GET
+requests, and at public routes. The names of the cookies contain the port, because a browser sends the cookies of one
+host to all ports of this host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages
+start.
 
 *Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
-MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. All
-other file descriptors of the process stay free for the logs and for the clients of the broker.
+MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
+limits leave most file descriptors of the process free for the logs and for the clients of the broker.
 
 *TLS.* A server at an address that other computers can reach encrypts its connections. The thread of a connection makes
 the handshake, so a slow client delays no other client.
 
-*Streams.* A response with `chunks` has no end: the server sends each chunk as soon as the iterator yields it. A reader
-that takes nothing for SLOW seconds is too slow, and the server closes its connection.
+*Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the iterator
+yields it. If a client receives no byte for SLOW seconds, the server closes the connection.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request. `query` contains the parameters after the `?`: the last value of each name."""
+    """One HTTP request. `query` contains the parameters after the `?`, with the last value of each name."""
 
     method: str
     query: dict[str, str]
@@ -74,7 +76,7 @@ class HttpRequest(NamedTuple):
 
 
 class HttpResponse(NamedTuple):
-    """One HTTP response: `body`, and then the parts of `chunks` if the response is a stream."""
+    """One HTTP response. The server sends `body` first, and then, if the response is a stream, the `chunks`."""
 
     body: bytes
     content_type: str = JSON
@@ -102,7 +104,7 @@ class HttpServer:
     """An HTTP server with a thread that accepts connections, and one thread for each open connection."""
 
     def __init__(self, host: str = DEFAULT_HOST, port: int = 0, tls: TlsListener | None = None) -> None:
-        """Bind the address. `start` begins to serve requests. Raises OSError. Port 0 selects a free port."""
+        """Bind the address; port 0 selects a free port. `start` begins to serve requests. Raises OSError."""
         self.admission = Admission(is_public=not is_loopback(host))
         self._routes: dict[str, Route] = {}
         self._server = _Server(host, port, self._routes, self.admission, tls)
@@ -128,11 +130,11 @@ class HttpServer:
 
     @property
     def token_cookie(self) -> str:
-        """The header Set-Cookie that stores the token in a browser."""
+        """The value of the header Set-Cookie, with which a browser stores the token."""
         return f"{self._server.token_name}={self.token}; {self._server.cookie_attributes}"
 
     def session_cookie(self, session: str) -> str:
-        """Return the header Set-Cookie that stores the id of a session in a browser."""
+        """Return the value of the header Set-Cookie, with which a browser stores the id of a session."""
         return f"{self._server.session_name}={session}; {self._server.cookie_attributes}"
 
     def add(self, path: str, respond: Respond, *methods: str, is_public: bool = False) -> None:
@@ -179,7 +181,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def request_arrived(self, request: socket) -> None:
-        """Remove the deadline of a connection, because the whole request has arrived."""
+        """Record that the whole request has arrived, so that `service_actions` does not end the connection."""
         with self._lock:
             self._open[request] = math.inf
 
@@ -223,12 +225,12 @@ class _Server(ThreadingHTTPServer):
         return f"Path=/; HttpOnly; SameSite=Strict{'' if self._tls is None else '; Secure'}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log an error of a route. The default method would print a traceback whenever a client disconnects."""
+        """Log an exception of a connection. The method of the base class would print a traceback at each disconnect."""
         LOGGER.debug("a request of %s failed", client_address, exc_info=True)
 
     @property
     def names(self) -> set[str] | None:
-        """The values that the header Host may have; None if the server listens on all addresses."""
+        """The values that the header Host may have. None means any value: the server listens on all addresses."""
         if is_unspecified(self.host):
             return None
         return {self.address} | ({f"localhost:{self.server_port}"} if is_loopback(self.host) else set())
@@ -241,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = REQUEST_TIMEOUT
 
     def setup(self) -> None:
-        """Make the handshake of a connection with TLS. Raises CloseConnection if it fails."""
+        """If the connection uses TLS, make the handshake. Raises CloseConnection if the handshake fails."""
         if isinstance(self.request, TlsSocket):
             shake_hands(self.request, REQUEST_TIMEOUT)
         super().setup()
@@ -272,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_stream(response.chunks)
 
     def _send_stream(self, chunks: Generator[bytes, None, None]) -> None:
-        """Send the chunks of a stream until it ends, or until the reader is gone or too slow."""
+        """Send the chunks of a stream until the stream ends, the client has disconnected, or the client is too slow."""
         self.connection.settimeout(SLOW)
         with closing(chunks), suppress(OSError):  # TimeoutError is an OSError, too.
             for chunk in chunks:
@@ -295,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
         return route.respond(HttpRequest(self.command, query, body, proofs, reader))
 
     def _check_origin(self) -> None:
-        """Raise Refused if a web page of another site has sent the request."""
+        """Raise Refused if the header Host or Origin shows that a web page of another site has sent the request."""
         host, names = self.headers.get("Host", ""), self.server.names
         if names is None:  # The server cannot know its names, so it accepts the name that the client uses.
             names = {host}
@@ -305,7 +307,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
 
     def _proofs(self, query: dict[str, str]) -> Proofs:
-        """Return the parts of the request that prove who has sent it. Cookies count only in GET requests."""
+        """Return the parts of the request that can prove who has sent it.
+
+        Cookies count only in GET requests and at public routes.
+        """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):
             cookies.load(self.headers.get("Cookie", ""))
@@ -326,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write no line for a request, because a test may read the broker's standard error."""
+        """Do nothing. The base class would print a line for each request to standard error, which a test may read."""
 
 
 def is_loopback(host: str) -> bool:

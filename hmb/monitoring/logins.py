@@ -1,12 +1,13 @@
-"""The logins of a broker's users at its HTTP ports: they check passwords, and keep sessions.
+"""Logs in the users of a broker at its HTTP ports: checks their passwords, and keeps their sessions.
 
-A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then on, the
-token of the link is not enough: the reader also logs in as one of these users. The page then shows only what this user
-may read (rights.py). For example, alice logs in with the password that she also uses for SASL. She gets a cookie with a
-random session id, and reads with the rights of the principal User:alice.
+The broker prints a link to its page, and the link contains a random token. In a broker without users, this token is
+enough. A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then
+on, a reader of the page must also log in as one of these users. The page then shows only what this user may read
+(rights.py). For example, alice logs in with the password that she also uses for SASL. She gets a cookie with a random
+session id, and reads with the rights of the principal User:alice.
 
-A session ends after SESSION seconds, at a log-out, or when somebody changes or removes the user's password. The HTTP
-ports limit the number of wrong passwords (hmb/broker/security/refused_logins.py).
+A session ends after SESSION seconds, when the user logs out, or when somebody changes or removes the user's SCRAM
+password. The HTTP ports limit the number of wrong passwords (hmb/broker/security/refused_logins.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LONGEST_PASSWORD = 1000  # characters
 
 
 class Reader(NamedTuple):
-    """A user who reads from an HTTP port, with the rights of this user.
+    """The sender of a request to an HTTP port, with the rights of this user.
 
     `user` is None for the owner of the data directory, and for everybody while the broker has no users. `access` is
     None if the reader may read everything.
@@ -47,7 +48,7 @@ OWNER = Reader()
 
 
 class UserSession(NamedTuple):
-    """A user who has logged in. `credential` is the SCRAM credential of the login; None after a login with PLAIN."""
+    """A user who has logged in. `credential` is the SCRAM credential of the password, or None for a PLAIN password."""
 
     user: str
     credential: UserScramCredentialRecord | None
@@ -78,7 +79,7 @@ class Logins:
         return has_sasl or self.has_passwords or self._broker.authorizer is not None
 
     def log_in(self, user: str, password: str, host: str) -> str:
-        """Begin a session, and return its id. Raises Refused."""
+        """Check the password, begin a session, and return the session's id. Raises Refused for a wrong password."""
         credential = self._checked(user, password, host)
         number = secrets.token_urlsafe(24)
         with self._lock:
@@ -92,12 +93,12 @@ class Logins:
             self._sessions.pop(number, None)
 
     def reader_of_password(self, user: str, password: str, host: str) -> Reader:
-        """Return the user who has sent this password, as a `Reader`. Raises Refused."""
+        """Check the password, and return the user as a `Reader`. Raises Refused for a wrong password."""
         self._checked(user, password, host)
         return self._reader(user, host)
 
     def reader_of_session(self, number: str, host: str) -> Reader | None:
-        """Return the user of a session, as a `Reader`, or None if the session has ended."""
+        """Return the user of the session with the id `number`, as a `Reader`, or None if the session has ended."""
         with self._lock:
             session = self._sessions.get(number)
         if session is None or session.ends < time.monotonic():
@@ -115,7 +116,7 @@ class Logins:
         return Reader(user, access)
 
     def _checked(self, user: str, password: str, host: str) -> UserScramCredentialRecord | None:
-        """Return the SCRAM credential that the password belongs to, or None for a password of PLAIN. Raises Refused."""
+        """Check a password. Return its SCRAM credential, or None if it is a password for PLAIN. Raises Refused."""
         refused = self._broker.context.refused_logins
         if refused.is_blocked(host):
             why = "this computer has sent too many wrong passwords; wait a minute, and try again"
@@ -133,7 +134,10 @@ class Logins:
         return hmac.compare_digest(given, right) and expected is not None
 
     def _scram_credential(self, user: str, password: str) -> UserScramCredentialRecord | None:
-        """Return the credential of the user that the password matches, or None. An unknown user takes the same time."""
+        """Return the user's SCRAM credential that has this password, or None.
+
+        The check of an unknown user takes the same time, so an attacker cannot measure which users exist.
+        """
         found = None
         for mechanism in ScramMechanism:
             stored = users.find(self._store, mechanism, user)

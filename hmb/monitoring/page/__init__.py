@@ -14,13 +14,14 @@ watermark, and the active segment with its new size. The page moves the line of 
 of the segment longer.
 
 *Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges this token
-for a cookie, so that the browser's address line does not show the token. The header Content-Security-Policy allows no
-script, no style and no address of another host. The scripts put names, keys and values into the page only as text, so
-markup in them has no effect.
+for a cookie, so that the browser's address line does not show the token. The header Content-Security-Policy forbids the
+page to load scripts or styles from another host, or to send requests to it. The scripts put names, keys and values into
+the page only as text, so markup in them has no effect.
 
-*Cost.* While no page listens, the broker sends no changes and records no requests. While a page listens, the feed needs
-at most 20 % of one processor, unless one collection of the state takes more than 0.5 s. After such a long collection,
-the feed rests for only 2 s, so the feed needs more than 20 %. For 100 partitions, the feed needs 1.9 %.
+*Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is connected, the
+feed needs at most 20 % of one processor, unless one collection of the state takes more than 0.5 s. After such a long
+collection, the feed rests for only 2 s, so it needs more than 20 %. For a broker with 100 partitions, the feed needs
+1.9 % of one processor.
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

@@ -1,4 +1,4 @@
-"""The feed sends the changes of a broker's state to each page that listens.
+"""The feed sends the changes of a broker's state to each open page in a browser.
 
 A state of 1,000 partitions is about 500 KB of JSON, and only a few of its parts change in a second. So the feed
 divides the state into parts. Each part has a key, a list such as `["partition", "orders", 0]`. The feed sends all parts
@@ -8,14 +8,15 @@ to a new page, and after that only the changed parts:
 
 One thread collects the state for all pages. It starts when the first page connects, and ends when the last page
 disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets five changes in a second. For example, a
-client sends records to all of 100 partitions. A collection then needs 5 ms, so the feed needs 3 % of one processor. If
-200 of 1,000 partitions change, a collection needs 16 ms, and the feed 9 % of one processor.
+client sends records to all of 100 partitions. A collection then needs 5 ms of processor time, so the feed needs 3 % of
+one processor. If 200 of 1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
 
-If a collection needs more than 36 ms of processor time, the thread rests for four times this time. So the feed does not
-need more than 20 % of one processor.
+If a collection needs more than 36 ms of processor time, the thread then rests for four times as long. So the feed does
+not need more than 20 % of one processor. The rest is never longer than 2 s: after a collection of more than 0.5 s, the
+feed needs more than 20 %.
 
-The feed keeps only its last KEPT changes. A page that has missed more than KEPT changes gets all parts again. So a
-slow page costs no memory in the broker.
+The feed stores only its last KEPT changes. If a slow page has missed more than KEPT changes, the feed sends all parts
+to this page again. So the broker needs no memory for the changes that a slow page has not read yet.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """
@@ -44,11 +45,11 @@ ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to
 
 
 class Pace(NamedTuple):
-    """The times at which the feed collects the state.
+    """Determines when the feed collects the state.
 
-    After each collection, the feed rests for at least REST_FACTOR times the median cost of the last collections. The
-    feed uses the median, because a few collections are four times as expensive as the others: Python's garbage
-    collector runs during these collections.
+    After each collection, the feed rests for at least REST_FACTOR times the median cost of the last collections, but
+    not longer than `longest`. The feed uses the median, because a few collections cost four times as much as the
+    others: Python's garbage collector runs during them.
     """
 
     period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
@@ -70,8 +71,9 @@ BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not i
 def parts_of(state: BrokerState) -> Parts:
     """Divide a state into parts, so that the feed can compare each part with the same part of an earlier state.
 
-    Most parts are the objects in the state, and not copies. If a partition has not changed, `StateCache` returns the
-    same object again. The feed then sees without a comparison of fields that the part has not changed.
+    Most parts are the objects of the state itself, and not copies. For a partition without changes, the `StateCache`
+    uses the same object in the next state. The feed then sees that both states contain the same object, and need not
+    compare its fields.
     """
     parts: Parts = {}
     parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}
@@ -92,10 +94,10 @@ def parts_of(state: BrokerState) -> Parts:
 
 
 class Feed:
-    """Sends the parts of a broker's state, and then their changes, to the pages that listen."""
+    """Sends the parts of a broker's state, and then their changes, to the pages that are open in browsers."""
 
     def __init__(self, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
-        """Create a feed of the state that `current` returns. The feed works only while a page listens.
+        """Create a feed. It calls `current` to collect the state, but only while a page is connected.
 
         `current` raises RuntimeError if the broker does not run.
         """
@@ -111,12 +113,12 @@ class Feed:
 
     @property
     def listeners(self) -> int:
-        """The number of pages that listen."""
+        """The number of pages that are connected to this feed."""
         return self._listeners
 
     @property
     def _has_ended(self) -> bool:
-        """Whether the streams end: the feed was stopped, or a collection has failed. A page then connects again."""
+        """Whether all streams must end, because the feed was stopped or a collection has failed."""
         return self._is_stopped or self._thread is None
 
     def _is_newer(self, seen: int) -> bool:
@@ -129,7 +131,7 @@ class Feed:
             self._changed.notify_all()
 
     def listen(self) -> Generator[bytes, None, None]:
-        """Yield the events for one page: first all parts, and then each change, until the feed stops."""
+        """Yield the events for one page, as bytes: first all parts, and then each change, until the feed stops."""
         with self._changed:
             self._listeners += 1
             if self._thread is None:
@@ -159,7 +161,7 @@ class Feed:
                 yield b"".join(pending) or b":\n\n"
 
     def _run(self) -> None:
-        """Collect the state again and again, until no page listens any more, or until the broker stops."""
+        """Collect the state again and again, until no page is connected any more, or until the broker stops."""
         costs: deque[float] = deque(maxlen=RECENT)
         try:
             while True:
@@ -198,7 +200,7 @@ class Feed:
 
 
 def _fields_of_part(part: Any) -> dict[str, Any]:
-    """Return the fields of one part. The segments of a partition are parts of their own."""
+    """Return the fields of one part. For a partition, leave out `segments`, because each segment is a part itself."""
     if isinstance(part, PartitionInfo):
         return {name: getattr(part, name) for name in PARTITION_FIELDS}
     return fields_of(part)

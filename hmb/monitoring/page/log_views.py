@@ -9,10 +9,11 @@ The view of a look-up shows how the running broker finds an offset. For example,
 2. A binary search in the offset index of this segment finds the entry (8,080 -> 5,000): offset 8,080 is at byte 5,000.
 3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
-A look-up of a time first searches the segments by their greatest timestamps. It then searches the time index.
+A look-up of a time first finds the first segment whose greatest timestamp is at or after this time. It then searches
+the time index and the offset index of this segment, and scans the segment from there.
 
-A segment can contain a million batches, and a record can have 100 MB. So each function returns a bounded part, and
-reports what it has left out.
+A segment can contain a million batches, and a record can have 100 MB. So each function returns only a limited amount of
+data, and its result shows that something is missing.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def segment_of(log: Log, base_offset: int) -> Segment:
 
 
 def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
-    """Return batches of a segment from `position` on, and the entries of the segment's indexes.
+    """Return the first MOST_BATCHES batches of a segment from the byte `position` on, and entries of its indexes.
 
-    Raises KafkaError, OSError.
+    Raises KafkaError if the log has no such segment, and OSError if the file cannot be read.
     """
     segment = segment_of(log, base_offset)
     with segment.path.open("rb") as file:
@@ -81,7 +82,7 @@ def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
 
 
 def batch_row(batch: Batch, position: int | None) -> Json:
-    """Return the facts about a batch that the list of batches shows. `position` is None for a batch from a Fetch."""
+    """Return the row for one batch in the list of batches. `position` is None for a batch from a Fetch response."""
     is_v2 = isinstance(batch, RecordBatch)
     return {
         "position": position,
@@ -98,7 +99,7 @@ def batch_row(batch: Batch, position: int | None) -> Json:
 
 
 def _entries(path: Path) -> Json:
-    """Return the entries of an index. An index without entries may have no file."""
+    """Return the number of entries in an index, and the first MOST_ENTRIES of them. An empty index may have no file."""
     if not path.exists():
         return {"count": 0, "entries": []}
     with IndexReader(path) as index:
@@ -109,7 +110,7 @@ def _entries(path: Path) -> Json:
 
 
 def batch_view(log: Log, base_offset: int, position: int) -> Json:
-    """Return a batch's header, its records and its annotated bytes. Raises KafkaError, OSError."""
+    """Return what the page shows of the batch at `position` in a segment's file. Raises KafkaError, OSError."""
     segment = segment_of(log, base_offset)
     if not 0 <= position < segment.size:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"position {position} is after the end of {segment.path.name}")
@@ -118,7 +119,7 @@ def batch_view(log: Log, base_offset: int, position: int) -> Json:
 
 
 def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
-    """Return the header, the records and the annotated bytes of the batch at `position`. Raises KafkaError, OSError."""
+    """Return what the page shows of the batch at the byte `position` of a file. Raises KafkaError, OSError."""
     at = BatchAt(position, header_at(file, position))
     is_large = at.batch.size > LARGEST_BATCH
     damage = None if is_large else crc_damage(file, path, *at)
@@ -136,7 +137,7 @@ def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
 
 
 def _records(batch: Batch | None) -> Json:
-    """Return the first records of a batch. `problem` names the reason why further records cannot be decoded."""
+    """Return the first MOST_LISTED_RECORDS records. `problem` explains why a record cannot be decoded, or is None."""
     records: list[Json] = []
     problem = None
     try:
@@ -156,7 +157,7 @@ def _records(batch: Batch | None) -> Json:
 
 
 def _lines(file: BufferedReader, path: Path, at: BatchAt) -> Iterator[str]:
-    """Yield the lines that `hmb dump-log --hex` prints for a batch. Cut long fields, and name their size in a note."""
+    """Yield the lines that `hmb dump-log --hex` prints for a batch. Cut long fields, and count the missing bytes."""
     for entry in batch_fields(file, path, at):
         if isinstance(entry, FieldEntry) and len(entry.data) > MOST_BYTES:
             yield from replace(entry, data=entry.data[:MOST_BYTES]).line().splitlines()
