@@ -4,13 +4,15 @@ The options `--state`, `--ui` and `--metrics` of `hmb broker` each open a port. 
 address, they share one server. Every port also serves `/healthz`, which reports whether the broker accepts records. The
 port of the page also serves the state.
 
-`hmb state`, `hmb top` and `hmb ui` find the addresses and a token in a file in the data directory. Only the user who
-runs the broker can read this file. State and page have the same token. A second file keeps the token, so a page that is
-open in a browser continues after a restart of the broker.
+The broker writes the addresses of its ports and the owner's token to a file in its data directory, for `hmb state`,
+`hmb top` and `hmb ui`. Only the user who runs the broker can read this file. A second file keeps the token of the
+links, which is the same for the state and the page. The broker uses this token again after a restart, so a page that is
+open in a browser continues.
 
-*Other computers.* State and page show names and values of records. At an address that other computers can reach, they
-therefore need TLS and a login. Otherwise the broker does not start. TLS uses the settings `ssl.keystore.*` of the
-broker. A user logs in with the name and the password that clients use for SASL.
+*Other computers.* The state shows names of topics and clients, and the page also shows the values of records. If other
+computers can reach the address of such a port, the port therefore needs TLS and a login. Without them, the broker does
+not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with the name and the password that
+clients use for SASL.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class HttpAddress(NamedTuple):
 
 
 class PublicAddressError(ValueError):
-    """State or page would have a public address without TLS, or without a user who can log in."""
+    """The error for a state or a page at a public address, if the broker has no TLS key, or no user who can log in."""
 
     def __init__(self, address: HttpAddress, problem: str) -> None:
         super().__init__(
@@ -83,8 +85,8 @@ class MonitoringPorts:
     ) -> None:
         """Bind the ports, but answer no request before `start`. `properties` are the broker's settings.
 
-        Raises OSError if a port is not free, and PublicAddressError if state or page would have a public address, but
-        the settings contain no key for TLS.
+        Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the address of the
+        state or of the page, but the settings contain no key for TLS.
         """
         self._public = [it for it in (state, ui) if it is not None and not is_loopback(it.host)]
         self._tls = _tls(self._public[0], properties) if self._public else None
@@ -121,7 +123,8 @@ class MonitoringPorts:
     def start(self, broker: BrokerServer) -> None:
         """Begin to serve the state of a started broker.
 
-        Raises OSError, and PublicAddressError if a public address needs a login, but no user can log in.
+        Raises OSError if a file cannot be written. Raises PublicAddressError if other computers can reach the ports, so
+        that readers must log in, but no user has a password.
         """
         logins = Logins(broker)
         if self._public and not logins.has_passwords:
@@ -169,7 +172,7 @@ class MonitoringPorts:
 
 
 def _tls(address: HttpAddress, properties: Mapping[str, str]) -> TlsListener:
-    """Return the TLS context of a public address, from the broker's settings. Raises PublicAddressError."""
+    """Return the TLS listener for a public address. Raises PublicAddressError if the settings contain no usable key."""
     settings = TlsSettings.from_properties(properties)
     if not settings.has_key:
         raise PublicAddressError(address, "the broker has no key for TLS")
@@ -184,7 +187,7 @@ def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> 
 
 
 def _respond_slowest(requests: RecentRequests, request: HttpRequest) -> HttpResponse:
-    """Respond with the slowest requests of each API. The broker records requests for the next `?seconds=N`."""
+    """Respond with the slowest requests of each API, and record further requests for the N seconds of `?seconds=N`."""
     check_may_see_requests(request.reader)
     return json_response(requests.slowest(number_of(request, "seconds")))
 
@@ -208,7 +211,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _kept_token(path: Path, new: str) -> str:
-    """Return the token in a file, which only the owner can read. If the file has none, write `new` into it."""
+    """Return the token in the file `path`. If this file is missing or not private, write `new` into it."""
     with suppress(OSError, ValueError):
         if (kept := path.read_text(encoding="ascii").strip()) and not path.stat().st_mode & 0o077:
             return kept

@@ -1,4 +1,4 @@
-"""The positions of a group in its partitions: committed offsets, or the start offsets of share-partitions."""
+"""Reads the positions of a group: its committed offsets, or the start offsets of a share group's partitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 def positions_of(broker: BrokerContext, group: ListGroupsResponse.ListedGroup) -> dict[TopicPartition, int]:
-    """Return the offset up to which a group has read each partition. Raises KafkaError if the group is gone."""
+    """Return the offset up to which a group has read each partition. Raises KafkaError if the group was deleted."""
     if group.group_type != GroupType.SHARE:
         return {each: found.offset for each, found in broker.groups.offsets.fetch(group.group_id, None).items()}
     names = {topic.id: topic.name for topic in broker.topics.all()}

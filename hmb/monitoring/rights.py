@@ -11,8 +11,8 @@ The rights are those that the user has as a client of the broker:
     connections, events and single requests      CLUSTER_ACTION on the cluster
 
 Connections, events and requests contain the names of other users' clients, topics and groups. A user needs the right
-CLUSTER_ACTION to see them. With this right, a broker copies every topic of another broker, so a user with this right
-may read everything anyway.
+CLUSTER_ACTION to see them. In Kafka, brokers use this right to copy each other's topics, so a user with this right may
+read everything anyway.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hmb.protocol.enums import AclResourceType as Kind
 
 
 def visible(state: BrokerState, reader: Reader) -> BrokerState:
-    """Return the part of a state that a reader may see. `missing` names the rights that the reader does not have."""
+    """Return the part of a state that a reader may see. Its field `missing` names the rights that the reader lacks."""
     access = reader.access  # `Access.may` would log each hidden topic as a denied request, so `decision` is used.
     state = replace(state, user=reader.user)
     if access is None or access.principal in access.authorizer.super_users:
@@ -66,7 +66,7 @@ def visible(state: BrokerState, reader: Reader) -> BrokerState:
 def check_may_read(reader: Reader, topic: str) -> None:
     """Raise Refused if the reader may not read the records of a topic.
 
-    If the reader may not even describe the topic, the error is the same as for a topic that does not exist.
+    If the reader may not even see the topic's name, the error is the same as for a topic that does not exist.
     """
     access = reader.access
     if access is None or access.decision(Op.READ, Kind.TOPIC, topic):
@@ -104,5 +104,5 @@ def _group(group: GroupInfo, shown: set[str]) -> GroupInfo:
 
 
 def _of_topics(partitions: Iterable[str], topics: set[str]) -> list[str]:
-    """Return the partitions of these topics. A partition is a text such as "orders-3"."""
+    """Return those of the `partitions` that belong to one of the `topics`. A partition is a text such as "orders-3"."""
     return [each for each in partitions if each.rpartition("-")[0] in topics]

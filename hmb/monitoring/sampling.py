@@ -1,11 +1,12 @@
-"""Samples of a broker, for rates over the last minute and for the lag of groups over the last minutes.
+"""Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
 
-A counter such as the log end offset only shows how many records a partition has had. Its growth since an older sample
-shows the rate. So a thread takes a sample every INTERVAL seconds while the broker serves its state or its page. For
-example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate over
-the last minute is 50 records per second.
+A counter such as the log end offset only shows how many records a partition has received since its start. The rate
+follows from the growth of the counter since an older sample. So a thread takes a sample every INTERVAL seconds while
+the broker serves its state or its page. For example, a sample from 60 s ago contains the log end offset 1,000, and the
+log end offset is 4,000 now. The rate over the last minute is 50 records per second.
 
-Cost: a sample reads one number of each partition and each group, about 1 ms for 1,000 partitions.
+Cost: for a sample, the broker reads one number of each partition and each group. For 1,000 partitions, this takes about
+1 ms.
 """
 
 from __future__ import annotations
@@ -45,13 +46,16 @@ class StateSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleRates:
-    """Computes rates from the counters of a sample. All rates are None if `sample` is None."""
+    """Computes rates from the growth of counters since a sample. If `sample` is None, all rates are None."""
 
     sample: StateSample | None = None
     seconds: float = 0.0  # the time since the sample was taken
 
     def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
-        """Return the rate of a partition whose log end offset is `end`, or None if the topic was created again."""
+        """Return the rate of a partition whose log end offset is now `end`.
+
+        Return None if no sample exists, or if somebody has deleted the topic and created it again since the sample.
+        """
         return None if self.sample is None else self._growth(self.sample.ends.get(partition, 0), end)
 
     def requests_per_s(self, api: ApiKey, count: int) -> float | None:
@@ -96,7 +100,7 @@ class Sampler:
         return SampleRates(sample, seconds if seconds < EXACT else round(seconds))
 
     def lags(self, group: str) -> list[list[int]]:
-        """Return `[time, lag]` of a group for each sample that contains the group, oldest first."""
+        """Return a list with `[time, lag]` for each sample that contains the group, oldest sample first."""
         return [[sample.time, sample.lags[group]] for sample in self._samples.copy() if group in sample.lags]
 
     def _run(self) -> None:

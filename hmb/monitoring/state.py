@@ -1,9 +1,9 @@
 """The state of a running broker, as plain data.
 
 A `BrokerState` is a copy of everything that the broker knows about itself at one moment: topics with their partitions
-and segments, groups with their lag, open transactions, connections, and the requests of each API. `collect` (in
-collecting.py) makes a new copy for each request. `hmb state --json` prints it, `hmb top` shows it, and
-`metrics.py` translates it for Prometheus.
+and segments, groups with their lag, open transactions, connections, and the requests of each API. Whenever a program
+requests the state, `collect` (in collecting.py) makes a new copy. `hmb state --json` prints it, `hmb top` shows it, and
+`metrics.py` makes metrics for Prometheus from it.
 
 All times are in ms since 1970, and all sizes are in bytes, unless a comment names another unit. `as_json` returns the
 same fields as dicts and lists, so the fields below also document the JSON.
@@ -99,7 +99,7 @@ class GroupMemberInfo:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """A group of consumers, with one of the three group protocols."""
+    """A group of clients that read the same topics together. `type` is the group's protocol."""
 
     group_id: str
     type: str  # "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071)
@@ -175,7 +175,7 @@ class BrokerState:
     """The whole state of one broker, or the part of it that the reader may see.
 
     `missing` names each part that is not complete, with the reason. For example, a state that was read through the APIs
-    of Kafka contains no segments. A part that `missing` names is empty or None.
+    of Kafka contains no segments. Such a part is empty or None, or contains only what the reader may see.
     """
 
     time: int
@@ -199,8 +199,8 @@ class BrokerState:
 def fields_of(part: Any) -> dict[str, Any]:
     """Return the fields of one part of a state, which is a dataclass.
 
-    This function can be the argument `default` of `json.dumps`, which then calls it for each part of a state. This is
-    four times as fast as `as_json`, which also copies each list.
+    A caller can pass this function to `json.dumps` as the argument `default`. `json.dumps` then calls it for each part
+    of a state. This is four times as fast as `as_json`, which also copies each list.
     """
     return {name: getattr(part, name) for name in part.__dataclass_fields__}
 

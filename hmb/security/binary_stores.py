@@ -5,8 +5,8 @@ formats. Python's TLS library reads PEM text only, so HMB converts the store eac
     PKCS12    a standard format (RFC 7292); the program `openssl` converts it
     JKS       Java's own old format; the package pyjks reads it, which the extra `hmb[jks]` installs
 
-The decrypted key is never on a command line, because other users of the computer can see command lines. The password
-goes to `openssl` through standard input.
+Other users of the computer can see the arguments of a running program. HMB therefore passes the password to `openssl`
+through standard input, and neither the password nor the decrypted key is ever an argument.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ OLD_CIPHER = "unsupported"  # in OpenSSL's error message if only its legacy prov
 class StoreError(ValueError):
     """The error for a store that cannot be read.
 
-    `part` is the end of the name of the wrong setting, for example `keystore.password`. The message contains the
-    reason, and no secret.
+    `part` is the name of the wrong setting without `ssl.`, for example `keystore.password`. The message contains the
+    reason, but no secret.
     """
 
     def __init__(self, part: str, problem: str) -> None:
@@ -42,7 +42,7 @@ def kind_of(start: bytes) -> str | None:
 
 
 def key_as_pem(path: Path, kind: str, password: str, key_password: str) -> str:
-    """Return the private key of a key store and the certificates of the key as PEM text. Raises StoreError."""
+    """Return the private key in a key store, and the certificates of this key, as PEM text. Raises StoreError."""
     if kind == "PKCS12":
         return _from_pkcs12("keystore", path, password)
     return _key_from_jks(path, password, key_password or password)

@@ -1,4 +1,7 @@
-"""The four security protocols of Kafka, and the text that hides a secret. Each listener has one of the protocols."""
+"""Kafka's four security protocols, and the text that error messages show instead of a secret.
+
+Each listener of a broker uses one of these protocols.
+"""
 
 from __future__ import annotations
 

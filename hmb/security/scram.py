@@ -1,8 +1,8 @@
 """SCRAM: a client proves that it knows a password, without sending the password.
 
 *The problem.* With the mechanism PLAIN, the client sends its password, and a broker that stores passwords can lose them
-to a thief. With SCRAM, the broker stores values from which nobody can compute the password in a short time. Client and
-broker prove to each other that they know these values.
+to a thief. With SCRAM, the broker stores other values, from which a thief cannot quickly compute the password. The
+client proves that it knows the password, and the broker proves that it stores the values of this user.
 
 *The values.* A password is *salted*: a slow function (PBKDF2) computes a number from the password and from random
 bytes, the salt. The function runs a hash many times (the iterations), so that a thief can try only few passwords a
@@ -19,12 +19,13 @@ for a later login:
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final
     broker  v=<signature>                                                  server final
 
-The proof is `client key XOR HMAC(stored key, all messages)`. The broker computes the HMAC itself, and so gets the
-client key from the proof. If the hash of this key is the stored key, the client knows the password. The signature is
-`HMAC(server key, all messages)`, and proves that the broker stores the values of this user.
+The client's proof is `client key XOR HMAC(stored key, all messages)`. The broker knows the stored key, so it can
+compute the same HMAC. With a second XOR, it gets the client key from the proof. If the hash of this client key is equal
+to the stored key, the client knows the password. The broker's signature is `HMAC(server key, all messages)`. It proves
+to the client that the broker stores the values of this user.
 
-The part before the name (`n,,`) means two things: the exchange is not bound to a TLS channel, and the client acts under
-its own name. `biws` is `n,,` in base64. The names and the meanings of the letters are from the specification.
+The first message begins with `n,,`. This means two things: the exchange is not tied to one TLS connection (*channel
+binding*), and the client acts under its own name. `biws` is `n,,` in base64. RFC 5802 defines all these letters.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
 """
@@ -57,11 +58,11 @@ SERVER_FINAL = re.compile(rf"(?:v=(?P<signature>{BASE64})|e=(?P<error>[^,]+))(?:
 
 
 class ScramError(ValueError):
-    """A message of SCRAM is malformed, or the other side has not proved that it knows the password."""
+    """The error for a malformed SCRAM message, or for a client or a broker whose proof is wrong."""
 
 
 class ScramMechanism(IntEnum):
-    """The two SCRAM mechanisms, with Kafka's numbers."""
+    """The two SCRAM mechanisms, with the numbers that Kafka's messages use for them."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -82,7 +83,7 @@ SCRAM_MECHANISMS = dict(zip(SCRAM_NAMES, ScramMechanism, strict=True))
 
 @dataclass(frozen=True)
 class ScramCredential:
-    """The values that a broker stores instead of the password of one user. `repr` shows only the iterations."""
+    """The values that a broker stores instead of the password of one user. `repr` hides all secrets."""
 
     salt: bytes = field(repr=False)
     iterations: int
@@ -104,20 +105,23 @@ def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, itera
 
 
 def credential_of(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
-    """Return the credential that a broker stores for a salted password."""
+    """Compute the credential that a broker stores for a user, from the user's salted password."""
     stored_key = _hash(mechanism, _hmac(mechanism, salted, b"Client Key"))
     return ScramCredential(salt, iterations, stored_key, _hmac(mechanism, salted, b"Server Key"))
 
 
 def client_proof(mechanism: ScramMechanism, salted: bytes, messages: str) -> bytes:
-    """Return the proof that a client sends. `messages` are the messages of the exchange without the proof."""
+    """Return the proof that a client sends. `messages` is the text of all messages, without the proof itself."""
     client_key = _hmac(mechanism, salted, b"Client Key")
     signature = _hmac(mechanism, _hash(mechanism, client_key), messages.encode())
     return bytes(key ^ byte for key, byte in zip(client_key, signature, strict=True))
 
 
 def is_valid_proof(mechanism: ScramMechanism, credential: ScramCredential, messages: str, proof: bytes) -> bool:
-    """Return whether a client's proof shows that the client knows the password. Compare in constant time."""
+    """Return whether a client's proof shows that the client knows the password.
+
+    The comparison always takes the same time, so an attacker cannot learn the key from this time.
+    """
     signature = _hmac(mechanism, credential.stored_key, messages.encode())
     if len(proof) != len(signature):
         return False
@@ -134,7 +138,7 @@ def server_key_of(mechanism: ScramMechanism, salted: bytes) -> bytes:
 
 
 def matched(pattern: re.Pattern[str], message: bytes, name: str) -> re.Match[str]:
-    """Return the parts of a message. Raises ScramError if the message does not have the form of `pattern`."""
+    """Match a message with `pattern`, and return the match. Raises ScramError if the message does not match."""
     try:
         match = pattern.fullmatch(message.decode())
     except UnicodeDecodeError:

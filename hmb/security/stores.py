@@ -6,8 +6,8 @@ file: each key or certificate is a block of base64 text between two lines, such 
 `-----END CERTIFICATE-----`. Instead of the name of a file, a setting can contain the PEM text itself.
 
 Python's standard library cannot read stores in the binary formats PKCS12 and JKS. The module `binary_stores.py`
-converts them to PEM text. HMB recognizes the format of a file from its first bytes, whatever the type in the settings
-is.
+converts them to PEM text. HMB recognizes the format of a file from its first bytes. So it also reads a PKCS12 or JKS
+file whose type is wrong or missing in the settings.
 
 Source: KIP-651 (PEM stores), KIP-684.
 """
@@ -61,7 +61,7 @@ class TlsSettings:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TlsSettings:
-        """Return the settings from Kafka's names: `ssl.key.password` is the field `key_password`."""
+        """Make the settings from properties with Kafka's names. For example, `ssl.key.password` sets `key_password`."""
         names = {name: f"ssl.{name.replace('_', '.')}" for name in cls.__dataclass_fields__}
         return cls(**{name: properties[kafka] for name, kafka in names.items() if properties.get(kafka)})
 
@@ -79,7 +79,7 @@ class TlsSettings:
         return [Path(each) for each in (self.keystore_location, self.truststore_location) if each]
 
     def apply(self, context: ssl.SSLContext) -> None:
-        """Load keys, trusted certificates, versions and ciphers into a TLS context. Raises TlsSettingError."""
+        """Set the key, the trusted certificates, the versions and the ciphers of a context. Raises TlsSettingError."""
         self._set_versions(context)
         if self.cipher_suites:
             self._set_ciphers(context)
@@ -147,13 +147,13 @@ class TlsSettings:
 
 
 def check_pem_type(setting: str, type: str) -> None:
-    """Check the type of a store that a setting contains as text. Raises TlsSettingError if the type is not PEM."""
+    """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
     if type.upper() not in ("", "PEM"):
         raise TlsSettingError(setting, f"{type}: a setting can contain the text of a store only if the type is PEM")
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:
-    """Return the path of a store and its format: PEM, PKCS12 or JKS. Raises TlsSettingError."""
+    """Return the path of a store's file and its format: PEM, PKCS12 or JKS. Raises TlsSettingError."""
     path, setting = Path(location), f"{store}.location"
     try:
         start = path.read_bytes()[:4]
@@ -168,7 +168,7 @@ def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:
 
 
 def _converted(convert: Callable[[], str]) -> str:
-    """Return the PEM text of a binary store. Raises TlsSettingError."""
+    """Return the PEM text from `convert`, which reads a binary store. Turn a StoreError into a TlsSettingError."""
     try:
         return convert()
     except StoreError as error:

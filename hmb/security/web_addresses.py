@@ -1,4 +1,4 @@
-"""Decides from which addresses HMB loads keys and tokens: from files, over HTTPS, or from this computer.
+"""Decides from which addresses HMB may load keys and tokens: files, HTTPS servers, and servers on this computer.
 
 Over plain HTTP, a third party could replace the keys of an identity provider by its own keys, or read a token. Plain
 HTTP is therefore allowed only for the loopback address, for tests.

@@ -1,4 +1,4 @@
-"""Read topics in a batch query: the reader makes the list of tasks once, and each task reads one range of offsets.
+"""Reads topics in a batch query. The reader makes the list of tasks once, and each task reads one range of offsets.
 
 When Spark plans the query, the reader asks the brokers for the log start offset and the log end offset of each
 partition. The query does not read records that are written after this moment. If Spark passes filters to the reader,
@@ -31,7 +31,7 @@ class RangePartition(InputPartition):
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Return the records of one task. If a query has no ranges, Spark still creates one task, which has no records."""
+    """Return the records of one task. For a query without ranges, Spark creates one task, which returns no records."""
     return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
 
@@ -73,8 +73,8 @@ class BatchReader(DataSourceReader):
 class FilteringReader(BatchReader):
     """The reader of a batch query with the option pushFilters.
 
-    Only this class has the method `pushFilters`. If a reader has this method, but the setting
-    `spark.sql.python.filterPushdown.enabled` is off, Spark raises an error.
+    `BatchReader` has no method `pushFilters`. With this method, Spark would raise an error unless the setting
+    `spark.sql.python.filterPushdown.enabled` is on.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

@@ -26,7 +26,8 @@ the first record that is at least ten minutes newer than the end of the filter. 
 topic's setting `message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
 
 Why `pushFilters` is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has
-returned, and uses them for later queries of this DataFrame. In this program, the second query returns 1 instead of 100:
+returned, and uses them for later queries of this DataFrame. In this program, the first query reads only the range of
+offset 7. The second query uses the same range, and returns 1 instead of 100:
     records = spark.read.format("hmb").option("pushFilters", "true")....load()     # 100 records
     records.where("offset = 7").count()
     records.count()
@@ -34,8 +35,8 @@ returned, and uses them for later queries of this DataFrame. In this program, th
 With the option `pushFilters=true`, each query must call `load()` itself, because Spark would use the ranges of an
 earlier query again. Each part of a union or a join must also call `load()` itself.
 
-A filter on the key does not make the ranges smaller, because the reader does not know which partitioner the producers
-used.
+A filter on the key does not make the ranges smaller. A producer's partitioner chooses the partition for a key, and the
+reader does not know which partitioner the producers used.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return the parts of the ranges in which records can match all filters.
+    """Return the ranges without the parts in which no record can match all filters.
 
     `max_lateness` is the option maxLateness in seconds, or None if it is not set. Raises KafkaError, ConnectionFailed.
     """
@@ -117,7 +118,7 @@ def narrowed(
 
 
 def _end(ends: dict[TopicPartition, int], partition: TopicPartition) -> int:
-    """Return the offset at which to stop reading, or INT64_MAX if no record of the partition is new enough."""
+    """Return the offset at which the reader can stop, or INT64_MAX if it must read the partition to its end."""
     return INT64_MAX if ends[partition] == NOT_FOUND else ends[partition]
 
 
@@ -129,15 +130,15 @@ def _of(filters: Iterable[Any], column: str) -> Iterator[tuple[type[Filter], Any
 
 
 def _allows(filters: Iterable[Filter], column: str, value: object) -> bool:
-    """Return whether rows with this value in this column can match all filters."""
+    """Return whether a row whose column `column` has this value can match all filters."""
     return all(COMPARISONS[kind](value, wanted) for kind, wanted in _of(filters, column))
 
 
 def _bounds(filters: Iterable[Filter], column: str, number: Callable[[Any], int | None]) -> Bounds:
     """Return the numbers that all filters together allow in this column.
 
-    `number` converts a value of a filter to a number. For a value of another type, `number` returns None, and the
-    filter sets no bound.
+    `number` converts a value of a filter to a number. If the value has a wrong type, `number` returns None, and the
+    function ignores this filter.
     """
     first, end = Bounds()
     for kind, value in _of(filters, column):

@@ -1,8 +1,8 @@
 """Lists the names of settings that only Kafka's Java clients have.
 
-A query that once used Spark's Kafka connector may contain a setting that only Java clients have. HMB's client does not
-need these settings and ignores them. With this list, the data source knows that the name of such a setting is not a
-spelling mistake.
+A query that was written for Spark's Kafka connector may set options that only Kafka's Java clients have. HMB's client
+does not need these options, so the data source ignores them. It refuses an unknown option only if the name is similar
+to a known one, because it is then probably a spelling mistake. The names in this list are never refused.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.
 """

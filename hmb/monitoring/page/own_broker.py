@@ -1,7 +1,10 @@
-"""Serves the page of a broker in this process. The routes return the parts that the page reads when a user opens them.
+"""Serves the page of a broker that runs in this process.
 
-The address of a part names a partition, for example `/batch?topic=orders&partition=0&segment=8021&position=5000`. A
-request that names a missing topic, segment or offset gets the status 404 and a JSON object with the reason.
+When a user opens a segment, a batch or a look-up on the page, the page requests it from one of the routes here.
+
+The address of such a request names a partition, for example
+`/batch?topic=orders&partition=0&segment=8021&position=5000`. A request that names a missing topic, segment or offset
+gets the status 404 and a JSON object with the reason.
 """
 
 from __future__ import annotations

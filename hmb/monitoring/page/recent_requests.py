@@ -1,4 +1,4 @@
-"""Records the requests that clients send while a page shows them: their fields, and their way through the code.
+"""Records requests of clients while a page shows such requests: their fields, and the functions that handle them.
 
 The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. `view`
 and `slowest` begin the recording, and the recording ends some seconds after their last call. The recording of one
@@ -14,8 +14,8 @@ requests with their ways, so a user has time to open one of them. For example, a
     broker/handlers/produce.py     handle
     storage/log.py                 Log.append
 
-The recorder keeps texts of bounded length, and not the request itself. The memory of the request can therefore be
-freed.
+The recorder keeps only short texts about a request, and not the request itself. So Python can free the memory of the
+request, which may contain many records.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class SeenRequest:
     way: list[Call] | None = None  # None if the recorder has not followed this request
 
     def row(self) -> Json:
-        """Return the fields that the list of requests shows."""
+        """Return the fields that the page's list of requests shows for this request."""
         names = ("number", "time", "api", "version", "client_id", "client", "note", "ms", "errors")
         return {name: getattr(self, name) for name in names} | {"has_way": self.way is not None}
 
 
 class RecentRequests:
-    """Records requests while a page shows them. Thread-safe."""
+    """Records the last requests of a broker's clients, while a page or `hmb top` shows them. Thread-safe."""
 
     def __init__(self, counters: RequestCounters) -> None:
         self._counters = counters
@@ -100,7 +100,7 @@ class RecentRequests:
         self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests that were followed
 
     def view(self) -> Json:
-        """Record requests for the next RECORDING seconds, and return the requests that are recorded already."""
+        """Return the requests that were recorded until now, and continue the recording for RECORDING seconds."""
         with self._lock:
             self._record(RECORDING)
             slowest = sorted(chain.from_iterable(self._slowest.values()), key=lambda each: -each.ms)
@@ -111,16 +111,16 @@ class RecentRequests:
             }
 
     def slowest(self, seconds: int) -> dict[str, list[Json]]:
-        """Record requests for the next `seconds`, and return the slowest recorded requests of each API.
+        """Return the slowest requests of each API that were recorded until now, and record for `seconds` more.
 
-        A recording lasts at most LONGEST_RECORDING seconds.
+        A recording ends after at most LONGEST_RECORDING seconds without a further call.
         """
         with self._lock:
             self._record(min(seconds, LONGEST_RECORDING))
             return {api: [each.row() for each in self._slowest[api]] for api in sorted(self._slowest)}
 
     def _record(self, seconds: int) -> None:
-        """Begin a recording, or continue it. The caller holds the lock."""
+        """Record requests for at least `seconds` from now on. The caller holds the lock."""
         if self._counters.observe is None:
             self._recent.clear()
             self._slowest.clear()
@@ -207,7 +207,7 @@ class RecentRequests:
             self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. If the recording is over, stop it."""
+        """Return whether to record a request that took `ms` milliseconds. After the end of the recording, stop it."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:
@@ -223,9 +223,9 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """Append each call of an HMB function to `way` during a `with` block. If `way` is None, do nothing.
+    """During a `with` block, append each call of an HMB function in this thread to `way`.
 
-    Only calls in the current thread are appended.
+    If `way` is None, do nothing.
     """
     if way is None:
         yield
@@ -241,7 +241,7 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the functions of HMB on the call stack: from the start of the thread to the handler's caller."""
+    """Return the functions of HMB that are running in this thread: from the thread's start to the handler's caller."""
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
         name = frame.f_code.co_filename
@@ -251,7 +251,7 @@ def _callers() -> list[Call]:
 
 
 def _follower(way: list[Call]) -> Callable[[FrameType, str, Any], None]:
-    """Return a function that Python calls at each call and at each return of the followed thread."""
+    """Return a function for `sys.setprofile`: Python calls it whenever a function in this thread begins or ends."""
     depth = 1 + max((each[0] for each in way), default=0)
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -287,7 +287,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _items(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the items of a list of structs with their indexes. Yield any other value unchanged."""
+    """Yield each struct of a list, after its index such as "[0]". For any other value, yield "" and the value."""
     if isinstance(value, list) and value and isinstance(value[0], Struct):
         yield from ((f"[{number}]", item) for number, item in enumerate(value))
     else:
@@ -295,7 +295,7 @@ def _items(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _note_of(request: Request) -> str:
-    """Return the batches, codecs and records of a Produce request: `2 batches (gzip, none), 30 records`."""
+    """Return a text about the records in a Produce request, such as `2 batches (gzip, none), 30 records`."""
     if not isinstance(request, ProduceRequest):
         return ""
     codecs, records = [], 0

@@ -1,4 +1,4 @@
-"""Serves what every page needs: its files, the feed of changes, and the state machines of groups.
+"""Serves what every page needs: its files, the feed of changes, and the states that a group can have.
 
 `own_broker.py` adds the routes of a page that its own broker serves. `hmb.monitoring.remote` adds the routes of a page
 that reads another broker through its APIs.
@@ -51,9 +51,9 @@ The command <code>hmb ui</code> prints the link again.</p></html>
 
 
 class PageRoutes:
-    """The routes of every page: its files, the feed of changes, and the state machines of groups.
+    """The routes of every page: its files, the feed of changes, and the states that a group can have.
 
-    A subclass adds the routes for the parts that a user opens.
+    A subclass adds the routes for what a user opens on the page, for example a batch.
     """
 
     def __init__(self, server: HttpServer, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
@@ -78,7 +78,7 @@ class PageRoutes:
                 feed.stop()
 
     def _page(self, request: HttpRequest) -> HttpResponse:
-        """Return the page. If the address contains the token, return a redirection with a cookie instead."""
+        """Return the page. If the address contains the token, redirect the browser, and set a cookie with the token."""
         admission = self._server.admission
         if not admission.is_token(request.proofs.token):
             return _first_visit()
@@ -124,7 +124,7 @@ class PageRoutes:
     def _while_admitted(
         self, events: Generator[bytes, None, None], request: HttpRequest
     ) -> Generator[bytes, None, None]:
-        """Yield events until the session of the request's user has ended."""
+        """Yield the events of a stream, until the user who requested it has no access any more."""
         with closing(events):
             for event in events:
                 if not self._server.admission.still_admits(request.proofs, request.reader):
@@ -133,7 +133,7 @@ class PageRoutes:
 
 
 def group_states() -> dict[str, Any]:
-    """Return the state machines of both group protocols, from the tables that drive the groups."""
+    """Return the states and transitions of both group protocols, from the tables that the coordinators also use."""
     transitions = [[it.before.value, it.event.value, it.after.value] for it in TRANSITIONS]
     names = dict.fromkeys(name for before, _, after in transitions for name in (before, after))
     return {

@@ -12,12 +12,12 @@ top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs 
     groups, members, positions                            ListGroups, a Describe API for each type, OffsetFetch
     batches and records that the user opens               Fetch
 
-No API describes segments, connections or the requests of other clients. The field `missing` of the state names these
-parts, and the page shows the reason instead of these parts. An API can also fail, for example because the user may not
-use it. Then `missing` contains the broker's error.
+No API describes segments, connections or the requests of other clients. The field `missing` of the state names each of
+these parts with a reason, and the page shows this reason. A request can also fail, for example because the user may not
+use the API. Then `missing` contains the broker's error.
 
-*Rights.* The reader logs in with the settings of the command (`--command-config`). The page therefore shows only what
-this user may read.
+*Rights.* HMB connects to the brokers as the user in the command's settings (`--command-config`). The page therefore
+shows only what this user may read.
 
 *Cost.* One reading of the state needs about ten requests, and three further requests for each group. The page waits at
 least one second between two readings.

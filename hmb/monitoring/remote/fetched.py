@@ -1,8 +1,8 @@
-"""Reads batches with Fetch, for the page of a broker whose files cannot be read.
+"""Reads batches with Fetch requests, for a page that cannot read the broker's files.
 
-A Fetch response contains whole batches, byte by byte as the broker stores them. So the page can show the header, the
-records and the annotated bytes of a batch from any broker. Only the position of the batch in its segment is unknown, so
-the page names a batch by its first offset.
+A Fetch response contains whole batches, byte by byte as the broker stores them. So the page can show the header and the
+records of a batch from any broker, and its bytes with a note on each field. The page does not know the position of the
+batch in its segment, so it identifies the batch by its first offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
-    """Return rows for the batches from `offset` on. `next` is the offset of the next batch, or None at the end."""
+    """Return one row for each batch from `offset` on. `next` is the offset after these batches, or None at the end."""
     data, end = fetch_batches(brokers, partition, offset, MOST_BYTES)
     found = [each for each in iter_batches(data) if each.last_offset >= offset][:MOST_BATCHES]
     following = found[-1].last_offset + 1 if found else offset
@@ -36,7 +36,7 @@ def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) ->
 
 
 def fetched_batch(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
-    """Return the header, the records and the annotated bytes of the batch that contains `offset`."""
+    """Return the header and the records of the batch that contains `offset`, and lines that explain its bytes."""
     data, _ = fetch_batches(brokers, partition, offset, MOST_BYTES)
     position = 0
     for batch in iter_batches(data):

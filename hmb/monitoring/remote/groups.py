@@ -1,4 +1,4 @@
-"""Reads groups and transactions through the APIs of their coordinators."""
+"""Reads the groups and transactions of a cluster, with requests to the brokers that coordinate them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _positions(brokers: Brokers, group: str, ends: Ends) -> list[PositionInfo]:
 
 
 def read_transactions(brokers: Brokers) -> list[TransactionInfo]:
-    """Return the transactional ids of all brokers. Raises KafkaError, for example from a broker before Kafka 3.0."""
+    """Return the transactions of all brokers. Raises KafkaError, for example if Kafka is older than 3.0."""
     found = []
     for node in brokers.nodes():
         listed: ListTransactionsResponse = brokers.connection(node).send(ListTransactionsRequest())

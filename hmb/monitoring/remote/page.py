@@ -1,7 +1,7 @@
 """Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
-`hmb ui -b ADDRESS` uses this module. The page has the same files, the same token and the same checks as the page that a
-broker of HMB serves itself. Only the parts that a user opens come from another source:
+`hmb ui -b ADDRESS` uses this module. The page has the same files and the same checks as the page that a broker of HMB
+serves itself. Only batches and look-ups, which a user opens on the page, come from other routes:
     GET /fetched          the batches from an offset on, with Fetch
     GET /fetched-batch    one batch with its records and bytes, with Fetch
     GET /offset-of-time   the offset of a time, with ListOffsets
@@ -31,7 +31,7 @@ class RemotePage:
     """A server on this computer, with the page of a broker that a `RemoteBroker` reads."""
 
     def __init__(self, broker: RemoteBroker, port: int) -> None:
-        """Bind the port, and read the state once. Raises OSError, KafkaError and ConnectionFailed."""
+        """Bind the port. Read the state once to find errors early. Raises OSError, KafkaError, ConnectionFailed."""
         self._server = HttpServer(DEFAULT_HOST, port)
         try:
             broker.state()
@@ -58,7 +58,7 @@ class RemotePage:
 
 
 def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerState:
-    """Return the state. Raises RuntimeError if no broker answers, because a feed expects this error."""
+    """Return the state. Turn each error into a RuntimeError, the error that a feed and a sampler expect."""
     try:
         return broker.state(sampler)
     except HmbError as error:
@@ -66,7 +66,7 @@ def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerStat
 
 
 class _RemoteRoutes(PageRoutes):
-    """The routes of a page about another broker. They return the parts that a user opens."""
+    """The routes of a page about a broker in another process, for the batches and look-ups that a user opens."""
 
     def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:
         super().__init__(server, current, REMOTE_PACE)

@@ -45,13 +45,13 @@ Offsets = PartitionResults[ListedOffset]
 
 
 class RemoteBroker:
-    """Reads the state and the batches of a cluster's brokers. Thread-safe: one thread reads at a time.
+    """Reads the state and the batches of a cluster's brokers. Thread-safe: a second thread waits for the first one.
 
     Each method raises ConnectionFailed if no broker can be reached.
     """
 
     def __init__(self, servers: str, **keywords: Any) -> None:
-        """Prepare a reader. `keywords` are the arguments of an `hmb.Admin`: client_id, request_timeout, security."""
+        """Store the address. `keywords`: `client_id`, `request_timeout`, `security`, as for an `hmb.Admin`."""
         security: Mapping[str, str] | ClientSecurity | None = keywords.get("security")
         timeout: float = keywords.get("request_timeout", REQUEST_TIMEOUT)
         self._brokers = Brokers(servers, keywords.get("client_id", "hmb"), timeout, security)
@@ -62,7 +62,7 @@ class RemoteBroker:
             self._brokers.close()
 
     def state(self, sampler: Sampler | None = None) -> BrokerState:
-        """Return what the APIs report now. The state contains rates only with a `sampler`. Raises KafkaError."""
+        """Return the state that the APIs report now. It contains rates only with a `sampler`. Raises KafkaError."""
         with self._lock:
             missing = dict(MISSING)
             found = cluster.describe_cluster(self._brokers)
@@ -95,7 +95,7 @@ class RemoteBroker:
         )
 
     def batches(self, partition: TopicPartition, offset: int) -> dict[str, Any]:
-        """Return the batches from `offset` on, as rows. Raises KafkaError."""
+        """Return one row for each batch from `offset` on. Raises KafkaError."""
         with self._lock:
             return fetched_batches(self._brokers, partition, offset)
 
@@ -105,7 +105,7 @@ class RemoteBroker:
             return fetched_batch(self._brokers, partition, offset)
 
     def offset_of_time(self, partition: TopicPartition, timestamp: int) -> int | None:
-        """Return the offset of the first record at or after `timestamp`, or None. Raises KafkaError."""
+        """Return the offset of the first record at or after a time (ms), or None. Raises KafkaError."""
         with self._lock:
             found = raised(records.list_offsets(self._brokers, {partition: timestamp})[partition])
         return None if found.offset < 0 else found.offset
@@ -121,7 +121,7 @@ def attempt(missing: dict[str, str], part: str, read: Callable[[], T]) -> T | No
 
 
 class _Topics:
-    """Reads all topics once."""
+    """Reads the topics, their partitions and their settings for one state. Errors go into `missing`."""
 
     def __init__(self, brokers: Brokers, missing: dict[str, str]) -> None:
         self._brokers = brokers
@@ -156,7 +156,7 @@ class _Topics:
         return attempt(self._missing, "last stable offset" if isolation == "read_committed" else "offsets", read) or {}
 
     def _sizes(self) -> dict[TopicPartition, int]:
-        """Return the size of each partition. If several brokers have a replica, return the greatest size."""
+        """Return the size of each partition. Of several replicas, the largest one counts."""
         sizes: dict[TopicPartition, int] = {}
         for directories in cluster.describe_log_dirs(self._brokers).values():
             for directory in directories:
