@@ -49,10 +49,10 @@ from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 
 
 class RecordsInFile(Protocol):
-    """A value of the type `records` that is stored in a file.
+    """A value of the type `records` whose bytes are in a file.
 
-    The encoder writes only the length of the value. The code that writes to the socket sends the bytes of the value
-    directly from the file (sendfile).
+    The encoder writes only the length of the value. When the broker sends the message, the operating system copies the
+    bytes from the file to the socket (sendfile).
     """
 
     @property
@@ -69,8 +69,8 @@ LONGEST_STRING = 2**15 - 1  # bytes
 class Output(bytearray):
     """The bytes of a message while it is encoded.
 
-    To avoid a copy, values of the type `records` are not among these bytes. `spliced` lists these values, each with its
-    position in the message.
+    These bytes do not include the values of the type `records`, so that the encoder need not copy them. `spliced` lists
+    these values. Each of them has the position in these bytes at which it belongs.
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,8 @@ UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
-# The lengths before strings, byte strings and arrays. The length -1 stands for null.
+# In the encoding, a length comes before the bytes of a string, a byte string or an array. The length -1 stands for
+# null.
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
@@ -367,8 +368,8 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
 
 
 # The codec of each type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types
-# whose values begin with a length. A function in SIZED takes the codec of the length, and returns the codec of the
-# type.
+# whose encoded values begin with a length. Each function in SIZED gets a codec for this length, and returns the codec
+# of the type.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

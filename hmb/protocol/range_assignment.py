@@ -1,4 +1,4 @@
-"""The range assignment, and the order of members: the part of an assignor that clients and coordinators share.
+"""The range assignment, and the order of members. Clients and coordinators both use the functions of this module.
 
 In the classic protocol, a client computes the assignment of a group. In the protocol of KIP-848, the coordinator
 computes the assignment. Both protocols have a range assignor, and both range assignors divide the partitions of a topic

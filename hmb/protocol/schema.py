@@ -1,4 +1,4 @@
-"""The base classes of messages, and the plans that encode and decode each version of a message.
+"""The base classes of messages. They also encode and decode each version of a message.
 
 A message class declares the fields of all versions of a message, with one line for each field (fields.py):
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
@@ -14,8 +14,8 @@ codecs. To encode or decode a message, a short loop goes through this list. Thre
 - If bytes are malformed, the decoder raises a ProtocolError that contains the field and the position.
 
 For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. Each struct stands for a
-topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`: the
-array has 1 item, and its name has the length 1 and the text "a".
+topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`. Four
+bytes say that the array has 1 item, two bytes say that the name has 1 byte, and 61 is the letter "a".
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md), KIP-482.
 """
@@ -39,7 +39,7 @@ def defaults(fields: dict[str, Field]) -> Defaults:
     """Return the default values of fields, in two parts.
 
     The first part contains immutable values, for example 0. All structs share these values. The second part contains
-    classes, for example `list`, because each struct needs its own new list.
+    classes such as `list`. A new struct calls the class, so that it gets a new list of its own.
     """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
@@ -90,8 +90,9 @@ class Plan:
     def encode(self, out: p.Output, message: Struct) -> None:
         """Append the encoded `message` to `out`.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if a field has a value other than its default, but does not exist in
-        this version. Raises ValueError if a value does not fit into its field.
+        Suppose that a field does not exist in this version, but the message has another value than the default in it.
+        Then the method raises KafkaError with UNSUPPORTED_VERSION. Raises ValueError if a value does not fit into its
+        field.
         """
         values = message.__dict__
         for name, default in self.required_defaults:
@@ -119,8 +120,8 @@ class Struct:
     The constructor takes the values of fields as keyword arguments. A field without an argument has its default value.
 
     `==` compares the classes and the fields of two structs. `repr` returns the constructor's call as Python code, and
-    omits fields with default values. If a `records` field has more than 512 bytes, `repr` does not show its bytes, and
-    the text is not valid Python.
+    omits fields with default values. If a `records` field has more than 512 bytes, `repr` does not show its bytes. The
+    text is then not valid Python code.
     """
 
     fields: ClassVar[dict[str, Field]]
@@ -158,8 +159,8 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version.
 
-        The class of a message declares which versions are flexible, so a message needs no `flexible`. A struct inside a
-        message gets `flexible` from the message.
+        For the class of a message, the caller omits `flexible`, because the class itself declares which versions are
+        flexible. For a struct inside a message, the caller passes the `flexible` of the message.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """
@@ -186,9 +187,9 @@ class Struct:
 
     @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
-        """Decode the struct that begins at `position`, and return its end position, too.
+        """Decode the struct that begins at `position`. Return the struct, and the position after its last byte.
 
-        Raises ProtocolError if it is malformed.
+        Raises ProtocolError if the struct is malformed.
         """
         return cls.compile(version).decode(memoryview(buffer), position)
 

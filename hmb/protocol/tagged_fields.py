@@ -6,9 +6,9 @@ field's number (the tag) and the field's size. So a reader that does not know th
     each:    uvarint tag, uvarint size in bytes, the value
 
 The encoder writes the tagged fields in ascending order of their tags. It omits a field that has its default value. So
-most structs have no tagged fields, and end with a single zero byte. For example, an ApiVersions response with
-`finalized_features_epoch` (tag 1) set to 5 ends with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the
-value 5.
+most structs have no tagged fields, and end with a single zero byte. For example, suppose that the field
+`finalized_features_epoch` (tag 1) of an ApiVersions response has the value 5. The response then ends with `01 01 08 00
+00 00 00 00 00 00 05`: one tagged field, with the tag 1 and 8 bytes, which contain the value 5.
 
 If the decoder does not know the tag of a field, it stores the field's bytes in the struct's `unknown_tagged_fields`.
 When the struct is encoded again, the encoder writes these bytes unchanged.
@@ -43,10 +43,8 @@ class TaggedFields:
     def decode(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
         """Decode the tagged fields that begin at `position`, and store them in `values`.
 
-        Return the position after the fields.
-
-        Raises one of the exceptions in `primitives.MALFORMED` if the bytes are malformed, for example if a tag occurs
-        twice.
+        Return the position after the tagged fields. Raises one of the exceptions in `primitives.MALFORMED` if the bytes
+        are malformed, for example if a tag occurs twice.
         """
         count, position = p.decode_uvarint(buffer, position)
         ALLOWANCE.spend(min(count, len(buffer) - position) * ITEM_SIZE)

@@ -48,7 +48,10 @@ class PartitionId(NamedTuple):
 
 
 def java_hash(text: str) -> int:
-    """Return Java's `String.hashCode()`. This hash of a group id selects a partition of an internal topic, as in Kafka.
+    """Return the same hash as Java's `String.hashCode()`.
+
+    With the hash of a group id, a broker chooses the partition of the internal topic that stores the group, as Kafka
+    does.
 
     The hash starts with 0. For each UTF-16 code unit of the text, the new hash is the lowest 32 bits of `31 * hash +
     unit`.

@@ -1,9 +1,9 @@
 """Finds the batches of a log that belong to aborted transactions.
 
 A reader of committed records must skip the records of aborted transactions. Together with the batches, the log returns
-a list of the aborted transactions that have records in them. Each entry has the transaction's producer id and the
-offset of the transaction's first record. The transaction ends with a control batch of the same producer, the ABORT
-marker.
+a list of the aborted transactions whose records are in these batches. Each entry of the list has the transaction's
+producer id and the offset of the transaction's first record. The transaction ends with a control batch of the same
+producer, the ABORT marker.
 
 For example, the list contains producer 7 with the first offset 100. The transactional batches of producer 7 from offset
 100 on belong to the aborted transaction, up to the marker. A later batch of producer 7 belongs to another transaction.
@@ -19,7 +19,7 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions in one Fetch response. The object decides which batches belong to these transactions.
+    """The aborted transactions in one Fetch response. `covers` decides which batches belong to these transactions.
 
     The caller must call `covers` once for each batch of the response, in the order of the batches.
     """
@@ -29,7 +29,7 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. A caller can then call `covers` on the copy, without changing this object."""
+        """Return a copy. `covers` changes its object, so a caller that may repeat its calls uses a copy."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other

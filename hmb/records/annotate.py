@@ -53,9 +53,9 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """Yield the lines of a batch. `position` is the position of the batch in its file.
+    """Yield pairs (line, is_decompressed) for a batch. `position` is the position of the batch in its file.
 
-    Each line comes with a bool, which is True if the line shows decompressed bytes.
+    `is_decompressed` is True if the line shows decompressed bytes.
     """
     if isinstance(batch, RecordBatch):
         return _record_batch(batch, position)
@@ -77,7 +77,8 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
     """Yield lines for an incomplete header of a batch at the end of the buffer.
 
-    The function shows the offset and the length. All formats begin with these two fields.
+    All formats begin with the offset and the length. If the buffer also contains the magic, the function knows the
+    format, and shows all complete fields.
     """
     form: Struct = Struct(">qi")
     names: tuple[str, ...] = RecordBatch._fields[:2]
@@ -89,7 +90,7 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
 
 
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield a line for each field in the layout `form`, from `position` on. Stop if the buffer ends."""
+    """Decode fields from `position` on, with the layout `form`, and yield a line for each. Stop if the buffer ends."""
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size
@@ -187,7 +188,7 @@ def _bytes(data: bytes, position: int, path: str) -> Walk:
 
 
 def _content(data: bytes, position: int, size: int, path: str) -> Walk:
-    """Yield one line for the bytes of a key or a value, but no line if `size` is 0 or -1 (null)."""
+    """Yield one line for the bytes of a key or a value. If its `size` is 0 or -1 (null), yield no line."""
     if size <= 0:
         return position
     end = position + size
@@ -229,7 +230,8 @@ def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
 def _plain_message(message: Message, position: int) -> Iterator[Line]:
     """Yield the lines of one message: its header, its key and its value.
 
-    The value of a wrapper message is a compressed message set, which is shown as one field.
+    A message can be a wrapper: its value then is a compressed set of messages. The function shows this value as one
+    field.
     """
     yield from annotate_header(message, position)
     at = KEY_START[message.magic]

@@ -1,6 +1,7 @@
 """Shows all bytes of a frame: the bytes of the message, and of the record batches inside the message.
 
-For example, a frame of 214 bytes that contains a batch is shown as:
+A *frame* is one message with its size before it. For example, these are some of the lines for a frame that contains a
+batch:
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
@@ -28,10 +29,11 @@ Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed
 
 
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
-    """Yield the lines of a message, with the lines of its records.
+    """Yield the lines of a message, with one line for each field of its records.
 
-    `message` yields the lines of the message without its records, and `wire` contains the bytes of the frame. If
-    `may_be_cut` is true, an incomplete last batch is not a problem: a Fetch response may end inside a batch.
+    `message` yields the lines of the message, with only one line for all records of a partition. `wire` contains the
+    bytes of the whole frame. If `may_be_cut` is true, an incomplete last batch is not a problem, because a Fetch
+    response may end inside a batch.
     """
     end, rest = 0, "left"
     found = len(problems)
@@ -51,7 +53,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
 def annotate_records(
     buffer: memoryview, position: int, path: str, problems: list[str], *, may_be_cut: bool = False
 ) -> Lines:
-    """Yield the lines of all batches and messages in a buffer.
+    """Yield the lines of all batches (format 2) and messages (formats 0 and 1) in a buffer.
 
     `position` is the position of the buffer in its frame or file.
     """

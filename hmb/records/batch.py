@@ -18,9 +18,9 @@ of 61 bytes, big endian:
     61  records, compressed as one block, see `record`
 
 When the broker appends a batch, it writes the base offset and the leader epoch. Both fields are in the first 16 bytes,
-and the CRC does not include these bytes. So the broker replaces only these bytes, and does not compute a new CRC. The
-magic is the byte at position 16 in all three formats of Kafka. A reader recognizes the format by this byte (see
-`reading`).
+and the CRC does not include these bytes. So the broker replaces only these bytes, and does not compute a new CRC. Kafka
+has had three formats of records. In each of them, the byte at position 16 of a batch or message is the *magic*, the
+number of the format. So a reader recognizes the format by this byte (see `reading`).
 
 Compaction can remove records from a batch. The remaining records keep their offsets. For example, a batch with base
 offset 100 has 5 records, and compaction removes three of them. The last offset delta is still 4, but the number of
@@ -57,7 +57,8 @@ class RecordBatch(NamedTuple):
     """The fields of a batch's header, and a memoryview of the bytes of the whole batch.
 
     - `size` is at least the size of a header (61 bytes), because `parse` refuses a smaller batch.
-    - `view` begins with the header. `view` has `size` bytes, or fewer if the buffer ends inside the batch.
+    - `view` contains the bytes of the batch, including its header. It has `size` bytes, or fewer if the buffer ends
+      inside the batch.
     - Until `check` has succeeded, no other field is trustworthy. After `check`, `view` has exactly `size` bytes, and
       `records_count` is at most `last_offset_delta` + 1. The count is smaller if compaction has removed records.
     """
@@ -142,7 +143,7 @@ class RecordBatch(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time (ms) after which compaction may remove the tombstones of this batch, or None (KIP-534).
+        """The time (ms) after which compaction may remove this batch's tombstones or marker, or None (KIP-534).
 
         If the attribute bit for the delete horizon is set, the field of the base timestamp contains the delete horizon.
         """
@@ -245,7 +246,7 @@ def wrap_records(
 
 
 def assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray | memoryview) -> bytes:
-    """Return a batch from its parts, and compute its CRC.
+    """Join the parts of a batch, and compute its CRC. Return the bytes of the batch.
 
     `after_crc` contains the fields from the attributes on, in the layout AFTER_CRC. `content` contains the bytes after
     the header.

@@ -11,9 +11,9 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
     """A request to commit or abort the producer's transaction.
 
     From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
-    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A producer with transaction
-    version 2 sends version 5, and gets a new epoch for each transaction (KIP-890). Version 1 has the same layout as
-    version 0.
+    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A producer that uses the
+    newer transaction protocol (KIP-890) sends version 5, and gets a new epoch for each transaction. Version 1 has the
+    same layout as version 0.
     """
 
     FIRST_VERSION_OF_FENCED: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (40): make a token invalid, now or after a time (KIP-48)."""
+"""ExpireDelegationToken (40): make a delegation token invalid, at once or after a given time (KIP-48)."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,9 @@ from hmb.protocol.schema import Request, Response
 
 
 class ExpireDelegationTokenRequest(Request, api_key=ApiKey.EXPIRE_DELEGATION_TOKEN, versions="1-2", flexible="2+"):
-    """The HMAC of the token, and the time (ms) from now until the token expires.
+    """The HMAC of a delegation token, and the time (ms) from now until the token expires.
 
-    The HMAC is the password of the token, so `repr` does not show it.
+    A client logs in with the HMAC as its password, so `repr` does not show the HMAC.
     """
 
     hmac:                  bytes = t.bytestring()

@@ -1,4 +1,4 @@
-"""Fetch (1): read records from an offset on. If the log has no such records yet, the broker waits (a long poll).
+"""Fetch (1): read records from an offset on. If too few records exist yet, the broker waits for more (a long poll).
 
 The broker responds to a Fetch request when it has `min_bytes` bytes of records, or after `max_wait_ms` ms. The field
 `records` of the response is a range of bytes from the log. The log consists of batches, and the range begins with the

@@ -10,7 +10,7 @@ from hmb.protocol.schema import Request, Response
 class GetTelemetrySubscriptionsRequest(
     Request, api_key=ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, versions="0", flexible="0+"
 ):
-    """The client's instance id. A client that has no id yet sends zero, and the broker assigns an id."""
+    """The client's instance id. A client without an id sends a UUID of zeros, and the broker assigns an id to it."""
 
     client_instance_id: UUID = t.uuid()
 

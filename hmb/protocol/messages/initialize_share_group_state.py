@@ -16,7 +16,7 @@ class InitializeShareGroupStateRequest(
 ):
     """The share-partitions, each with its state epoch and its start offset.
 
-    The start offset -1 means that the leader of the partition chooses the start offset later.
+    The start offset -1 means that no start offset is known yet. The leader of the partition then chooses one later.
     """
 
     class InitializeStateData(Struct):

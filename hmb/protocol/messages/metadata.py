@@ -41,7 +41,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         return self.topics is None or (version == 0 and not self.topics)
 
     def has_ids_too_early(self, version: int) -> bool:
-        """Return whether this request contains ids, or topics without names, in a version that accepts only names."""
+        """Return whether this request identifies topics by id alone, in a version that needs names."""
         takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
 
@@ -53,10 +53,10 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
     id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5.
     But from version 6 on, the broker sends the response at once, and the client waits for the throttle time (KIP-219).
     Version 7 adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each
-    operation. The smallest int32 means that the client did not ask for the operations. Version 9 uses the flexible
-    encoding (KIP-482). Version 10 adds topic ids. From version 11 on, the response no longer contains the operations
-    on the cluster. From version 12 on, a topic's name is null if the broker does not know the requested topic id.
-    Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
+    operation. If the client did not ask for the operations, this field has the smallest int32. Version 9 uses the
+    flexible encoding (KIP-482). Version 10 adds topic ids. From version 11 on, the response no longer contains the
+    operations on the cluster. From version 12 on, a topic's name is null if the broker does not know the requested
+    topic id. Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

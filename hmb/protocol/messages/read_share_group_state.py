@@ -11,7 +11,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ReadShareGroupStateRequest(Request, api_key=ApiKey.READ_SHARE_GROUP_STATE, versions="0", flexible="0+"):
-    """The share-partitions, each with the leader epoch of the partition's leader."""
+    """The share-partitions whose state the leader needs, each with the current leader epoch of the partition."""
 
     class ReadStateData(Struct):
         class PartitionData(Struct):

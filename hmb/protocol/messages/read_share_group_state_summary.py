@@ -33,7 +33,7 @@ class ReadShareGroupStateSummaryResponse(
 ):
     """The start offset of each share-partition.
 
-    Version 1 adds the number of records at or above the start offset whose delivery is complete (KIP-1226).
+    Version 1 adds a count of records at or above the start offset: those whose delivery is already complete (KIP-1226).
     """
 
     class ReadStateSummaryResult(Struct):

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (39): renew a token, which makes it valid for a longer time (KIP-48)."""
+"""RenewDelegationToken (39): make a delegation token valid for a longer time (KIP-48)."""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,9 @@ from hmb.protocol.schema import Request, Response
 
 
 class RenewDelegationTokenRequest(Request, api_key=ApiKey.RENEW_DELEGATION_TOKEN, versions="1-2", flexible="2+"):
-    """The HMAC of the token, and the time (ms) from now until the renewed token expires.
+    """The HMAC of a delegation token, and the time (ms) from now until the renewed token expires.
 
-    The HMAC is the password of the token, so `repr` does not show it.
+    A client logs in with the HMAC as its password, so `repr` does not show the HMAC.
     """
 
     hmac:            bytes = t.bytestring()
@@ -19,7 +19,7 @@ class RenewDelegationTokenRequest(Request, api_key=ApiKey.RENEW_DELEGATION_TOKEN
 
 
 class RenewDelegationTokenResponse(Response, api_key=ApiKey.RENEW_DELEGATION_TOKEN, versions="1-2", flexible="2+"):
-    """The time (ms) at which the token expires."""
+    """The new time (ms since 1970) at which the token expires."""
 
     error_code:          int = t.int16()
     expiry_timestamp_ms: int = t.int64()

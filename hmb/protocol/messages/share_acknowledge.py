@@ -39,7 +39,10 @@ class ShareAcknowledgeRequest(Request, api_key=ApiKey.SHARE_ACKNOWLEDGE, version
 
 
 class ShareAcknowledgeResponse(Response, api_key=ApiKey.SHARE_ACKNOWLEDGE, versions="1-2", flexible="0+"):
-    """The result for each partition. Version 2 adds the duration of the acquisition lock."""
+    """The result for each partition.
+
+    Version 2 adds the duration of the acquisition lock: for this time, acquired records belong to one member only.
+    """
 
     class ShareAcknowledgeTopicResponse(Struct):
         class PartitionData(Struct):

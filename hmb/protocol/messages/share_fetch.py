@@ -3,8 +3,9 @@
 The broker chooses the records. The response contains whole record batches, and the list `acquired_records`. Only the
 records in this list are acquired for the member. The member has to ignore all other records in the batches.
 
-The member lists its partitions in a share session. The first request of the session has the epoch 0 and names all
-partitions. A later request names only new partitions, and partitions with acknowledgements.
+In a *share session*, the broker remembers the partitions that the member reads. The first request of the session has
+the session epoch 0 and names all partitions. A later request names only new partitions, and partitions for which it
+contains acknowledgements.
 """
 
 from uuid import UUID
@@ -58,7 +59,8 @@ class ShareFetchRequest(Request, api_key=ApiKey.SHARE_FETCH, versions="1-2", fle
 class ShareFetchResponse(Response, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
     """The records of each partition, and which of them are acquired.
 
-    Version 1 adds the duration of the acquisition lock. Version 2 has the same layout as version 1.
+    Version 1 adds the duration of the acquisition lock: for this time, acquired records belong to one member only.
+    Version 2 has the same layout as version 1.
     """
 
     class ShareFetchableTopicResponse(Struct):

@@ -1,8 +1,9 @@
 """ShareGroupHeartbeat (76): join a share group, stay in it, or leave it (KIP-932).
 
 A share group is a queue: several of its members may read one partition, and each record goes to one of them. A member
-sends this request at regular intervals. The broker assigns the partitions. Unlike in a consumer group, a member takes
-over its new assignment at once, because no other member has to give up a partition first.
+sends this request at regular intervals. The broker assigns the partitions. In a consumer group, a new owner of a
+partition must wait until the old owner has given up the partition. A member of a share group need not wait, because
+several members may read the same partition.
 """
 
 from uuid import UUID
@@ -16,7 +17,8 @@ class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, 
     """The topics that a member subscribes to.
 
     A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    field has not changed since the last heartbeat, the field may be null. Kafka 4.0 had version 0 for early access.
+    value has not changed since the last heartbeat, the member may send null for this field. Kafka 4.0 had version 0 for
+    early access.
     """
 
     group_id:               str              = t.string()

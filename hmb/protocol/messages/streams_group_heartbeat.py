@@ -1,8 +1,9 @@
 """StreamsGroupHeartbeat (88): join a streams group, stay in it, or leave it (KIP-1071).
 
 The members of a streams group are the threads of a Kafka Streams application. The application divides its work into
-*tasks*. A member sends its topology (which parts the application has, and which topics they read and write) when it
-joins. The broker creates the topics that the application needs for itself, and assigns the tasks to the members.
+*tasks*. When a member joins, it sends the *topology* of the application: its parts, the *subtopologies*, and the topics
+that each of them reads and writes. The broker creates the topics that only this application uses, and assigns the tasks
+to the members.
 """
 
 from hmb.protocol import fields as t
@@ -18,14 +19,14 @@ class KeyValue(Struct):
 
 
 class Endpoint(Struct):
-    """The address at which one instance of the application answers queries about its state."""
+    """The address at which one process of the application answers queries about its stored state."""
 
     host: str = t.string()
     port: int = t.uint16()
 
 
 class TaskOffset(Struct):
-    """How far a task has read: the sum of its offsets in the task's changelog topics."""
+    """How far a member has restored the state of a task: the sum of its offsets in the task's changelog topics."""
 
     subtopology_id: str = t.string()
     partition:      int = t.int32()
@@ -43,7 +44,7 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
     """The topology of the application when the member joins, and the tasks that the member owns now.
 
     A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    field has not changed since the last heartbeat, the field may be null.
+    value has not changed since the last heartbeat, the member may send null for this field.
     """
 
     class Topology(Struct):
@@ -90,7 +91,7 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
-    """The member's epoch, its tasks if they have changed, and the problems that the application should know.
+    """The member's epoch, its tasks if they have changed, and problems that the broker has found.
 
     If an instance of the application has an address for queries, the response also contains the partitions of each
     instance, so that a client can send its query to the right instance.

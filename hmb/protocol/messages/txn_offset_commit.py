@@ -16,8 +16,8 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
 
     Version 2 adds leader epochs. Version 3 uses the flexible encoding (KIP-482) and adds the member id and the
     generation of the consumer (KIP-447). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A
-    producer with transaction version 2 sends version 5, and does not send AddOffsetsToTxn before this request
-    (KIP-890). Version 1 has the same layout as version 0.
+    producer that uses the newer transaction protocol (KIP-890) sends version 5, and does not send AddOffsetsToTxn
+    before this request. Version 1 has the same layout as version 0.
     """
 
     FIRST_VERSION_OF_LOADING: ClassVar[int] = 2
