@@ -6,9 +6,9 @@ field's number (the tag) and the field's size. So a reader that does not know th
     each:    uvarint tag, uvarint size in bytes, the value
 
 The encoder writes the tagged fields in ascending order of their tags. It omits a field that has its default value. So
-most structs have no tagged fields, and end with a single zero byte. For example, suppose that the field
-`finalized_features_epoch` (tag 1) of an ApiVersions response has the value 5. The response then ends with `01 01 08 00
-00 00 00 00 00 00 05`: one tagged field, with the tag 1 and 8 bytes, which contain the value 5.
+most structs have no tagged fields, and end with a single zero byte. For example, if the field
+`finalized_features_epoch` (tag 1) of an ApiVersions response has the value 5, the response ends with these bytes:
+    01  01  08  00 00 00 00 00 00 00 05        one tagged field, with the tag 1, the size 8 and the value 5
 
 If the decoder does not know the tag of a field, it stores the field's bytes in the struct's `unknown_tagged_fields`.
 When the struct is encoded again, the encoder writes these bytes unchanged.

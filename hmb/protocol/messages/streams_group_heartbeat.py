@@ -26,7 +26,7 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """How far a member has restored the state of a task: the sum of its offsets in the task's changelog topics."""
+    """A sum of offsets in the changelog topics of a task: of the restored offsets, or of the topics' end offsets."""
 
     subtopology_id: str = t.string()
     partition:      int = t.int32()
