@@ -2,15 +2,16 @@
 
 A task with a state is expensive to move: the new owner first copies the state from a changelog topic. The assignor
 therefore has three aims, in this order:
-1. Each task has one active owner. The numbers of tasks of the members are as equal as possible.
-2. A task stays with its owner. If the owner has left, the task goes to a member that has a standby copy of the task.
-3. The standby copies of a task are in different processes, and in another process than the active task.
+1. Each task has one active owner, and all members own about the same number of tasks.
+2. A task stays with its owner. If this owner has left the group, a member with a standby copy of the task gets it.
+3. No process has two copies of one task: neither two standby copies, nor a standby copy and the active task.
 
-The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. A
-task without an earlier owner goes to the process with the smallest load, and there to the member with the fewest tasks.
+The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. If
+a task had no owner before, the assignor chooses the process with the smallest load. In this process, the member with
+the fewest tasks gets the task.
 
-For example, the tasks 0_0 to 0_3 are active at member A. Member B joins. A may own at most 2 tasks, so it keeps 0_0 and
-0_1, and B gets 0_2 and 0_3. When A leaves, B keeps 0_2 and 0_3, and also gets 0_0 and 0_1.
+For example, member A owns the active tasks 0_0 to 0_3. When member B joins, each member may own at most 2 tasks. A
+keeps 0_0 and 0_1, and B gets 0_2 and 0_3. When A leaves, B keeps 0_2 and 0_3, and also gets 0_0 and 0_1.
 
 Source: KIP-1071; Kafka's `StickyTaskAssignor`.
 """
@@ -56,9 +57,10 @@ class _Process:
 
 
 class _Quota:
-    """The number of tasks that a member may own (`limit`).
+    """Counts how many tasks a member may own (`limit`).
 
-    When a member has reached the limit, the other members share the remaining tasks, so their limit can change.
+    A member that has reached the limit gets no more tasks. The other members share the remaining tasks, so their limit
+    can change.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -66,7 +68,7 @@ class _Quota:
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Call this after a member has got a task and has `size` tasks now.
+        """Count a task that a member has just got. The member now has `size` tasks.
 
         If the member has reached the limit, compute a new limit for the other members.
         """
@@ -77,7 +79,7 @@ class _Quota:
 
 
 class StickyAssignor:
-    """Computes the target assignment of a streams group once: `assign` returns the result."""
+    """Computes a new target assignment of a streams group. Each object is used once, for one call of `assign`."""
 
     def __init__(self, members: Mapping[str, str], before: Mapping[str, Tasks]) -> None:
         """`members` maps each member id to its process id. `before` contains each member's current target tasks."""
@@ -152,7 +154,10 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member that has the state of the task already, and may own the task as a standby task."""
+        """Return a member that already has the state of the task, and that may now get it as a standby task.
+
+        Return None if no such member exists.
+        """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):
             owner = self._least_loaded([each for each in known if task not in each.process.tasks])

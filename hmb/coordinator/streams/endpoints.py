@@ -1,11 +1,11 @@
 """The addresses of a streams group: which process answers queries about which partitions.
 
-An instance of a Kafka Streams application can answer queries about its states (*interactive queries*). Each instance
-knows only the states of its own tasks. A response to a heartbeat therefore lists, for each address, the partitions that
-the tasks at this address read.
+A process of a Kafka Streams application can answer queries about its states (*interactive queries*), for example about
+the count of a word. Each process has only the states of its own tasks, so a query must go to the right process. The
+response to a heartbeat therefore lists the address of each process, with the partitions that its tasks read.
 
 For example, task 1_2 reads partition 2 of the topic "count-repartition", and runs in a process with the address
-host-a:7070. A query for a word whose partition is 2 then goes to host-a:7070.
+host-a:7070. The records of the word "sun" are in partition 2, so a query for the count of "sun" goes to host-a:7070.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EndpointToPartitions = StreamsGroupHeartbeatResponse.EndpointToPartitions
 def endpoints_of(
     members: Iterable[StreamsMember], topology: Topology, topics: ClusterTopics
 ) -> list[EndpointToPartitions]:
-    """Return the partitions of each member that has an address."""
+    """Return the address of each member that has one, with the partitions that the member's tasks read."""
     return [
         EndpointToPartitions(
             user_endpoint=endpoint,

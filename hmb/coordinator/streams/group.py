@@ -1,7 +1,7 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
 A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group handles a heartbeat in four parts:
-1. The group stores what the member says about itself. The first member also sends the topology.
+1. The group stores the member's data, such as its process id. The first member also sends the topology.
 2. If the topology, one of its topics, a member or a setting has changed, the *group epoch* increases by 1. The group
    checks the topics (topics.py). If topics are missing, the response contains a status, and the members get no tasks.
 3. If the group epoch is greater than the *assignment epoch*, the assignor computes a new *target* (assignor.py). The
@@ -9,17 +9,17 @@ A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group
    application can join before it. Between two targets, the group waits for `group.streams.assignment.interval.ms`.
 4. The member takes one step towards its target (member.py).
 
-For example, a word count joins an empty group. Its repartition topic is missing, so the first response contains the
-status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group assigns the tasks. For each
-member, the response to its next heartbeat contains its tasks.
+For example, an application that counts words starts, and its threads join an empty group. Its repartition topic is
+missing, so the first response contains the status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s,
+the group assigns the tasks. Each member receives its tasks in the response to its next heartbeat.
 
 Invariants:
-- At most one member has a task as an active task, either in its field `assigned` or in its field `revoking`.
+- At most one member owns a task as an active task. The member lists the task in `assigned` or in `revoking`.
 - The epoch of a member is at most the assignment epoch.
 - If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
-Like Kafka 4.3, HMB has no static members, warm-up tasks, offsets of tasks or regular expressions for source topics, and
-a group keeps its first topology until it is deleted.
+Some parts of KIP-1071 are missing in Kafka 4.3 and also in HMB: static members, warm-up tasks, offsets of tasks, and
+regular expressions for source topics. A group also keeps its first topology until the group is deleted.
 
 Source: KIP-1071; Kafka's `StreamsGroup`, `GroupMetadataManager` (streamsGroup...).
 """
