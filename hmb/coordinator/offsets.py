@@ -68,8 +68,9 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # Pending offsets by group id and producer id. The value None means that the group has committed a newer offset
-        # outside the transaction, so the transaction's offset must not replace the newer offset.
+        # The offsets of open transactions, by group id and producer id. The value None means that the group has later
+        # committed another offset of this partition outside the transaction. At the end of the transaction, the
+        # transaction's older offset must not replace that newer offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
@@ -105,7 +106,10 @@ class GroupOffsets:
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
-        """Delete the committed and the pending offsets of these partitions."""
+        """Delete the offsets that a group has committed for `partitions`.
+
+        Offsets in an open transaction of a producer (pending offsets) are deleted, too.
+        """
         for producer_id, pending in list(self._pending.get(group_id, {}).items()):
             for partition in partitions:
                 pending.pop(partition, None)
@@ -118,7 +122,7 @@ class GroupOffsets:
             self._by_group.pop(group_id, None)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """Return the offsets of a group. The caller receives no copy, so the next commit changes the mapping."""
+        """Return the committed offsets of a group. The mapping is not a copy, so a later commit changes it."""
         return self._by_group.get(group_id, {})
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:

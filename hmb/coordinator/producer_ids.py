@@ -8,9 +8,10 @@ use the rest of the last block. This waste is harmless, because 2^63 ids exist.
 For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
 2000 to the file and continues with id 1000.
 
-The file with the reserved ids can be lost. The file can also be out of date, if another broker, such as Kafka, has used
-the data directory. The broker therefore assigns only ids that are greater than all producer ids in its logs. A client
-can write any id into a batch, so the broker ignores the ids above `HIGHEST_ASSIGNED_ID` that it finds in the logs.
+The file with the reserved ids can be lost. The file can also be too old: Kafka, for example, does not update this file
+when it uses the data directory. The broker therefore reads the producer ids in its logs at each start, and assigns only
+greater ids. A client can write any number as the producer id of a batch. The broker therefore ignores ids above
+`HIGHEST_ASSIGNED_ID` in the logs.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """
@@ -33,12 +34,15 @@ BLOCK_SIZE = 1000
 class ProducerIds:
     """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe.
 
-    - The ids from `_next` to `_reserved` - 1 are reserved in the file, but not assigned yet.
+    - The broker has reserved the ids from `_next` to `_reserved` - 1, but has not assigned them yet.
     - Each assigned id is less than the number in the file, so a restarted broker never assigns it again.
     """
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
-        """Read the file. `highest_in_use` is the greatest assigned id in the logs, or -1 if the logs contain no id."""
+        """Reserve ids in the file at `path`.
+
+        `highest_in_use` is the greatest assigned id in the logs, or -1 if no log contains an id.
+        """
         self._path = path
         self._manifest = manifest
         self._highest_in_use = highest_in_use
@@ -78,8 +82,8 @@ class ProducerIds:
     def _read(self) -> int:
         """Return the first id that is not reserved.
 
-        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids: it grows
-        by 1,000 a second, and no broker assigns ids so fast for decades.
+        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids, because
+        no broker has assigned 1,000 ids in each second since 1970.
         """
         why = "does not contain a producer id"
         try:
