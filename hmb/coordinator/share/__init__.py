@@ -6,21 +6,22 @@ same partition, and the broker delivers each record to one of them. A member ack
 accepts, releases or rejects the record. If a member crashes, the broker delivers the member's records to other members.
 
 A partition that a share group reads is a *share-partition*. This package has two parts:
-    members     heartbeat   ->  requests  ->  group       which member reads which partition
+    members     heartbeat   ->  requests  ->  group         which member reads which partition
     records     fetch, ack  ->  partitions  ->  in_flight   the delivery state of each record
                                     |
                                 coordinator                 stores the states in `__share_group_state`
 
-The package `hmb.broker.share` contains the share sessions, and the fetches that read the log.
+Another package, `hmb.broker.share`, reads the log when a member fetches. It also contains the share sessions: the state
+that the broker stores between two fetches of a member.
 
 For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
 its records first. A accepts 100 to 104 and crashes. The connection of A ends, so the broker releases 105 to 109 at
 once, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109 then time
-out after 30 s. In both cases, B acquires the records, with the delivery count 2.
+out after 30 s. In both cases, B then acquires 105 to 109, and their delivery count becomes 2.
 
-The broker can therefore deliver a record more than once, and records in another order than the order of their offsets.
-After five deliveries without success (`share.delivery.count.limit`), the broker archives the record: the group never
-delivers it again.
+If a member crashes or releases a record, the broker delivers the record again. A group can therefore receive a record
+more than once, and after records with greater offsets. If no member accepts the record in five deliveries
+(`share.delivery.count.limit`), the broker archives the record: the group never delivers it again.
 
 Read the modules of this folder in this order:
 - `states`            the delivery states of a record, and the table that defines them

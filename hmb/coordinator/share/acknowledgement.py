@@ -34,7 +34,7 @@ class Acknowledgement(NamedTuple):
     types: Sequence[int]
 
     def events(self) -> Iterator[tuple[int, int, DeliveryEvent]]:
-        """Yield `(first, last, event)` for each range of offsets with the same type."""
+        """Yield `(first, last, event)` for each range of neighboring offsets that have the same acknowledge type."""
         if len(self.types) == 1:
             yield self.first, self.last, EVENTS[AcknowledgeType(self.types[0])]
             return
@@ -46,9 +46,9 @@ class Acknowledgement(NamedTuple):
 
 
 def check_acknowledgements(batches: Sequence[Acknowledgement], *, renews: bool) -> None:
-    """Raise INVALID_REQUEST if the ranges overlap or are not sorted, or if their types are wrong.
+    """Raise INVALID_REQUEST if the ranges overlap or are not sorted, or if their acknowledge types are wrong.
 
-    `renews` is true if the request declares that it renews locks.
+    A range may renew acquisition locks only if `renews` is true (the field `is_renew_ack` of the request).
     """
     for batch in batches:
         count = batch.last - batch.first + 1

@@ -8,8 +8,8 @@ topic, the assignor does one of two things:
 For example, topic "orders" has 2 partitions. With the members A, B, C and D, A and C read partition 0, and B and D read
 partition 1. When C and D leave, A reads partition 0 and B reads partition 1.
 
-In a share group, members do not have to give up partitions before other members get these partitions. The assignor
-therefore does not try to keep earlier assignments.
+In a share group, a member gets a partition without waiting until another member gives up the partition. A move of a
+partition therefore costs little, and the assignor does not try to keep earlier assignments.
 
 Source: KIP-932; Kafka's `SimpleAssignor`.
 """
@@ -27,7 +27,7 @@ SIMPLE = "simple"
 def assign_simple(
     members: Mapping[str, frozenset[UUID]], partitions: Iterable[PartitionId]
 ) -> dict[str, frozenset[PartitionId]]:
-    """Return the partitions of each member. `members` maps a member id to the topics that the member reads."""
+    """Assign `partitions` to the members. `members` maps each member id to the ids of the topics that it reads."""
     targets: dict[str, set[PartitionId]] = {member_id: set() for member_id in members}
     topics: dict[UUID, list[PartitionId]] = {}
     for partition in sorted(partitions):

@@ -6,16 +6,18 @@ A share-partition is one partition that one share group reads. Three parts of th
 - The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
 - A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
 
-In Kafka, the group coordinator and the leader of a partition can run on other brokers than the share coordinator, and
-send requests to it (APIs 83 to 87). In HMB, they run in the same process and call the methods of `ShareCoordinator`.
-HMB serves the five APIs, too.
+In Kafka, the group coordinator, the leader of a partition and the share coordinator can run on three different brokers.
+The first two send requests to the share coordinator (the five APIs with the numbers 83 to 87). In HMB, all three run in
+one process, so the first two call methods of `ShareCoordinator`. HMB also answers the five requests.
 
-Two epochs prevent an outdated part of the broker from writing the state. The *state epoch* increases when an
-administrator changes the start offset. The *leader epoch* increases when the partition has a new leader.
+A writer can be out of date: for example, it does not know yet that the partition has a new leader. Each write therefore
+contains two epochs, and the share coordinator refuses a write with an older epoch than the stored one. The *state
+epoch* increases when an administrator changes the start offset. The *leader epoch* increases when the partition has a
+new leader.
 
 The coordinator changes a state in memory when it adds the record to the journal's queue, before the record is on disk.
-A later change by another thread therefore already contains the earlier change. If a write fails, the next write of the
-share-partition is a complete snapshot.
+A later change by another thread therefore already contains the earlier change. If a write fails, the journal lacks its
+change. The next write of the share-partition is therefore a complete snapshot.
 
 For example, group "workers" reads orders-0. A member accepts the records 105 to 109. The coordinator adds these five
 records to the state in memory, and writes one ShareUpdate record of about 60 bytes.
@@ -46,7 +48,7 @@ from hmb.uuids import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
 ENCODED_UUID_LENGTH = 22  # characters
-UPDATES_BEFORE_PRUNING = 1_000  # updates of one journal partition, after which `prune` deletes its old records
+UPDATES_BEFORE_PRUNING = 1_000  # `prune` handles a journal partition only after this number of new records
 
 
 class SharePartitionId(NamedTuple):
@@ -68,14 +70,18 @@ def check_share_key(key: str) -> None:
 
 
 class ShareCoordinator:
-    """The states of all share-partitions. Thread-safe."""
+    """Stores the states of all share-partitions. Thread-safe."""
 
     def __init__(self, journal: Journal, *, updates_per_snapshot: int = 500, clock: Callable[[], int] = now_ms) -> None:
-        """Create a coordinator. `clock` returns the time in ms since 1970."""
+        """Create a coordinator. `clock` returns the time in ms since 1970.
+
+        After `updates_per_snapshot` updates of a share-partition, the coordinator writes a snapshot of its complete
+        state.
+        """
         self._journal = journal
         self._updates_per_snapshot = updates_per_snapshot
         self._clock = clock
-        # This lock guards the fields below. A thread that holds it may take the lock of the journal's partitions.
+        # This lock guards the fields below. A thread that holds it may also take the lock of a journal partition.
         self._lock = threading.Lock()
         self._states: dict[SharePartitionId, ShareState] = {}
         self._writes: dict[int, int] = {}  # journal partition -> number of records since it was last pruned
@@ -85,7 +91,10 @@ class ShareCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start a thread that loads the states. Until it ends, requests get the error COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads the states from the journal.
+
+        Until this thread ends, requests get the error COORDINATOR_LOAD_IN_PROGRESS.
+        """
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -144,7 +153,7 @@ class ShareCoordinator:
             return state
 
     def summary(self, id: SharePartitionId) -> ShareState:
-        """Return the state of a share-partition. If it does not exist, return a state without a start offset."""
+        """Return the state of a share-partition. If no state is stored, return a state without a start offset."""
         with self._lock:
             return self._known(id) or ShareState(0, NO_START_OFFSET)
 
@@ -166,7 +175,7 @@ class ShareCoordinator:
             return self._put(id, changed, update_record(id.group_id, id.partition, changed, update))
 
     def finish(self, id: SharePartitionId, queued: QueuedRecords) -> None:
-        """Wait until a change is on disk. Raises the errors of `Journal.write`."""
+        """Wait until the change that `begin_write` has queued is on disk. Raises the errors of `Journal.write`."""
         try:
             self._journal.write(queued)
         except KafkaError:
@@ -186,13 +195,14 @@ class ShareCoordinator:
         for each in queued:
             self._journal.write(each)
 
-    # -- old records
+    # -- deletion of old records
 
     def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
         """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
 
-        The coordinator writes a new snapshot of each share-partition, so it does not need the earlier records any more.
-        `delete_before` receives the new log start offset of each partition of the journal.
+        This method handles only the partitions of the journal with at least `UPDATES_BEFORE_PRUNING` new records. The
+        coordinator writes a new snapshot of each share-partition there, so it does not need the earlier records any
+        more. `delete_before` receives the new log start offset of each of these journal partitions.
         """
         with self._lock:
             due = [number for number, count in self._writes.items() if count >= UPDATES_BEFORE_PRUNING]

@@ -2,13 +2,13 @@
 
 A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (modern/group.py).
 Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment at
-once. Second, a share group has no committed offsets. The share coordinator stores for each partition which records the
-group has processed (coordinator.py).
+once. Second, the members do not commit offsets. Instead, the share coordinator stores which records of each partition
+the group has processed (coordinator.py).
 
 Before a member reads a partition, the share coordinator must create the state of this share-partition. A heartbeat
 therefore has two parts:
-1. `uninitialized` returns the subscribed partitions without a state. The share coordinator creates their states, and
-   `set_initialized` adds them to the group.
+1. `uninitialized` returns the subscribed partitions that have no state yet. The share coordinator creates their states.
+   The group then adds these partitions to its list of share-partitions (`set_initialized`).
 2. `heartbeat` stores the subscription, computes a new assignment of all partitions if necessary, and returns the
    member's assignment.
 
@@ -53,7 +53,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
-        """Return the partitions that the group will read after this heartbeat, and that have no state yet.
+        """Return the subscribed partitions that have no state yet. The subscription in `request` counts, too.
 
         Raises NOT_COORDINATOR if the group was deleted.
         """
@@ -66,9 +66,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return [partition for partition in partitions if partition not in self.state.initialized]
 
     def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
-        """Note that the states of these partitions exist.
+        """Add these partitions to the group's share-partitions, because their states now exist.
 
-        At the next heartbeat, the group assigns all partitions again.
+        The group epoch increases, so a later heartbeat computes a new assignment.
         """
         topics = [topic for each in {part.topic_id for part in partitions} if (topic := self._topics.by_id(each))]
         known = {topic.id for topic in topics}
@@ -79,7 +79,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         self.state.finish()
 
     def forget(self, topic_ids: Iterable[UUID]) -> list[PartitionId]:
-        """Remove the share-partitions of topics from the group, and return them."""
+        """Remove the share-partitions of these topics from the group, and return the removed ones."""
         gone = [partition for partition in self.state.initialized if partition.topic_id in set(topic_ids)]
         if gone:
             self.state.set_initialized(self.state.initialized.difference(gone), ())
@@ -143,9 +143,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
             self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
-        """Assign the partitions to the members, unless the last assignment is younger than `interval` ms.
+        """Assign the partitions to the members if needed, and if the last assignment was at least `interval` ms ago.
 
-        The first member of a group never waits.
+        While no member has an assignment, the group does not wait.
         """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval
@@ -167,7 +167,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
         self._refresh(changed=True)
 
-    # -- committed offsets: a share group commits no offsets
+    # -- committed offsets: a share group has none, so it refuses these requests
 
     def check_commit(self, commit: Commit, now: int) -> None:
         raise self._not_a_consumer_group()

@@ -1,6 +1,7 @@
 """The records of `__consumer_offsets` that restore the share groups after a restart.
 
-Like a KIP-848 group, a share group is stored in parts. `hmb.coordinator.journal.records` explains the keys and values:
+Like a KIP-848 group, a share group is stored in several records, one for each object. The module
+`hmb.coordinator.journal.records` explains what the key and the value of a record are:
     type      object                     key -> value
     10        a member                   group, member -> its client and its subscription
     11        the group                  group -> group epoch
@@ -101,7 +102,8 @@ class ShareGroupCurrentMemberAssignmentKey(Key, record_type=14, value=ShareGroup
 class ShareGroupStatePartitionMetadataValue(Value, flexible="0+"):
     """The share-partitions of a group: those whose state is stored, and those whose state is being created or deleted.
 
-    HMB creates and deletes states at once. Only Kafka stores share-partitions as `initializing` or `deleting`.
+    Kafka first stores that it is creating or deleting a state (`initializing_topics`, `deleting_topics`). HMB creates
+    and deletes states at once, so it writes only `initialized_topics`.
     """
 
     class TopicPartitionsInfo(Struct):

@@ -1,6 +1,7 @@
 """The members, epochs and share-partitions of a share group, and the records that store them.
 
-`ShareGroupState` adds the share-partitions to `ModernState` (modern/base_state.py).
+`ModernState` (modern/base_state.py) stores what all KIP-848 groups have, such as members and epochs. `ShareGroupState`
+adds the share-partitions.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
         self.names: dict[UUID, str] = {}
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
-        """Store for which partitions the share coordinator has a state.
+        """Set the partitions whose state the share coordinator stores.
 
-        `topics` contains the topics of new partitions.
+        If `partitions` contains new partitions, `topics` contains their topics.
         """
         self.initialized = partitions
         self.names |= {topic.id: topic.name for topic in topics}

@@ -6,13 +6,15 @@ A *share-partition* is one partition that one share group reads. Two offsets lim
 
 The delivery of all records below the share-partition start offset is complete. The group has not yet delivered the
 records from the next offset on. Between these two offsets, each record has a delivery state (states.py) and a delivery
-count. Neighboring records often have the same state, so the object stores *runs* of records and not single records:
+count. Neighboring records often have the same state and the same count, so `InFlightRecords` stores them together, as
+one *run*. This example has three runs, and each of the records has been delivered once:
     offset     100 ......... 104   105 ......... 109   110 ......... 119   120
-               Acknowledged  x1    Available     x1    Acquired by B x1    next offset
+    state      Acquired by A       Acknowledged        Acquired by B       next offset
+    count      1                   1                   1
 
-For example, member A has acquired the records 100 to 109. It accepts 100 to 104 and releases the others. The
-share-partition start offset moves to 105, because the delivery of all records below 105 is complete. The next member
-that fetches receives the records from 105 on, and their delivery count becomes 2.
+For example, member A has acquired the records 100 to 104, and the records 105 to 109 are Acknowledged. A accepts 100 to
+102 and releases 103 and 104. The share-partition start offset moves to 103, because the delivery of all records below
+103 is complete. The next member that fetches receives 103 and 104 again, so the delivery count of these two becomes 2.
 
 The class `InFlightRecords` is a state machine without threads, clocks and disks. `now` is a time in ms from a clock
 that never jumps.
@@ -50,12 +52,12 @@ class Run(NamedTuple):
         return self.last - self.first + 1
 
     def continues(self, other: Run) -> bool:
-        """Return whether `other`, the next run, has the same state, so that both can be one run."""
+        """Return whether this run and the next run `other` differ only in their offsets, so both can be one run."""
         return other._replace(first=self.first, last=self.last) == self
 
 
 class StateBatch(NamedTuple):
-    """Neighboring records with the same stored state, as in `__share_group_state`."""
+    """Neighboring records with the same delivery state and count, as `__share_group_state` stores them."""
 
     first: int
     last: int
@@ -77,8 +79,9 @@ class Update(NamedTuple):
 class AcquireLimits(NamedTuple):
     """How many records a member may acquire, and for how long (ms).
 
-    `locks` is the greatest number of records in flight. If `is_strict` is false, the member gets whole record batches,
-    and therefore sometimes more than `records` records.
+    `locks` is the greatest number of records that may be in flight in the share-partition. If `is_strict` is false, the
+    broker does not divide a batch or a run (neighboring records with the same state), so the member sometimes gets more
+    than `records` records.
     """
 
     records: int
@@ -97,7 +100,10 @@ class InFlightRecords:
     """
 
     def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
-        """Restore the records in flight from the stored state. Records that are not stored are Available again."""
+        """Restore the records in flight from the stored state.
+
+        `stored` may have gaps. A record in a gap was Acquired or Available, and is now Available.
+        """
         self.start_offset = self.next_offset = start_offset
         self._runs: list[Run] = []
         self._changed: list[tuple[int, int]] = []  # ranges (first, last) that are not stored yet
@@ -113,7 +119,7 @@ class InFlightRecords:
             self._runs.append(Run(self.next_offset, last, state, count))
             self.next_offset = last + 1
 
-    # -- questions
+    # -- the current records
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
@@ -124,7 +130,10 @@ class InFlightRecords:
         return next((run.first for run in self._runs if run.state is DeliveryState.AVAILABLE), self.next_offset)
 
     def can_acquire(self, locks: int) -> bool:
-        """Return whether a member may acquire records, if at most `locks` records may be in flight."""
+        """Return whether a member may acquire records.
+
+        A record must be Available, or fewer than `locks` records are in flight.
+        """
         return self.first_available < self.next_offset or self.next_offset - self.start_offset < locks
 
     @property
@@ -144,8 +153,9 @@ class InFlightRecords:
     ) -> list[Run]:
         """Acquire records for a member, and return them.
 
-        `batches` contains the offsets of record batches, which were read from `first_available` on. The records at the
-        offsets in `aborted` belong to aborted transactions, so the group must not deliver them.
+        The caller has read record batches of the log, from the offset `first_available` on. `batches` contains the
+        range of offsets of each batch. `aborted` contains the ranges of offsets that belong to aborted transactions.
+        The group must not deliver these records.
         """
         self._archive_gap(batches[0].start)
         for skipped in aborted:
@@ -170,7 +180,7 @@ class InFlightRecords:
         return acquired
 
     def _archive_gap(self, first: int) -> None:
-        """Archive the Available records below `first`, the first offset that the log still contains."""
+        """Archive the Available offsets below `first`, because the log has no records at these offsets."""
         gap_start = self.first_available
         if first > self.next_offset:
             self._append(first - 1, DeliveryState.AVAILABLE, 0)
@@ -178,7 +188,7 @@ class InFlightRecords:
             self.archive(gap_start, first - 1)
 
     def archive(self, first: int, last: int) -> None:
-        """Archive offsets that the group must not deliver: no record exists, or its transaction was aborted."""
+        """Archive these offsets: they have no records, or their records belong to an aborted transaction."""
         self._store_changes(first, last, partial(_archived, event=_E.GAP))
         self._advance()
 
@@ -246,7 +256,7 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes of delivery states since the last call, or None if the caller need not store anything."""
+        """Return all changes since the last call that must be stored, or None if no change must be stored."""
         if not self._changed and self._stored_start == self.start_offset:
             return None
         batches: list[StateBatch] = []
@@ -277,7 +287,7 @@ class InFlightRecords:
     def _split(self, offset: int) -> int:
         """If a run (a range of records) contains `offset`, split it there.
 
-        Return the index of the first run from `offset` on.
+        Return the index of the first run that begins at or after `offset`.
         """
         position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
         run = self._runs[position] if position >= 0 else None
@@ -305,7 +315,7 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return a range of records (a run) after an event. If `delivery_count` is negative, the count does not change."""
+    """Return `run` with the state that follows `event`. If `delivery_count` is negative, the count does not change."""
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)
 

@@ -46,21 +46,22 @@ class ShareMember:
     def check_epoch(self, epoch: int) -> None:
         """Check the epoch of a heartbeat. Raises FENCED_MEMBER_EPOCH.
 
-        Accepts 0, the current epoch, and the previous epoch of a member that has not received the last response.
+        Accepts 0 and the current epoch. Also accepts the previous epoch, because the member may not have received the
+        response with the current epoch.
         """
         if epoch not in (0, self.epoch, self.previous_epoch):
             raise fenced(GroupType.SHARE, epoch, self.epoch)
 
     @property
     def revocation_timeout(self) -> int | None:
-        """None, because several members may read one partition: no member waits until another one gives it up."""
+        """Always None: several members may read one partition, so no member must give up a partition for another."""
         return None
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.epoch == epoch
 
     def moved(self, epoch: int, assigned: frozenset[PartitionId]) -> ShareMember:
-        """Return the member with a new epoch and a new assignment."""
+        """Return a copy of the member with a new epoch and a new assignment."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch, assigned=assigned)
 
 

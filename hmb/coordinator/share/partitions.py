@@ -1,21 +1,21 @@
 """The share-partitions that this broker leads, shared by the threads of many connections.
 
-A `SharePartition` protects its records in flight (in_flight.py) with a lock. The `SharePartition` stores each change
-with the share coordinator (coordinator.py), and the timer wakes the `SharePartition` when an acquisition lock times
-out. A member that waits for records has a watcher in `watchers`, and the share-partition wakes it when records become
-Available again.
+A `SharePartition` protects its records in flight (in_flight.py) with a lock. The share coordinator (coordinator.py)
+stores each change on disk. A timer calls `wake` when an acquisition lock times out. A member that waits for records has
+a watcher in `watchers`. The `SharePartition` wakes the watchers when records become Available again.
 
-A method whose name begins with `begin_` adds the change to the journal's queue and returns at once. The caller, which
-holds no lock, then calls `finish`, which waits for the disk. In this way, acknowledgements for several partitions can
-share one sync.
+A method whose name begins with `begin_` adds the change to the journal's queue and returns before the change is on
+disk. The caller then calls `finish`, which waits for the disk. During this wait, the caller holds no lock. A caller
+with acknowledgements for several partitions first calls `begin_acknowledge` for all of them, so they can share one
+sync.
 
 For example, member A acknowledges the records 100 to 104 of orders-0. The thread of its connection takes the lock,
 changes the run of these records to Acknowledged, adds one record to the journal's queue, and releases the lock. Member
 B can now acquire other records, while A's thread waits for the disk.
 
-If the share coordinator cannot store a change, the broker discards the share-partition. The next request loads it again
-from the stored state, in which all records that were Acquired are Available. A record can then be delivered once more,
-but none is lost.
+If the share coordinator cannot store a change, the broker discards the share-partition. The next request loads the
+share-partition again from the stored state. This state does not contain which records were Acquired, so they are
+Available again. The broker can therefore deliver a record once more, but no record is lost.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LOGGER = logging.getLogger(__name__)
 class ReadBatches(Protocol):
     """The record batches that a fetch has read from a log.
 
-    `offsets` contains the offsets of each batch. `aborted` contains the offsets of aborted transactions, which a group
-    that reads committed records must not deliver.
+    `offsets` contains the range of offsets of each batch. `aborted` contains the ranges of offsets that belong to
+    aborted transactions, if the group reads only committed records. The group must not deliver these records.
     """
 
     @property
@@ -59,9 +59,9 @@ ReadT = TypeVar("ReadT", bound=ReadBatches)
 
 
 class Acquisition(NamedTuple):
-    """The maximum number of records that a member wants to acquire.
+    """How many records a member wants to acquire: at most `records`.
 
-    If `is_strict` is false, the member also gets the rest of the last batch.
+    If `is_strict` is false, the member can get more records, because the broker then does not divide a record batch.
     """
 
     member: str
@@ -72,8 +72,9 @@ class Acquisition(NamedTuple):
 class SharePartition:
     """One share-partition. Thread-safe.
 
-    - `watchers` contains the members that wait for records of this share-partition.
-    - The timer wakes the share-partition at the time `due`: when the next acquisition lock times out, or earlier.
+    - `watchers` contains one watcher for each thread that waits for records of this share-partition.
+    - `due` is the time (ms) at which the timer calls `wake`, or None. The next acquisition lock times out at this time
+      or later.
     """
 
     def __init__(
@@ -105,9 +106,9 @@ class SharePartition:
     ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
         """Acquire records for a member.
 
-        `read` receives the offset of the first record that a member can acquire, and returns the batches from there on,
-        or None. Return the acquired records (as runs), the result of `read`, and the change that the caller must pass
-        to `finish`.
+        This method calls `read` with the offset of the first record that a member can acquire. `read` returns the
+        record batches from this offset on, or None if it finds none. Return the acquired records (as runs), the result
+        of `read`, and the change that the caller must pass to `finish`.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
@@ -123,7 +124,10 @@ class SharePartition:
             return acquired, found, self._enqueue()
 
     def begin_acknowledge(self, member: str, batches: Sequence[Acknowledgement]) -> QueuedRecords | None:
-        """Acknowledge records that a member has acquired. Raises INVALID_RECORD_STATE, INVALID_REQUEST."""
+        """Acknowledge records that a member has acquired. Return the change that the caller must pass to `finish`.
+
+        Raises INVALID_RECORD_STATE, INVALID_REQUEST.
+        """
         settings, now = self._settings(), self._clock()
         with self.lock:
             self._records.time_out(now, settings.delivery_limit)
@@ -137,7 +141,7 @@ class SharePartition:
         return queued
 
     def begin_release(self, member: str) -> QueuedRecords | None:
-        """Release all records of a member whose share session ends."""
+        """Release all records of a member whose share session ends. The caller must pass the result to `finish`."""
         with self.lock:
             self._records.release(member, self._settings().delivery_limit)
             queued = self._enqueue()
@@ -145,7 +149,10 @@ class SharePartition:
         return queued
 
     def finish(self, queued: QueuedRecords | None) -> None:
-        """Wait until a change is on disk. If the write fails, raise KafkaError; the state must then be loaded again."""
+        """Wait until the change `queued` is on disk. If `queued` is None, no change was queued, so return at once.
+
+        If the write fails, raise KafkaError. The broker must then load the stored state again.
+        """
         if queued is not None:
             try:
                 self._coordinator.finish(self.id, queued)
@@ -162,12 +169,12 @@ class SharePartition:
         self.finish(queued)
 
     def runs(self) -> list[Run]:
-        """Return the records in flight, for the monitoring of the broker."""
+        """Return the runs of records in flight. The broker shows them in its monitoring."""
         with self.lock:
             return list(self._records)
 
     def _enqueue(self) -> QueuedRecords | None:
-        """Add all changes since the last call to the journal's queue, and tell the timer the next deadline of a record.
+        """Add all changes since the last call to the journal's queue. Set the timer to the next lock timeout.
 
         The caller must hold the lock of the share-partition.
         """
@@ -183,7 +190,7 @@ class SharePartition:
 
 
 class SharePartitions:
-    """All share-partitions that members read. Thread-safe."""
+    """The table of all share-partitions that members read. Thread-safe."""
 
     def __init__(
         self,
@@ -195,16 +202,17 @@ class SharePartitions:
     ) -> None:
         """Create an empty table.
 
-        `settings` returns the settings of a group. `first_offset` returns the offset at which a group begins to read a
-        log, for a value of the setting `share.auto.offset.reset`.
+        `settings` returns the settings of a group. When a group reads a log for the first time, `first_offset` returns
+        the offset at which it begins. The second argument of `first_offset` is the group's setting
+        `share.auto.offset.reset`.
         """
         self._coordinator = coordinator
         self._settings = settings
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # This lock guards `_partitions`. A thread that holds it may take the lock of the share coordinator, and waits
-        # for the disk only when a group reads a partition for the first time.
+        # This lock guards `_partitions`. A thread that holds it may take the lock of the share coordinator. When a
+        # group reads a partition for the first time, the thread also holds this lock while it waits for the disk.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 
@@ -222,7 +230,8 @@ class SharePartitions:
     def _load(self, id: SharePartitionId, log: Log) -> SharePartition:
         state = self._coordinator.read(id, log.leader_epoch)
         if state.start_offset == NO_START_OFFSET:
-            # The start offset is stored at once. Otherwise a restart of the broker could choose another offset.
+            # Store the start offset now. With the setting `latest`, it is the end of the log, which moves with each
+            # append. Without the stored offset, a restarted broker would begin at the new end and skip records.
             start = self._first_offset(log, self._settings(id.group_id).offset_reset)
             update = Update(start, 0, ())
             self._coordinator.finish(id, self._coordinator.begin_write(id, state.state_epoch, log.leader_epoch, update))
@@ -232,11 +241,11 @@ class SharePartitions:
         )
 
     def find(self, id: SharePartitionId) -> SharePartition | None:
-        """Return a share-partition if it is loaded."""
+        """Return a share-partition, or None if it is not in memory."""
         return self._partitions.get(id)
 
     def discard(self, ids: Iterable[SharePartitionId]) -> None:
-        """Remove share-partitions from memory, because their stored states are about to be changed or deleted."""
+        """Remove share-partitions from memory. Call this method before you change or delete their stored states."""
         with self._lock:
             for id in ids:
                 if (gone := self._partitions.pop(id, None)) is not None:

@@ -1,7 +1,7 @@
 """Handles the requests for share groups: heartbeats of members, and requests of administrators.
 
-`ShareGroupRequests` uses three parts: the table of all groups, the share coordinator with the states of
-share-partitions, and the share-partitions that members read.
+`ShareGroupRequests` calls three objects: the table of all groups (`GroupCoordinator`), the share coordinator, which
+stores the states of share-partitions, and the table of the share-partitions that members read (`SharePartitions`).
 
 Source: KIP-932; Kafka's `GroupCoordinatorService`.
 """
@@ -56,7 +56,10 @@ class ShareGroupRequests:
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> ShareGroupHeartbeatResponse:
-        """Handle ShareGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError."""
+        """Handle the request ShareGroupHeartbeat. Wait until all changes are on disk, and then return the response.
+
+        Raises KafkaError.
+        """
         check_heartbeat(request)
         joins = request.member_epoch == JOIN_EPOCH
         group_id = request.group_id
@@ -71,8 +74,8 @@ class ShareGroupRequests:
     def _as_share(self, runner: GroupRunner, *, creates: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
 
-        A group that was just created has no protocol yet. If `creates` is true, it becomes a share group. Raises
-        GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
+        A group that was just created has no protocol yet. If `creates` is true, such a group becomes a share group.
+        Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
         if creates:
             runner.check_loaded()
@@ -131,7 +134,7 @@ class ShareGroupRequests:
         runner.step(partial(self._set_initialized, runner, [each.partition for each in offsets]), durable=True)
 
     def delete_offsets(self, group_id: str, topic_ids: Sequence[UUID]) -> None:
-        """Delete the share-partitions of topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        """Delete the group's share-partitions of these topics. Raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
         runner = self._groups.find(group_id)
         with runner.lock:
             check_empty(runner.as_kind(ShareGroup))
@@ -142,13 +145,13 @@ class ShareGroupRequests:
         self.delete_states(runner.machine.group_id, gone)
 
     def delete_states(self, group_id: str, partitions: Iterable[PartitionId]) -> None:
-        """Delete the states of share-partitions. Raises the errors of `ShareCoordinator.delete`."""
+        """Delete the stored states of these share-partitions. Raises the errors of `ShareCoordinator.delete`."""
         ids = [SharePartitionId(group_id, partition) for partition in partitions]
         self.partitions.discard(ids)
         self.coordinator.delete(ids)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Delete the share-partitions of deleted topics. `ids` maps the name of each deleted topic to its id."""
+        """Delete the share-partitions of deleted topics. `ids` maps the name of each of these topics to its id."""
         for runner in self._groups.all():
             if not isinstance(runner.machine, ShareGroup):
                 continue

@@ -14,8 +14,8 @@ class ShareGroupSettings(ModernGroupSettings):
     """The values of a group's settings whose names begin with `share.`. Times are in ms.
 
     - `lock_duration`: how long a member holds an acquisition lock.
-    - `delivery_limit`: the greatest delivery count of a record. After this delivery, the record is archived.
-    - `max_locks`: the greatest number of records in flight of one share-partition.
+    - `delivery_limit`: how often the broker delivers a record. If the last delivery fails, too, the broker archives it.
+    - `max_locks`: how many records of one share-partition may be in flight at the same time.
     - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.
     """
 

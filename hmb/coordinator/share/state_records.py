@@ -5,13 +5,14 @@ The key of a record in `__share_group_state` names a share group and a partition
     type 1  ShareUpdate     a change after the last snapshot: the new start offset, and the batches with a new state
 
 A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker therefore writes a snapshot only after
-some hundred updates (`share.coordinator.snapshot.update.records.per.snapshot`). Records with the same `snapshot_epoch`
-belong together. An older update can still be needed, so the topic is not compacted. The broker deletes the records
-before the oldest snapshot that is needed.
+some hundred updates (`share.coordinator.snapshot.update.records.per.snapshot`). Each update has the same
+`snapshot_epoch` as the snapshot that it changes. The broker needs the newest snapshot and all later updates. Compaction
+would keep only the last of these updates, so the topic is not compacted. Instead, the broker writes new snapshots from
+time to time, and then deletes the records before them.
 
-For example, a snapshot contains the start offset 100, and no batches. A member accepts the records 105 to 109, and the
-broker writes an update with the batch 105 to 109, Acknowledged. The record at offset 104 is Acquired. The broker does
-not store this state, so the record is Available after a restart.
+For example, a snapshot contains the start offset 100 and no batches. Then member A acquires the record 104, and member
+B acquires the records 105 to 109 and accepts them. The broker writes one update: the records 105 to 109 are
+Acknowledged. The broker never stores the state Acquired. After a restart, the record 104 is therefore Available.
 
 Source: KIP-932, KIP-1226; the JSON definitions in the jar of kafka-share-coordinator 4.3.0.
 """

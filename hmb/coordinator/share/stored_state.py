@@ -1,6 +1,6 @@
 """The stored state of one share-partition, and the journal records that contain this state.
 
-A `ShareState` contains the same as the newest ShareSnapshot record, with all later ShareUpdate records applied.
+A `ShareState` is the content of the newest ShareSnapshot record, plus the changes in all later ShareUpdate records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ShareState(NamedTuple):
     updates: int = 0
 
     def updated(self, update: Update, leader_epoch: int, now: int) -> ShareState:
-        """Return the state after an update."""
+        """Return a new state: this state with the changes in `update`."""
         start = self.start_offset if update.start_offset == NO_START_OFFSET else update.start_offset
         return self._replace(
             start_offset=start,
@@ -52,15 +52,15 @@ class ShareState(NamedTuple):
         )
 
     def as_snapshot(self) -> ShareState:
-        """Return the state for a new snapshot record."""
+        """Return this state for a new snapshot: the snapshot epoch is greater by 1, and no update has followed yet."""
         return self._replace(snapshot_epoch=self.snapshot_epoch + 1, updates=0)
 
 
 def combined(old: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int) -> Sequence[StateBatch]:
     """Return the state batches of a share-partition after an update: `new` replaces `old` where they overlap.
 
-    Batches below the start offset are left out. For example, the old batch 0 to 9 is Available, and the new batch 3 to
-    5 is Archived. The result contains the batches 0 to 2, 3 to 5 and 6 to 9.
+    The result contains no records below the start offset. For example, the old batch 0 to 9 is Available, and the new
+    batch 3 to 5 is Archived. In the result, 0 to 2 and 6 to 9 are Available, and 3 to 5 is Archived.
     """
     batches = list(old)
     for batch in new:
@@ -76,7 +76,7 @@ def combined(old: Iterable[StateBatch], new: Iterable[StateBatch], start_offset:
 
 
 def snapshot_record(group_id: str, partition: PartitionId, state: ShareState) -> KeyAndValue:
-    """Return the record that contains the complete state."""
+    """Return the ShareSnapshot record, which contains the complete state."""
     value = ShareSnapshotValue(
         snapshot_epoch=state.snapshot_epoch,
         state_epoch=state.state_epoch,
@@ -91,7 +91,7 @@ def snapshot_record(group_id: str, partition: PartitionId, state: ShareState) ->
 
 
 def update_record(group_id: str, partition: PartitionId, state: ShareState, update: Update) -> KeyAndValue:
-    """Return a record that contains only the change `update`. `state` is the state after this change."""
+    """Return a ShareUpdate record, which contains only the change `update`. `state` is the state after this change."""
     key = ShareUpdateKey(group_id=group_id, topic_id=partition.topic_id, partition=partition.partition)
     value = ShareUpdateValue(
         snapshot_epoch=state.snapshot_epoch,
@@ -146,13 +146,13 @@ def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
 
 
 class WithState(Protocol):
-    """A state batch in a journal record or in a request. It contains the number of a delivery state."""
+    """A range of records in a journal record or in a request. `delivery_state` is the number of the delivery state."""
 
     delivery_state: int
 
 
 def delivery_state(batch: WithState) -> DeliveryState:
-    """Return the delivery state of a batch. Raises INVALID_REQUEST for a number that is not a state."""
+    """Return the delivery state of a batch. Raises INVALID_REQUEST if the number of the state is unknown."""
     try:
         return DeliveryState(batch.delivery_state)
     except ValueError:
