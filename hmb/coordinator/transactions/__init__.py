@@ -2,8 +2,8 @@
 
 A producer with a *transactional id* appends records to several partitions. A consumer that reads only committed records
 must see all of these records or none. The coordinator first writes its decision, commit or abort, as one record to its
-journal `__transaction_state`. Then the coordinator appends a *marker* with this decision to each partition. The readers
-of a partition see from the marker whether the transaction was committed:
+journal `__transaction_state`. Then the coordinator appends a *marker* with this decision to each partition. The marker
+shows the readers of a partition whether the transaction was committed. For example:
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
     AddPartitions   ------------>  Ongoing          journal: weather-0, weather-1
@@ -29,8 +29,8 @@ Read the modules of this folder in this order:
 - `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-On a first reading, skip the module `hanging`, which ends transactions that are still open in a log because their marker
-was lost.
+On a first reading, skip the module `hanging`. If a log has lost a marker, the transaction is open there for ever, and
+this module ends it.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.
 """

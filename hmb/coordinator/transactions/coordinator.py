@@ -7,9 +7,10 @@ transactional_id.py computes the new value of a transactional id. This module st
 3. The thread takes the lock again and replaces the old value in memory.
 
 A transactional id is *moving* while a thread stores the new value of the id. During this time, other requests for the
-same id fail with CONCURRENT_TRANSACTIONS. A request that adds partitions with transaction version 2 (KIP-890) first
-waits for the end of this time, but for at most ADD_PATIENCE. With version 2, a Produce request and a TxnOffsetCommit
-request of one producer often arrive together, and both add a partition.
+same id fail with CONCURRENT_TRANSACTIONS. Requests that add partitions with transaction version 2 (KIP-890) are an
+exception: such a request first waits until the id is not moving any more, but for at most ADD_PATIENCE. The reason:
+with version 2, a Produce request and a TxnOffsetCommit request of one producer often arrive together, and both add a
+partition.
 
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
 EndTxn request makes these writes one after the other and then sends the response. When the producer receives the
@@ -17,10 +18,10 @@ response, readers can already see the result of the transaction. If the broker c
 the completion fails, the decision remains valid. The broker makes the remaining writes later, in its housekeeper thread
 or at its next start.
 
-A thread that appends records of a transaction holds the lock of the transactional id (`writing`). A thread that commits
-or aborts the transaction needs the same lock. The broker therefore appends each record before this decision, or rejects
-the record. Without this lock, a late record could follow the marker and open the transaction again. Such a *hanging
-transaction* (KIP-890) would never get a marker.
+A thread that appends records of a transaction holds the lock of the transactional id (`writing`). A thread that decides
+to commit or abort the transaction needs the same lock. Each record is therefore appended before the decision, or the
+broker rejects the record. Without this lock, a late record could be appended after the marker and open the transaction
+again. Such a *hanging transaction* (KIP-890) would never get a marker.
 
 For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each of the two
 partitions gets a COMMIT marker, and the journal stores CompleteCommit. The coordinator makes these four writes before
@@ -61,7 +62,7 @@ Change = Callable[[Transaction, int], Transaction]
 
 
 class TransactionCoordinator:
-    """All transactional ids of the broker. Thread-safe."""
+    """Handles the requests of transactional producers. Stores all transactional ids of the broker. Thread-safe."""
 
     def __init__(
         self,
@@ -100,7 +101,8 @@ class TransactionCoordinator:
     def _load(self) -> None:
         """Load all transactional ids. Then complete each transaction that is decided but not complete.
 
-        First wait until the groups are loaded, because some markers go to the journal of the groups.
+        First wait until the groups are loaded: if a transaction contains committed offsets, its marker is written to
+        the journal of the groups.
         """
         while not self._markers.groups.loaded.wait(STOP_CHECK_INTERVAL):
             if self._stopping.is_set():
@@ -122,7 +124,7 @@ class TransactionCoordinator:
         self._journal.make_topic()
 
     def on_topics_deleted(self, names: Container[str]) -> None:
-        """Forget all transactional ids if the deleted topics include `__transaction_state`."""
+        """Remove all transactional ids from memory if `__transaction_state` is one of the deleted topics."""
         if TRANSACTIONS_TOPIC in names:
             self._table.clear()
 
@@ -159,7 +161,10 @@ class TransactionCoordinator:
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now), patience)
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
-        """Return the partitions of the producer's transaction. Raises the errors of `add_partitions`."""
+        """Check the id and the epoch of a producer, and return the partitions of its transaction.
+
+        Raises the errors of `add_partitions`.
+        """
         entry = self._table.find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
@@ -196,16 +201,17 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, without a check of the transaction's state in the coordinator.
+        """Append a marker to one partition, as the request WriteTxnMarkers asks.
 
-        Return a function that waits until the marker is durable. Both this method and the function raise KafkaError.
+        Do not check in which state the transaction is. Return a function that waits until the marker is durable. Both
+        this method and the returned function raise KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Change the value of a transactional id in the journal. If this decides a transaction, write its markers.
+        """Change a transactional id, and store the new value. If the change decides a transaction, write its markers.
 
         `_write` explains `patience`. Raises the errors of `change` and of `_write`.
         """
@@ -223,9 +229,10 @@ class TransactionCoordinator:
     ) -> Transaction:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
-        `goes_on` is true if this thread has already set `is_moving` of `entry`. If another thread has set `is_moving`,
-        wait until this other thread has finished, but for at most `patience` seconds. Raises the errors of `change`,
-        and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its old value.
+        A thread that changes `entry` sets `entry.is_moving`. If another thread has set it, wait until that thread has
+        finished, but for at most `patience` seconds. `goes_on` is true if the calling thread itself has set it. Raises
+        the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error,
+        `entry` keeps its old value.
         """
         with entry.lock:
             if patience:
@@ -254,7 +261,8 @@ class TransactionCoordinator:
     def _complete(self, entry: TransactionEntry) -> Transaction:
         """Write the markers of a decided transaction, and then the record that completes the transaction.
 
-        Raises KafkaError. The caller has set `is_moving`, so no other thread changes the transaction meanwhile.
+        Raises KafkaError. Before the call, the caller sets `entry.is_moving`, so no other thread can change the
+        transaction.
         """
         decided = entry.transaction
         try:
@@ -270,7 +278,10 @@ class TransactionCoordinator:
     # -- timeouts and expiry
 
     def complete_decided(self) -> None:
-        """Complete each decided transaction whose last writes are missing after an error or a crash."""
+        """Write the missing markers of each decided transaction, and complete it.
+
+        An error or a crash can have interrupted these writes.
+        """
         for entry in self._table.all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
@@ -299,7 +310,10 @@ class TransactionCoordinator:
         return min((each for each in deadlines if each is not None), default=None)
 
     def abort_late(self) -> None:
-        """Abort the transactions that have exceeded their timeout. Later requests of their producers fail."""
+        """Abort the transactions that have exceeded their timeout.
+
+        The epochs of their producers increase, so later requests with the old epochs fail.
+        """
         if not self.loaded.is_set():
             return
         self.complete_decided()
@@ -343,9 +357,9 @@ class TransactionCoordinator:
 
 @contextmanager
 def _unless_it_changes() -> Iterator[None]:
-    """Ignore the error CONCURRENT_TRANSACTIONS in a `with` block.
+    """In a `with` block of the housekeeper, ignore the error CONCURRENT_TRANSACTIONS.
 
-    The error means that the producer is changing its transaction. The housekeeper checks this transaction again later.
+    The error means that the producer is just changing its transaction. The housekeeper tries again later.
     """
     try:
         yield

@@ -1,16 +1,17 @@
 """Ends hanging transactions: a hanging transaction is open in a log, but the coordinator has already ended it.
 
-A read_committed consumer cannot read past the first open transaction of a log. The consumer waits until the coordinator
-writes the marker that ends the transaction. If the disk loses a marker that was already written, the coordinator does
-not write the marker again, and the consumer waits forever. At each start, the broker therefore compares the open
-transactions of all logs with the state of the coordinator. If a transaction is open in a log, but not open in the
-coordinator's state, the broker writes a new marker into the log:
+A consumer that reads only committed records cannot read past the first open transaction of a log. The consumer waits
+until the coordinator writes the marker that ends the transaction. If the disk loses a marker that was already written,
+the coordinator does not write the marker again, and the consumer waits forever. At each start, the broker therefore
+compares the open transactions of all logs with the state of the coordinator. If a transaction is open in a log, but not
+open in the coordinator's state, the broker writes a new marker into the log:
 - The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.
 
-For example, producer 7 with epoch 3 has an open transaction in weather-0. The coordinator has stored the state
-CompleteCommit and epoch 3 for producer 7, so the broker writes a COMMIT marker.
+For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit, but a disk
+error destroys the COMMIT marker in the log of weather-0. In this log, the transaction is open again. At its next start,
+the broker finds the stored state with the same epoch, and writes a new COMMIT marker.
 
 When the broker recovers its logs, it already restores most lost markers. Hanging transactions are therefore rare.
 
@@ -34,7 +35,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that is open in the log of one partition."""
+    """A transaction that has no marker yet in the log of one partition."""
 
     partition: TopicPartition
     active: ActiveProducer
@@ -47,7 +48,10 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each hanging transaction in `found`, with the marker that ends it."""
+    """Yield each hanging transaction, with the marker that ends it.
+
+    `found` contains the open transactions in the logs, and `known` contains the coordinator's transactional ids.
+    """
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
         transaction = by_producer.get(each.active.producer_id)
@@ -64,8 +68,9 @@ def hanging(
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
     """Return whether `found` is the last transaction of its producer and was committed.
 
-    With transaction version 2, the coordinator adds 1 to the producer's epoch when a transaction ends. For example, the
-    records in the log have epoch 3, and the coordinator has stored epoch 4. These epochs still match.
+    With transaction version 2, the coordinator adds 1 to the producer's epoch when a transaction ends. The stored epoch
+    can therefore be greater by 1 than the epoch of the transaction's records. For example, the records in the log have
+    epoch 3, and the coordinator has stored epoch 4.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

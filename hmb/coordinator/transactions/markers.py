@@ -7,7 +7,8 @@ COMMIT marker makes the offsets of the transaction visible, and an ABORT marker 
 
 The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
 If the coordinator completed the transaction before this sync, a power failure could destroy a marker, and no thread
-would write this marker again. A marker that is written twice does no harm.
+would write this marker again. If the coordinator is not sure whether a marker was lost, it writes the marker again. A
+second marker does no harm.
 
 For example, at the end of a transaction with partitions weather-0 and weather-1, the coordinator makes two appends and
 then two syncs.
@@ -76,10 +77,11 @@ class MarkerWriter:
     def begin_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Finish:
-        """Append a marker to one partition, and check the epoch as the transaction version requires.
+        """Append a marker to one partition. Return a function that waits until the marker is durable.
 
-        Return a function that waits until the marker is durable, so that the caller can append many markers before it
-        waits. Raises the errors of `_begin`.
+        The caller can therefore append many markers before it waits. With transaction version 2, the epoch of the
+        marker must be greater than the epoch of the open transaction; otherwise raises INVALID_PRODUCER_EPOCH. Also
+        raises the errors of `_begin`.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):
@@ -108,7 +110,10 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore an error in the `with` block if the topic was deleted, or if the transaction has already ended."""
+    """In a `with` block, ignore the errors that mean that the partition needs no marker any more.
+
+    For example, the topic was deleted, or the transaction has already ended in this partition.
+    """
     try:
         yield
     except KafkaError as error:

@@ -1,10 +1,10 @@
 """The records of `__transaction_state`, which restore the transactional ids after a restart.
 
 The topic `__transaction_state` has one kind of record. The key is the transactional id, and the value is its complete
-state. The value of an expired id is null (a tombstone). Only the newest record of each key is valid, as in
-`__consumer_offsets` (journal/records.py):
+state. When an id expires, the broker writes a record with the value null (a tombstone). Only the newest record of each
+key is valid, as in `__consumer_offsets` (journal/records.py):
     key    int16 record type = 0   transactional id
-    value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
+    value  int16 version           producer id and epoch, timeout, state, partitions, times, and tagged fields
 
 The value of a transactional id's record has the versions 0 and 1. Kafka 4.3 reads both versions and writes version 1.
 
@@ -61,7 +61,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]
 
 
 def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
-    """Return the record that stores a transactional id, or its tombstone if the id has expired."""
+    """Return the record that stores a transactional id. If the id has expired, return a tombstone, which deletes it."""
     key = encode_key(TransactionLogKey(transactional_id=transaction.transactional_id))
     if transaction.state is TransactionState.DEAD:
         return [(key, None)]

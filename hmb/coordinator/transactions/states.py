@@ -2,22 +2,23 @@
 
 The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. Then the
 coordinator writes markers, one to each partition with records of the transaction. The markers only publish the
-decision. If the broker crashes before the journal contains CompleteCommit or CompleteAbort, the broker writes the
-markers again after its restart. This is a two-phase commit with a log: the first phase is the record in the journal,
-and the second phase is the markers.
+decision, and cannot change it any more. If the broker crashes before the journal contains CompleteCommit or
+CompleteAbort, the broker writes the markers again after its restart. The two steps are the two phases of a two-phase
+commit: first the record in the journal, then the markers.
 
 The coordinator's response to a request depends on the state of the transactional id:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
-    Ongoing          adds partitions           decides                      aborts, CONCURRENT_TRANSACTIONS
+    Ongoing          adds partitions           commits or aborts            aborts, CONCURRENT_TRANSACTIONS
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      the earlier response (*)     a new epoch
     (*) A producer with transaction version 2 (KIP-890) can also abort in the states Empty, CompleteCommit and
-        CompleteAbort. After an error, such a producer does not know whether the broker has received any of its records.
+        CompleteAbort, where no transaction is open. After an error, such a producer does not know whether its first
+        record has reached the broker and so has started a transaction.
 
-When a newer producer starts, or the transaction exceeds its timeout, the coordinator itself aborts the transaction. The
-transactional id then passes through the state PrepareEpochFence. The coordinator first increases the epoch, so the
-broker rejects every later request of the older producer.
+The coordinator itself aborts a transaction in two cases: a newer producer starts with the same transactional id, or the
+transaction exceeds its timeout. The coordinator first increases the epoch, in the state PrepareEpochFence, and then
+decides to abort. Later requests of the old producer contain the old epoch, so the broker rejects them.
 
 For example, a producer commits one transaction and aborts the next. The states of its transactional id are Empty,
 Ongoing, PrepareCommit, CompleteCommit, Ongoing, PrepareAbort, CompleteAbort.
@@ -37,9 +38,9 @@ from hmb.state_table import StateTable
 
 
 class TransactionState(LabeledEnum):
-    """A state of a transactional id. The value is the number of the state in the records of the journal.
+    """A state of a transactional id. The journal stores the number of the state.
 
-    The responses to DescribeTransactions and ListTransactions contain the label.
+    The responses to DescribeTransactions and ListTransactions contain its name, for example "Ongoing" (`label`).
     """
 
     EMPTY = 0

@@ -26,8 +26,8 @@ class TransactionEntry:
     transaction: Transaction  # the newest value that is on disk
     is_moving: bool = False  # whether a thread is writing a new value or the markers of this id
     # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. A thread
-    # releases this lock before it syncs to disk. The exception is an append to a log that syncs after every append
-    # (`flush.messages`).
+    # that holds this lock does not wait for a sync to disk, with one exception: it appends records to a log, and the
+    # setting `flush.messages` demands a sync after this append.
     lock: threading.Lock = field(default_factory=threading.Lock)
     settled: threading.Condition = field(init=False)  # wakes the threads that wait until `is_moving` is false
 

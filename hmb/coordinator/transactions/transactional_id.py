@@ -5,13 +5,14 @@ therefore stores a producer id, which stays the same, and an epoch, which increa
 requests with an older epoch. These requests come from a *zombie*: a producer that was paused or disconnected, and that
 a newer producer has replaced.
 
-Each method that changes a transactional id is a pure function. The method takes a request and the time, and returns the
-new value or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If the
-new state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
+No method changes a `Transaction`. Instead, a method takes the values of a request and the time, and returns a new
+`Transaction` or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If
+the new state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
 
 With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
-broker therefore detects late records of an earlier transaction by their old epoch. If a producer repeats its EndTxn
-request, the request contains the previous epoch. The coordinator detects the repetition by this previous epoch.
+broker therefore detects late records of an earlier transaction by their old epoch. A producer that receives no response
+sends its EndTxn request again. This second request contains the epoch before the increase, so the coordinator knows
+that it is a repetition.
 
 An epoch is a signed 16-bit number that is never negative, so it has 32,768 values. When these values are used up, the
 transactional id gets a new producer id. The field `next_producer_id` holds the new producer id until all markers with
@@ -61,8 +62,9 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The previous epoch, if the producer itself has increased the epoch: with EndTxn, or with an InitProducerId request
-    # that contains its id and epoch. Otherwise, the value is NO_PRODUCER_EPOCH. The journal does not store this field.
+    # The epoch before the last increase, if a request of the same producer caused the increase: EndTxn, or an
+    # InitProducerId request that contains the producer's id and epoch. Otherwise, the value is NO_PRODUCER_EPOCH. The
+    # journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -104,11 +106,11 @@ class Transaction(NamedTuple):
     # -- InitProducerId
 
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
-        """Start a new producer, or let a producer continue after an error (KIP-360).
+        """Assign a new epoch to a producer that starts, or that continues after an error (KIP-360).
 
-        A producer that continues sends its own id and epoch as `known`. If a transaction is open, this method only
-        decides to abort it, and the producer must then repeat the request. Raises PRODUCER_FENCED,
-        CONCURRENT_TRANSACTIONS.
+        A producer that starts sends no id, so `known` is None. A producer that continues sends its own id and epoch as
+        `known`. If a transaction is open, this method decides to abort it and assigns no epoch yet. The producer must
+        then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
@@ -120,8 +122,8 @@ class Transaction(NamedTuple):
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer sends the same request again, because it has not received the response. Return the same
-            # response.
+            # The producer has not received the response to its last request, so it sends the same request again. Return
+            # the same response.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
@@ -142,7 +144,7 @@ class Transaction(NamedTuple):
         return self.epoch >= MAX_PRODUCER_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
-        """Decide to abort the transaction, and increase the epoch so that requests of the old producer fail."""
+        """Decide to abort the transaction. Increase the epoch, so that later requests of its producer fail."""
         epochs = {"epoch": min(self.epoch + 1, MAX_PRODUCER_EPOCH), "last_epoch": NO_PRODUCER_EPOCH}
         fenced = self._after(TransactionEvent.FENCED, now, **epochs)
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
@@ -152,8 +154,8 @@ class Transaction(NamedTuple):
     def check(self, producer: ProducerIdAndEpoch) -> None:
         """Check that this producer is allowed to write records of a transaction.
 
-        Raises INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED for a wrong id or epoch. Raises CONCURRENT_TRANSACTIONS if
-        the previous transaction is decided but not complete.
+        Raises INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch. Raises
+        CONCURRENT_TRANSACTIONS if the previous transaction is decided but not complete.
         """
         self._check_id(producer)
         if producer.epoch != self.epoch:
@@ -185,7 +187,7 @@ class Transaction(NamedTuple):
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide to commit or to abort the transaction. If the request is a repetition, return the same value.
+        """Decide to commit or to abort the transaction. If the request only repeats an EndTxn request, change nothing.
 
         Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE. Raises CONCURRENT_TRANSACTIONS if the
         transaction is already decided but not complete.
@@ -209,7 +211,11 @@ class Transaction(NamedTuple):
         return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
-        """Return whether the EndTxn request is a repetition: it contains the epoch before the current epoch."""
+        """Return whether the producer sends the same EndTxn request again, because it has received no response.
+
+        The first EndTxn request has increased the epoch, so the repeated request contains the epoch before the current
+        one.
+        """
         if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
             return False
         has_rotated = producer == (self.previous_producer_id, MAX_PRODUCER_EPOCH - 1) and self.epoch == 0
