@@ -102,7 +102,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         configured = self._configure(topology)
         if configured.is_ready and owned is not None:
             configured.check_tasks(owned.active | owned.standby)
-        # From here on, the heartbeat is valid, and the group changes.
+        # All checks have succeeded. Only the following lines change the group.
         if self.is_empty and settings.initial_delay and self._delay_end is None:
             self._delay_end = now + settings.initial_delay
         member = before.updated(request, client_id, client_host)
@@ -154,7 +154,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
 
     def _configure(self, topology: Topology) -> ConfiguredTopology:
-        """Check again whether the cluster's topics fit the topology, if they have changed since the last check.
+        """Check whether the cluster's topics fit the topology. If no topic has changed, return the last result.
 
         Raises KafkaError with STREAMS_INVALID_TOPOLOGY.
         """
@@ -198,7 +198,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     def _put_endpoints(
         self, response: StreamsGroupHeartbeatResponse, known_epoch: int, member: StreamsMember, is_new_group: bool
     ) -> None:
-        """Add the addresses of all members to a response, if the member does not know the newest addresses."""
+        """Add the addresses of all members to a response, unless the member already knows the newest addresses."""
         if self._endpoint_epoch != known_epoch and self.state.topology is not None:
             others = [each for each in self.state.members.values() if each.member_id != member.member_id]
             addresses = endpoints_of([*others, member], self.state.topology, self._topics)
@@ -212,7 +212,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     def _assign_if_due(self, configured: ConfiguredTopology, settings: StreamsGroupSettings) -> list[Status]:
         """Compute a new target assignment if the group needs one.
 
-        If the group must wait, return the reason as a status.
+        If the group must first wait, return a status with the reason. Otherwise return an empty list.
         """
         if self._delay_end is not None:
             return [_delayed("initial rebalance delay")]

@@ -1,9 +1,9 @@
 """A member of a streams group, and its steps from its current tasks to its target tasks.
 
-A member is one thread of a Kafka Streams application. Its steps are those of a KIP-848 member (modern/member.py), with
-tasks in place of partitions. Streams groups add one rule. The threads of one process share a directory for their
-states, so a process must not own a task twice. The coordinator therefore checks two conditions before a member gets a
-task:
+A member is one thread of a Kafka Streams application. It takes the same steps as a member of a KIP-848 group
+(modern/member.py), but with tasks and not with partitions. Streams groups add one rule: a process must not own a task
+twice, because the threads of one process share a directory for their states. The coordinator therefore checks two
+conditions before a member gets a task:
 - active task: no member owns it as an active task, and no member of the same process owns it as a standby task
 - standby task: no member of the same process owns it
 
@@ -37,7 +37,7 @@ NO_TOPOLOGY = -1  # the topology epoch of a member that has not joined yet
 
 
 class QueryAddress(NamedTuple):
-    """The address at which a process answers queries about its states."""
+    """The address at which a process answers queries about the states of its tasks."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class QueryAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """For each task, the processes that own the task now, or must still give it up."""
+    """For each task, the processes that own it now. A process that must still give up a task owns it, too."""
 
     active: Mapping[TaskId, str]  # task -> process id
     standby: Mapping[TaskId, set[str]]  # task -> process ids
@@ -62,17 +62,23 @@ class Holders:
         return cls(active, standby)
 
     def allow_active(self, task: TaskId, process_id: str) -> bool:
-        """Return whether a member of this process may get the task as an active task now."""
+        """Return whether a member of the process may get the active task now.
+
+        This is not possible while a member owns the active task, or while the same process owns a standby copy.
+        """
         return task not in self.active and process_id not in self.standby.get(task, ())
 
     def allow_standby(self, task: TaskId, process_id: str) -> bool:
-        """Return whether a member of this process may get the task as a standby task now."""
+        """Return whether a member of the process may get a standby copy of the task now.
+
+        This is not possible while the same process owns the task, as an active or as a standby task.
+        """
         return self.active.get(task) != process_id and process_id not in self.standby.get(task, ())
 
 
 @dataclass(frozen=True, slots=True)
 class TaskGoal:
-    """The tasks that a member will own in the end (its target), and the facts that determine its next step."""
+    """The target of a member: its target tasks, and the current owners, on which its next step depends."""
 
     epoch: int  # the epoch of the target
     target: Tasks
@@ -120,8 +126,8 @@ class StreamsMember:
     def check_epoch(self, epoch: int, owned: Tasks | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the tasks in the heartbeat.
 
-        Accepts 0, the current epoch, and the previous epoch of a member that has not received the last response.
-        Otherwise raises FENCED_MEMBER_EPOCH.
+        Accepts 0 and the current epoch. Also accepts the previous epoch, because the member may not have received the
+        response with the current epoch. Otherwise raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -132,8 +138,9 @@ class StreamsMember:
     def check_commit(self, commit: Commit, topology: Topology | None) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        A commit can contain an older epoch of the member if the member already owned the tasks in that epoch
-        (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        A commit may contain an older epoch than the member's current one. In this case, the member must already have
+        owned the tasks of these partitions in that older epoch (KIP-1251). Raises UNSUPPORTED_VERSION,
+        STALE_MEMBER_EPOCH.
         """
         check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:
@@ -150,7 +157,7 @@ class StreamsMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """The time limit (ms) for the member to give up tasks, or None if it must give up none."""
+        """How long (ms) the member may take to give up tasks, or None if it must not give up any."""
         return self.rebalance_timeout if self.state is StreamsMemberState.UNREVOKED_TASKS else None
 
     def is_reconciled_to(self, epoch: int) -> bool:
@@ -173,7 +180,8 @@ class StreamsMember:
     def _next(self, goal: TaskGoal, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
         """Return the member after one step towards `goal`.
 
-        If the member must first give up tasks, its new epoch is `waiting_epoch`.
+        If the member must first give up tasks, it does not enter the epoch of the target yet. Its epoch is then
+        `waiting_epoch`.
         """
         target, active = goal.target, self.assigned.active
         kept = {task: epoch for task, epoch in active.items() if task in target.active}

@@ -40,7 +40,7 @@ def metadata_value(member: StreamsMember) -> StreamsGroupMemberMetadataValue:
 
 
 def endpoint_of(member: StreamsMember) -> Endpoint | None:
-    """Return the address for queries as a field of a record or of a message."""
+    """Return the address at which a member answers queries, as a field of a record or of a message."""
     return None if member.endpoint is None else Endpoint(host=member.endpoint.host, port=member.endpoint.port)
 
 
@@ -125,7 +125,7 @@ def _standby(owned: OwnedTasks) -> list[CurrentTasks]:
 
 
 def _owned(active: Iterable[CurrentTasks], standby: Iterable[CurrentTasks], member_epoch: int) -> OwnedTasks:
-    """Return the tasks in a record. If the record lacks the epochs of the tasks, use the epoch of the member."""
+    """Return the tasks in a record. If the record contains no epoch for a task, use the epoch of the member."""
     epochs: dict[TaskId, int] = {}
     for each in active:
         known = each.assignment_epochs or [member_epoch] * len(each.partitions)

@@ -1,8 +1,9 @@
 """The records of `__consumer_offsets` that restore the streams groups after a restart.
 
-Like a KIP-848 group, a streams group is stored in parts. `hmb.coordinator.journal.records` explains keys and values:
+Like a KIP-848 group, a streams group is stored in several records, one for each object. The module
+`hmb.coordinator.journal.records` explains what the key and the value of a record are:
     type      object            key -> value
-    17        the group         group -> group epoch, topology epoch whose topics are complete, settings
+    17        the group         group -> group epoch, topology epoch (-1 while topics are missing), settings
     19        a member          group, member -> its client, its process and its address for queries
     20        the assignment    group -> the epoch and the time of the target assignment
     21        a target          group, member -> the tasks that the member will own
@@ -25,7 +26,7 @@ Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 class StreamsGroupMetadataValue(Value, flexible="0+"):
     """The group epoch, a hash of the topology's topics, and the settings of the last assignment.
 
-    `validated_topology_epoch` is the epoch of the topology whose topics all exist, or -1 if topics are missing.
+    If all topics of the topology exist, `validated_topology_epoch` is the epoch of the topology. Otherwise it is -1.
     """
 
     class LastAssignmentConfig(Struct):
@@ -96,7 +97,8 @@ class StreamsGroupTargetAssignmentMemberKey(Key, record_type=21, value=StreamsGr
 class StreamsGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
     """The epoch and the current assignment of one member.
 
-    For each active task, `assignment_epochs` contains the epoch in which the member received the task.
+    A `TaskIds` object with active tasks also contains `assignment_epochs`: for each task, the epoch in which the member
+    received it.
     """
 
     class TaskIds(Struct):
@@ -126,7 +128,8 @@ class StreamsGroupTopologyValue(Value, flexible="0+"):
     """The topology of the application: its subtopologies, and the topics that they read and write.
 
     The record has the same fields as the topology in a StreamsGroupHeartbeat request. A subtopology reads its source
-    topics and its repartition source topics. `partitions` of a TopicInfo is 0 if the coordinator chooses the number.
+    topics and its repartition source topics. If a TopicInfo has `partitions` = 0, the coordinator chooses the number of
+    partitions.
     """
 
     epoch:         int               = t.int32()

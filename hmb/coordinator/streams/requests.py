@@ -1,7 +1,7 @@
 """Handles the requests for streams groups: heartbeats of members, and descriptions.
 
-A streams group is in the table of all groups. An empty classic group with the same id becomes a streams group when its
-first member joins, and keeps its committed offsets.
+The table of all groups also contains the streams groups. A member can join with the id of a classic group that has no
+members. This group then becomes a streams group, and keeps its committed offsets.
 
 Source: KIP-1071; Kafka's `GroupCoordinatorService`.
 """
@@ -27,7 +27,10 @@ class StreamsGroupRequests:
         self._groups = groups
 
     def heartbeat(self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str) -> HeartbeatResult:
-        """Handle StreamsGroupHeartbeat: return the result after all changes are on disk. Raises KafkaError."""
+        """Handle the request StreamsGroupHeartbeat. Wait until all changes are on disk, and then return the result.
+
+        Raises KafkaError.
+        """
         check_heartbeat(request)
         if request.topology is not None:
             check_room(size_of(topology_of(request.topology)), self._groups.all)

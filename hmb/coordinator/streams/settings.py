@@ -13,8 +13,8 @@ STANDBY_REPLICAS = "num.standby.replicas"  # the name under which a group stores
 class StreamsGroupSettings(ModernGroupSettings):
     """The values of a group's settings whose names begin with `streams.`. Times are in ms.
 
-    - `standby_replicas`: the number of standby tasks for each task that has a state.
-    - `initial_delay`: how long the first assignment of an empty group waits for more members.
+    - `standby_replicas`: how many standby copies each task with a state has.
+    - `initial_delay`: how long an empty group waits for more members after its first member has joined.
     """
 
     standby_replicas: int

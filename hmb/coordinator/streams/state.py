@@ -1,6 +1,7 @@
 """The members, epochs, target assignment and topology of a streams group, and the records that store them.
 
-`StreamsState` adds the topology and the group's settings to `ModernState` (modern/base_state.py).
+`ModernState` (modern/base_state.py) stores what all KIP-848 groups have, such as members and epochs. `StreamsState`
+adds the topology, and the settings with which the assignor computed the last target.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ INCOMPLETE = -1  # the validated topology epoch while topics are missing
 class StreamsState(ModernState[StreamsMember, Tasks]):
     """The members, the epochs, the target assignment and the topology of one group.
 
-    - `validated_epoch` is the epoch of the topology if all its topics exist, and otherwise INCOMPLETE.
-    - `configs` contains the settings with which the last target was computed.
+    - `validated_epoch` is the epoch of the topology. While topics are missing, it is INCOMPLETE.
+    - `configs` contains the settings with which the assignor computed the last target.
 
     `increase_epoch` stores `validated_epoch` and `configs` in the record of the group.
     """

@@ -6,12 +6,12 @@ one of these states:
 - UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
 - UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
 
-Every event of a member can occur in every state, because the target tasks of a member can change before the member has
-reached them.
+The target tasks of a member can change before the member has reached them. Each event can therefore occur in each
+state.
 
-The state of a *group* is not stored: the broker derives it from the members and two epochs, as for a KIP-848 group
-(modern/states.py). A streams group has one more state: it is NotReady while topics of its topology are missing or have
-wrong numbers of partitions.
+The broker does not store the state of a *group*. It computes this state from the members and two epochs, as for a
+KIP-848 group (modern/states.py). A streams group has one more state, NotReady: topics of its topology are missing or
+have wrong numbers of partitions.
 
 Source: KIP-1071; Kafka's `MemberState` and `StreamsGroup.maybeUpdateGroupState`.
 """

@@ -9,7 +9,8 @@ A member can own a task in one of two roles:
 - The owner of a *standby* task only copies the state of the task from its changelog topic. If the owner of the active
   task fails, this member can take over the task quickly.
 
-KIP-1071 also has *warm-up* tasks. Kafka 4.3 assigns none, and refuses a member that owns one. HMB does the same.
+KIP-1071 also describes *warm-up* tasks. Kafka 4.3 does not assign them yet, and refuses a heartbeat that lists one. HMB
+does the same.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hmb.protocol.messages.streams_group_heartbeat import TaskIds
 
 
 class TaskId(NamedTuple):
-    """One task: the subtopology that it executes, and the number of the partitions that it reads."""
+    """The id of a task: its subtopology, and the number of the partition that it reads in each source topic."""
 
     subtopology: str
     partition: int
@@ -41,7 +42,7 @@ class TasksOfSubtopology(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one member: its target tasks, or the tasks that its heartbeat lists."""
+    """The tasks of one member by role. They are its target tasks, or the tasks that it lists in a heartbeat."""
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
@@ -75,7 +76,7 @@ def tasks_in(subtopologies: Iterable[TasksOfSubtopology]) -> frozenset[TaskId]:
 
 
 def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
-    """Return the tasks as a mapping from the id of a subtopology to the sorted numbers of its partitions."""
+    """Return the tasks by subtopology: its id is the key, and the value is the sorted list of partition numbers."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for task in sorted(tasks):
         numbers[task.subtopology].append(task.partition)

@@ -5,16 +5,17 @@ these numbers by four rules:
 1. All source topics must exist.
 2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many partitions as
    the largest topic that its writing subtopology reads.
-3. Topics of one *copartition group* are joined: records with the same key must be in partitions with the same number.
-   These topics therefore have the same number of partitions. A repartition topic adopts the number of the source
-   topics.
+3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
+   so these records must be in partitions with the same number. The topics of a group therefore have equally many
+   partitions. If a source topic belongs to the group, it determines the number.
 4. A changelog topic has one partition for each task of its subtopology.
 
-For example, topic "lines" has 4 partitions. Subtopology "0" reads it and writes "count-repartition", which thus has 4
-partitions. Subtopology "1" reads this topic, so it has 4 tasks, and "count-changelog" has 4 partitions.
+For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so
+"count-repartition" has 4 partitions, too. Subtopology "1" reads "count-repartition", so this subtopology has 4 tasks,
+and its changelog topic has 4 partitions.
 
-`configure` reports only one kind of problem at a time: missing source topics, wrong numbers of partitions, or missing
-internal topics. If a topology can never run, `configure` refuses the topology with STREAMS_INVALID_TOPOLOGY. HMB also
+`configure` stops at the first kind of problem that it finds, in this order: missing source topics, wrong numbers of
+partitions, missing internal topics. If a topology can never run, `configure` raises STREAMS_INVALID_TOPOLOGY. HMB also
 refuses a topology with more than `MOST_TASKS` tasks, so that a small request cannot fill the memory.
 
 Source: KIP-1071; Kafka's `InternalTopicManager`.
@@ -58,8 +59,8 @@ class TopicProblem(Exception):
 class ConfiguredTopology:
     """A topology for which the broker has checked the topics.
 
-    - `tasks` contains the number of tasks of each subtopology, and `internal` the internal topics by name. Both are
-      empty if source topics are missing or a number of partitions is wrong.
+    - `tasks` contains the number of tasks of each subtopology. `internal` contains the internal topics by name. Both
+      are empty if source topics are missing or a topic has a wrong number of partitions.
     - `missing` contains the internal topics that do not exist yet.
     """
 
@@ -131,7 +132,11 @@ class _Counts:
                 raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
 
     def decide_repartition_topics(self) -> None:
-        """Decide the counts of all repartition topics, in rounds, because one count may depend on another one."""
+        """Decide the partition counts of all repartition topics.
+
+        The count of one topic may depend on the count of another one. Each round of the loop therefore decides those
+        counts that depend only on known counts.
+        """
         while open_topics := {
             name: each
             for each in self._subtopologies
@@ -163,7 +168,7 @@ class _Counts:
                 self._enforce(sources, own)
 
     def _enforce(self, sources: list[str], repartition: list[str]) -> None:
-        """Give one partition count to the topics of a copartition group. The count of source topics has priority."""
+        """Give all topics of a copartition group the same partition count: the count of its source topics, if any."""
         fixed = [name for name in repartition if self._repartition[name]]
         count = self._common(sources) or self._common(fixed) or max(map(self._count, repartition), default=0)
         for name in repartition:
@@ -205,7 +210,7 @@ class _Counts:
     def missing_of(self, internal: Mapping[str, InternalTopic]) -> tuple[InternalTopic, ...]:
         """Return the internal topics that do not exist.
 
-        Raises TopicProblem if one exists with a wrong partition count.
+        Raises TopicProblem if an internal topic exists, but has a wrong partition count.
         """
         for name in sorted(internal.keys() & self._existing.keys()):
             wanted, found = internal[name].partitions, self._existing[name]

@@ -1,7 +1,8 @@
 """The topology of a Kafka Streams application: the parts that run as tasks, and the topics between them.
 
 The first member of a group sends the topology, and the group stores it in a record (`StreamsGroupTopologyValue`). The
-functions of this module answer questions about this record.
+functions of this module read this record. For example, `sources_of` returns the topics that a part of the application
+reads.
 
 A subtopology has topics of four kinds:
     source topics                the input of the application; they must exist
@@ -10,8 +11,9 @@ A subtopology has topics of four kinds:
     state changelog topics       internal topics that contain the changes of the subtopology's state
 
 For example, a word count reads lines and counts the words in them. Subtopology "0" reads the topic "lines" and writes
-each word to the repartition topic "count-repartition". All records of one word then are in the same partition.
-Subtopology "1" reads this topic and counts. It stores the counts in the changelog topic "count-changelog".
+each word to the repartition topic "count-repartition". All records of one word are then in the same partition, so one
+task can count them. Subtopology "1" reads "count-repartition" and counts the words. It stores the counts in the
+changelog topic "count-changelog".
 
 Source: KIP-1071; Kafka's `StreamsTopology`.
 """
