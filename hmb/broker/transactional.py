@@ -65,7 +65,7 @@ Parsed = ProducedRecords | StoredError  # the records of one partition, or the e
 
 
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
-    """Return `code`, or another code if clients that send this version of the request do not know `code`."""
+    """Return `code`. If clients that send this version of the request do not know `code`, return an older code."""
     api_key, version = header.api_key, header.api_version
     if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -122,10 +122,11 @@ class TransactionalProduce:
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
-        """Check the transaction, and keep it open during a `with` block. The caller appends the records in this block.
+        """Check that the append is allowed. In the `with` block, the caller appends the records.
 
-        If the records do not belong to a transaction, check nothing. Raises KafkaError if the append is not allowed.
-        The error has a code that clients of the request's version know.
+        During this block, no thread can commit or abort the transaction. If the records do not belong to a transaction,
+        check nothing. Raises KafkaError if the append is not allowed. The error has a code that clients of the
+        request's version know.
         """
         batch = _transactional(records)
         if batch is None:
@@ -152,10 +153,11 @@ class TransactionalProduce:
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
-        """Return the error that the Produce response contains.
+        """Return the error that the Produce response contains instead of `error`.
 
-        A producer expects the errors of a coordinator only in a coordinator's responses. A Produce response with such
-        an error would stop the producer. With NOT_ENOUGH_REPLICAS, the producer tries again.
+        A producer expects some errors, for example NOT_COORDINATOR, only in the responses of a coordinator. In a
+        Produce response, such an error would stop the producer. This method replaces it by NOT_ENOUGH_REPLICAS, after
+        which the producer tries again.
         """
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATOR_ERRORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):

@@ -13,8 +13,8 @@ A client can also log in with a delegation token (tokens/delegation.py). The cli
 extension `tokenauth=true`. The name in this message is the id of the token, and the password is the HMAC of the token.
 
 Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
-nonce that the broker has sent. The comparison always takes the same time, so a client cannot guess the nonce byte by
-byte.
+nonce that the broker has sent. The comparison takes the same time for every wrong nonce. The time therefore does not
+show a client how many bytes of its guess are right.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScramState(Enum):
 
 
 class ScramEvent(Enum):
-    """The result of one message of the client."""
+    """The result of the check of one message of the client."""
 
     NAMED = "the client has sent its name and its nonce"
     PROVED = "the proof is right"
@@ -65,7 +65,7 @@ FindToken = Callable[[ScramMechanism, str], TokenCredential]  # returns the cred
 
 
 class ScramExchange:
-    """One login of a client with SCRAM."""
+    """The login of one client with SCRAM: the messages of both sides, from the first one to the last one."""
 
     def __init__(
         self,
@@ -137,10 +137,10 @@ class ScramExchange:
         return f"v={scram.encoded(signature)}".encode()
 
     def _check_unchanged(self) -> None:
-        """Look the credential up again. Raises ScramError if it has changed since the client's first message.
+        """Read the credential again. Raises ScramError if it has changed since the client's first message.
 
-        Otherwise a client that logs in again on the same connection could begin an exchange early, and finish it after
-        somebody has removed the user or the token.
+        Without this check, a client could send its first message, wait until somebody has removed the user or the
+        token, and then still finish the login.
         """
         if self._token is None:
             present = self._find(self._mechanism, self.user)

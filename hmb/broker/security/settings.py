@@ -5,10 +5,12 @@ lower case. This value has precedence over the value without the prefix:
     ssl.client.auth=none
     listener.name.internal.ssl.client.auth=required
 
-The name of a mechanism can be a second prefix: `listener.name.internal.oauthbearer.sasl.jaas.config`.
+A setting can also have a value for one mechanism of a listener. The name of the mechanism then follows the name of the
+listener, for example in `listener.name.internal.oauthbearer.sasl.jaas.config`.
 
-A setting that restricts access must not be ignored, because a user relies on this setting. If the broker finds such a
-setting and cannot obey it, the broker does not start. `check_honoured` finds these settings by their names.
+The broker must not ignore a setting that restricts access, because the administrator relies on it. If HMB does not
+support such a setting in `server.properties`, the broker does not start. `check_honoured` finds these settings by their
+names.
 """
 
 from __future__ import annotations
@@ -96,14 +98,14 @@ def listener_security(
 ) -> dict[str, ListenerSecurity]:
     """Return the security of each listener. `protocols` maps the names of the listeners to their protocols.
 
-    Raises ConfigError for a wrong value, and for a setting that the broker cannot obey.
+    Raises ConfigError for a wrong value, and for a setting that may restrict access but that HMB does not support.
     """
     check_honoured(properties, {*protocols, *unopened_listeners(properties)})
     return {name: _security_of(name, protocol, properties) for name, protocol in protocols.items()}
 
 
 def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
-    """Raise ConfigError if a setting restricts access, but the broker does not know it."""
+    """Raise ConfigError if a setting may restrict access, but HMB does not support it."""
     for name in properties:
         if not RESTRICTING.fullmatch(name):
             continue
@@ -119,7 +121,7 @@ def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
 
 
 def _is_of_mechanism(name: str) -> bool:
-    """Return whether a name consists of a mechanism and a setting that HMB has for this mechanism."""
+    """Return whether `name` consists of a mechanism and one of its settings, such as `plain.sasl.jaas.config`."""
     match = MECHANISM_NAME.fullmatch(name)
     if match is None:
         return False
@@ -129,7 +131,10 @@ def _is_of_mechanism(name: str) -> bool:
 
 
 def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the security settings of one listener, by the names without the prefix. Raises ConfigError."""
+    """Return the values of one listener's security settings. Raises ConfigError.
+
+    The keys of the result are the names of the settings without the prefix of the listener.
+    """
     prefix = f"listener.name.{listener.lower()}."
     given = {name: name for name in properties if name in KEYS}  # the name without the prefix -> the name in the file
     given |= {base: name for name in properties if (base := name.removeprefix(prefix)) != name and base in KEYS}
@@ -152,10 +157,10 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
 
 
 def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
-    """Return the longest lifetime of a session in seconds, or 0 if the lifetime is unlimited.
+    """Return how long a login is valid, in seconds, or 0 if it is always valid.
 
-    The setting can have four values: for everything, for the listener, for the mechanism, and for the mechanism on this
-    listener. The last of these values that exists has precedence.
+    The setting `connections.max.reauth.ms` can have four values: for all logins, for the listener, for the mechanism,
+    and for the mechanism on this listener. If several of them are set, the last one in this order applies.
     """
     prefixes = ["", f"listener.name.{listener.lower()}.", *_mechanism_prefixes(listener, mechanism)]
     given = [prefix + SESSION for prefix in prefixes if prefix + SESSION in properties]
@@ -167,7 +172,8 @@ def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) ->
 def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of OAUTHBEARER for a listener.
 
-    A value with the prefix of the mechanism has precedence over a value with the prefix of the listener only.
+    If the same setting has a value for the mechanism and a value for the whole listener, the value for the mechanism
+    applies.
     """
     found = dict(values)
     for prefix in _mechanism_prefixes(listener, OAUTH_MECHANISM):
@@ -180,7 +186,7 @@ def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[
 
 
 def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
-    """Return the prefixes of settings for one mechanism. The last prefix has precedence."""
+    """Return the prefixes of settings for one mechanism. A value with the last prefix has precedence."""
     return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
 
 
@@ -200,7 +206,7 @@ def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
 def _users_of(
     listener: str, mechanisms: Sequence[str], values: Mapping[str, str], properties: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the users of PLAIN with their passwords. Check the JAAS lines of all mechanisms of the listener."""
+    """Return the users of PLAIN with their passwords. Also check the JAAS lines of the listener's other mechanisms."""
     name, users = "sasl.plain.users", dict[str, str]()
     try:
         if PLAIN_MECHANISM in mechanisms:
@@ -220,7 +226,10 @@ def _users_of(
 
 
 def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
-    """Return the users of PLAIN in a JAAS line. A line of another mechanism is only checked. Raises JaasError."""
+    """Return the users in a JAAS line of PLAIN. If the line is for another mechanism, check it and return no users.
+
+    Raises JaasError.
+    """
     options = parse_jaas(line, mechanism)
     if mechanism == OAUTH_MECHANISM:
         check_oauth(options)

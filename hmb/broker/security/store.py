@@ -4,8 +4,8 @@ The file contains record batches, like a segment of a log. Each record is a cred
 token (metadata_records.py). The broker replaces the whole file in one step. Only the owner can read the file (mode
 0600). After a crash, the directory contains either the old file or the complete new file.
 
-The file `security.decoys` contains 32 random bytes. The broker needs them to answer requests for unknown users
-(decoys.py).
+The file `security.decoys` contains 32 random bytes. From these bytes, the broker computes its answers to logins of
+unknown users (decoys.py).
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class SecurityState:
 
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
-        """The shapes of the credentials, by mechanism (decoys.py). They are computed at the first login."""
+        """By mechanism: the shapes of the stored credentials, which decoys imitate (decoys.py).
+
+        The broker computes the shapes at the first login.
+        """
         from hmb.broker.security.decoys import shapes_of  # This import loads OpenSSL, which takes 3 ms.
 
         return shapes_of(self.credentials.values())
@@ -74,14 +77,15 @@ class SecurityState:
 
 
 def sorted_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
-    """Return the parts of an entity, such as ("user", "alice"), sorted by their types."""
+    """Return the parts of a quota entity, such as ("client-id", "app") and ("user", "alice"), sorted by type."""
     return sorted(entity, key=lambda part: part[0])
 
 
 class SecurityStore:
-    """The credentials, ACLs and quotas of a broker, in memory and in a file. Thread-safe.
+    """The credentials, ACLs, quotas and delegation tokens of a broker, in memory and in a file. Thread-safe.
 
-    `state` is the present state. Readers take no lock, because a state never changes.
+    `state` is the current state. A change does not modify this object, but puts a new one in its place. Readers
+    therefore take no lock.
     """
 
     def __init__(self, directory: Path | None = None, manifest: Manifest | None = None) -> None:

@@ -4,14 +4,15 @@ A TLS connection begins with a *handshake*. The client sends a ClientHello, and 
 Both sides agree on keys, and all later bytes are encrypted. The handshake takes a few milliseconds, and the client can
 delay it. Therefore the thread of the connection makes the handshake, and not the thread that accepts connections.
 
-If a client sends plain text to a listener with TLS, the broker recognizes this from the first byte. A ClientHello
-begins with the byte 22, and a request in plain text begins with the byte 0. The broker logs the mistake in one line and
-sends a TLS alert, so that the client can report it, too.
+If a client sends plain text to a listener with TLS, the broker recognizes this from the first byte. A TLS connection
+begins with the byte 22. A request in plain text begins with its length, whose first byte is 0. The broker logs the
+mistake in one line and sends a TLS alert, so that the client can report it, too.
 
-When somebody replaces the file of a certificate, the next connection uses the new certificate. `TlsListener.context`
-compares the times and sizes of the files for each new connection.
+When somebody replaces the file of a certificate, the next connection uses the new certificate. For each new connection,
+`TlsListener.context` checks whether the modification time or the size of a file has changed.
 
-HMB's process, and not the kernel, encrypts the bytes. Therefore `sendfile` works for listeners without TLS only.
+The broker uses `sendfile` only for listeners without TLS. With `sendfile`, the kernel sends the bytes of a file as they
+are, but HMB's process must first encrypt them.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required"
 
 
 class TlsListener:
-    """The TLS context of one listener. After a change of a key or certificate file, a new context replaces it."""
+    """The TLS context of one listener. If a key file or certificate file changes, it makes a new context."""
 
     def __init__(
         self, settings: TlsSettings, client_auth: str, rules: Sequence[MappingRule] = (MappingRule(),)
     ) -> None:
-        """Load the stores. `rules` turn the name in a certificate into a principal. Raises TlsSettingError."""
+        """Load the private key and the certificates. Raises TlsSettingError.
+
+        `rules` turn the name in a client's certificate into a principal.
+        """
         self._settings, self._rules = settings, rules
         self._client_auth = CLIENT_AUTH[client_auth]
         self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
@@ -75,7 +79,7 @@ class TlsListener:
         return TlsFile(sock, idle)
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. If the new files are unusable, keep the old certificates."""
+        """Return the context for a new connection. If changed files cannot be loaded, keep the old context."""
         with self._lock:
             if (stamp := self._files_stamp()) != self._stamp:
                 self._stamp = stamp
@@ -119,8 +123,8 @@ class TlsSocket(ssl.SSLSocket):
     def send(self, data: Any, flags: int = 0) -> int:
         """Encrypt and send bytes, and return how many bytes were sent.
 
-        Raises BlockingIOError if the client reads nothing until the socket's timeout, like a plain socket with the
-        option SO_SNDTIMEO.
+        If the client reads nothing until the socket's timeout, raise BlockingIOError. A plain socket with the option
+        SO_SNDTIMEO raises the same error.
         """
         try:
             return super().send(memoryview(data)[:MOST_ENCRYPTED])
@@ -132,7 +136,7 @@ class TlsSocket(ssl.SSLSocket):
 
 
 class TlsFile(io.RawIOBase):
-    """The decrypted bytes of a client, as a file that counts them (see `_CountingFile` in network/requests.py)."""
+    """A file from which the broker reads the decrypted bytes of a client. `count` is the number of bytes read."""
 
     def __init__(self, sock: TlsSocket, idle: float) -> None:
         self._socket = sock

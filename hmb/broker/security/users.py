@@ -1,6 +1,7 @@
 """Finds, stores and removes the credentials of the users that authenticate with SCRAM.
 
-For an unknown user, `find` returns a decoy (decoys.py), so that a client cannot find out which users exist.
+For an unknown user, `find` returns a false credential, a *decoy* (decoys.py). A client therefore cannot find out which
+users exist.
 """
 
 from __future__ import annotations

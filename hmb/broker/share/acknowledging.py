@@ -76,10 +76,10 @@ def release(broker: BrokerContext, session: ShareSession) -> None:
 
 
 def release_at_end(context: RequestContext, session: ShareSession) -> None:
-    """Close the session when this connection ends.
+    """When this connection ends, close the session and release the records that its member has acquired.
 
-    When the broker stops, the function releases no records: after a restart, all records that were Acquired are
-    Available.
+    If the connection ends because the broker stops, no release is necessary: after a restart, all records that were
+    Acquired are Available.
     """
     broker = context.broker
 

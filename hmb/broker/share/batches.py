@@ -19,7 +19,7 @@ from hmb.storage.log import Log
 
 @dataclass(frozen=True, slots=True)
 class StoredBatches:
-    """Record batches of a log: their offsets, and their positions in the file."""
+    """Neighboring record batches in the file of a log segment: their offsets, and their positions in the file."""
 
     region: FileRegion
     offsets: Sequence[range]
@@ -36,10 +36,11 @@ class StoredBatches:
 
 
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
-    """Read the batches from `offset` on that contain the next `records` records, in at most `max_bytes` bytes.
+    """Find the next batches of a log, from the batch with `offset` on, and return their offsets and positions.
 
-    If `committed` is true, read only below the last stable offset, and find the batches of aborted transactions. Return
-    None if the log has no records at or after `offset`. Raises KafkaError.
+    The batches contain the next `records` offsets, but have at most `max_bytes` bytes. If `committed` is true, read
+    only below the last stable offset, and find the batches of aborted transactions. Return None if the log has no
+    records at or after `offset`. Raises KafkaError.
     """
     try:
         found = log.read(offset, max_bytes, committed=committed)
@@ -64,7 +65,10 @@ def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committ
 
 
 def _batches(region: FileRegion) -> Iterator[Batch]:
-    """Yield the batches of a region. Read the records of control batches only: other batches can be long."""
+    """Yield the batches of a region. Read the whole batch only if it is a control batch.
+
+    Other batches can be long, so read only their headers.
+    """
     position, end = region.position, region.position + region.size
     while position < end:
         batch = parse_batch(region.file.read(HEADER_PEEK, position))

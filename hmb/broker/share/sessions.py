@@ -10,8 +10,8 @@ For example, a member opens a session with epoch 0 and the partitions orders-0 a
 1 and no partitions. The broker reads both partitions again. A request with epoch 3 then gets the error
 INVALID_SHARE_SESSION_EPOCH, because the broker expects 2.
 
-If the connection of the member ends, the session ends, too. Other members then get the records of this member at once.
-They do not have to wait until the acquisition locks time out.
+A share session ends when the connection of its member ends. The broker then releases the records that this member has
+acquired. Other members can acquire these records at once, and do not wait until the acquisition locks time out.
 
 Source: KIP-932; Kafka's `ShareSession`, `SharePartitionManager`.
 """
@@ -59,7 +59,7 @@ class ShareSessions:
     """All share sessions of the broker. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Create an empty cache for at most `most` sessions."""
+        """Create an object without sessions. It can contain at most `most` sessions."""
         self._most = most
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._sessions: dict[SessionId, ShareSession] = {}
@@ -73,7 +73,7 @@ class ShareSessions:
             return session
 
     def next(self, id: SessionId, epoch: int) -> ShareSession:
-        """Return the session of a request with this epoch. If the epoch is -1, also remove the session.
+        """Return the member's session for a request with the epoch `epoch`. If it is -1, also remove the session.
 
         Raises SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """

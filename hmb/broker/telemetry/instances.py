@@ -1,4 +1,4 @@
-"""The client instances. A client instance is one client that sends its metrics, from its start until it ends.
+"""Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
 
 A client instance may push its metrics once in each interval, and once directly after a GetTelemetrySubscriptions
 request. A client adds a random part to its first interval, so its first push may come early. The client's last push has
@@ -42,7 +42,7 @@ class ClientInstance:
     is_terminating: bool = False
 
     def check_get(self, now: int) -> None:
-        """Raise THROTTLING_QUOTA_EXCEEDED if the client asks for its subscriptions too early."""
+        """Raise THROTTLING_QUOTA_EXCEEDED if the last request of the client was less than one interval ago."""
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
         self.last_get = now
@@ -65,7 +65,7 @@ class ClientTelemetry:
     """The client instances of a broker. Thread-safe."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        """`settings` returns the settings of all subscriptions."""
+        """The function `settings` returns the current settings of all subscriptions."""
         self._read_settings = settings
         self._lock = threading.Lock()  # guards the fields below; a thread that holds this lock takes no other lock
         self._settings: Settings = {}  # the settings from which `_subscriptions` was made
@@ -96,7 +96,7 @@ class ClientTelemetry:
             self._instance(instance_id, client, settings).check_push(subscription_id, terminating, now)
 
     def _instance(self, instance_id: UUID, client: TelemetryClient, settings: Settings) -> ClientInstance:
-        """Return the client instance. If it is new, or if the subscriptions have changed, create it."""
+        """Return the client instance. If it is unknown, or if the subscriptions have changed, create a new object."""
         if settings != self._settings:
             self._settings = settings
             self._subscriptions = tuple(map(subscription_of, settings.values()))

@@ -4,7 +4,8 @@ A protobuf message is a sequence of fields. Each field begins with a varint: the
 type. The wire type determines how the value after this varint is encoded:
     0  varint     1  8 bytes, little endian     2  length (varint) and bytes     5  4 bytes, little endian
 
-A message inside a message has wire type 2. This module reads only these fields (with their numbers):
+A field can contain a message, and then has wire type 2. This module reads only the following fields. The number of each
+field is in parentheses, and the fields of an inner message follow a dot or are indented:
     MetricsData.resource_metrics (1) . scope_metrics (2) . metrics (2)
         Metric.name (1), and one of gauge (5), sum (7), histogram (9)
             data_points (1): as_double (4) or as_int (6), and attributes (7), or count (4) and sum (5) of a histogram
@@ -104,7 +105,7 @@ def _text(data: memoryview) -> str:
 
 
 def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """Yield the bytes of each field with the number `wanted`."""
+    """Yield the message in each field whose number is `wanted`, as bytes."""
     for number, _, value in _fields(data):
         if number == wanted and isinstance(value, memoryview):
             yield value

@@ -1,4 +1,4 @@
-"""A subscription: the metrics that an administrator requests from some clients, and how often the clients send them.
+"""A subscription: which metrics an administrator requests, from which clients, and how often they send them.
 
 The settings of the subscription "slow-consumers" are, for example:
     metrics=org.apache.kafka.consumer.fetch,org.apache.kafka.consumer.poll
@@ -44,7 +44,7 @@ CONDITIONS = (
 
 
 class TelemetryClient(NamedTuple):
-    """The properties of a client that a subscription's conditions can test. The fields have the names in CONDITIONS."""
+    """The properties of a client that a condition of a subscription can test. CONDITIONS contains their names."""
 
     client_instance_id: str
     client_id: str
@@ -56,7 +56,7 @@ class TelemetryClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSubscription:
-    """A subscription with its compiled conditions."""
+    """A subscription. Its conditions are stored as compiled regular expressions."""
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -85,7 +85,7 @@ def subscription_of(configs: Mapping[str, str]) -> MetricsSubscription:
 
 
 class RequestedMetrics(NamedTuple):
-    """All that the broker requests from one client instance.
+    """The request of the broker to one client instance: which metrics it must send, and how often.
 
     The broker computes the subscription id from the other values. If one of them changes, the id changes too.
     """

@@ -1,4 +1,4 @@
-"""Returns the names, ids and partition counts of topics, from which the group coordinator computes assignments."""
+"""The names, ids and partition counts of the topics. The group coordinator computes assignments from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hmb.protocol.errors import KafkaError
 
 
 class GroupTopics:
-    """The broker's topics, as a group coordinator sees them (`ClusterTopics`)."""
+    """The topics of the broker, in the form that a group coordinator needs (`ClusterTopics`)."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics

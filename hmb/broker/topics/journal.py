@@ -1,4 +1,4 @@
-"""The internal topics in which the coordinators store their state: `__consumer_offsets` and `__transaction_state`."""
+"""The internal topics in which the coordinators store their state, for example `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hmb.storage.log import Log
 class JournalTopic:
     """The internal topic of one coordinator.
 
-    The topic is created when it is first used, so that a new broker starts fast.
+    The broker creates the topic only when a coordinator first uses it, so a new broker starts fast.
     """
 
     def __init__(self, topics: Topics, config: BrokerConfig, name: str) -> None:
@@ -27,9 +27,10 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        The coordinator computes a group's partition: the hash of the group's name, modulo the number of partitions.
-        Therefore the number of partitions must not change while the broker runs. If a client adds partitions to the
-        topic, this method returns the new partitions only after the next start of the broker.
+        The coordinator computes a group's partition: the hash of the group's name, modulo the number of partitions. If
+        this number changed while the broker runs, the coordinator would look for a group in another partition than the
+        one that stores the group. If a client adds partitions to the topic, this method therefore returns the new
+        partitions only after the next start of the broker.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

@@ -51,8 +51,8 @@ class Topics:
         """Open all logs in the data directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # The name of each internal topic (such as __consumer_offsets) -> its settings. These settings also apply to an
-        # internal topic that another broker created.
+        # The settings of each internal topic, such as __consumer_offsets, by its name. They also apply to an internal
+        # topic that another broker, for example Kafka, has created in this data directory.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
         # Guards the table of topics and the file topics.json. A thread that also needs the log manager's lock takes
         # this lock first.
@@ -136,7 +136,10 @@ class Topics:
         return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """Return the topic that `create` would create, but do not create it. Raises the errors of `create`."""
+        """Check whether `create` can create this topic. Return the topic, but do not create it yet.
+
+        Raises the errors of `create`.
+        """
         check_topic_name(name)
         self._table.check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
@@ -322,7 +325,7 @@ class Topics:
             LOGGER.warning("cannot remove files of deleted topics; the next start removes them: %s", error)
 
     def _remove_directories(self, directories: Sequence[Path]) -> None:
-        """Write the list of topics without the deleted topics, and then remove the empty directories of these topics.
+        """Write `topics.json` without the deleted topics, and then remove the empty directories of these topics.
 
         storage/state/trash.py explains this order. Raises OSError.
         """

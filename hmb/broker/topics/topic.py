@@ -17,8 +17,8 @@ MAX_TOPIC_PARTITIONS = 10_000  # limit for one topic, and for all partitions tha
 class Topic:
     """A topic: its name, its id, its settings, and the log of each partition.
 
-    After the broker's start, the mapping `partitions` never changes: to add partitions, the broker replaces it with a
-    new mapping. A thread can therefore read the mapping without a lock.
+    After the broker's start, no thread changes the mapping `partitions`. To add partitions, the broker makes a new
+    mapping and replaces the old one. A thread can therefore read the mapping without a lock.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Topic:
 
     @property
     def next_partition(self) -> int:
-        """The number of the next partition to be created: one more than the greatest existing number."""
+        """The number that the next new partition of this topic gets: the greatest existing number plus 1."""
         return max(self.partitions, default=-1) + 1
 
     @property

@@ -9,7 +9,8 @@ The broker accepts a signature only if a public key verifies it. If the broker a
 anybody could make tokens. If it accepted HMAC (HS256), it would use the public key as the secret key, and everybody
 knows the public key. Only the settings, and never the token itself, decide which algorithms the broker accepts.
 
-Kafka has unsecured tokens (`alg` is `none`) for tests. HMB accepts them only if the settings ask for them.
+For tests, Kafka also has unsecured tokens: they have no signature, and `alg` is `none`. HMB accepts unsecured tokens
+only if an administrator sets Kafka's handler for them (oauth_settings.py).
 
 Source: RFC 7515, RFC 7519, RFC 8725.
 """
@@ -26,7 +27,8 @@ import jwt
 from hmb.broker.security.tokens.oauthbearer import Token, TokenError
 from hmb.broker.security.tokens.public_keys import PublicKeys
 
-# Deeply nested JSON causes a RecursionError, and an expiry time that is not finite causes an OverflowError.
+# The errors that a malformed token can cause. Deeply nested JSON causes a RecursionError. An infinite expiry time
+# causes an OverflowError.
 MALFORMED = (jwt.PyJWTError, ValueError, RecursionError, OverflowError)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 

@@ -6,11 +6,12 @@ logs in with SCRAM, but uses the token's id as its name, and the token's HMAC as
     token id   a random text, for example DZtEE2nVTMiQLPGn5wxjVw; it is not secret
     HMAC       HMAC-SHA-512(delegation.token.secret.key, token id); it is secret
 
-The broker stores the token id, but never the HMAC, because it can compute the HMAC from the secret key. A thief of the
-broker's file therefore gets no token. If the secret key changes, all tokens become invalid.
+The broker stores the token id, but never the HMAC, because it can compute the HMAC from the secret key. If somebody
+steals the broker's file, it contains no HMAC, so the thief cannot log in. If the secret key changes, all tokens become
+invalid.
 
-A token has two times. At the *expiry time*, the token becomes invalid. Its owner or a *renewer* can renew the token
-before this time, again and again, but not beyond the *max time*.
+A token has two times. At the *expiry time*, the token becomes invalid. Before this time, the owner of the token or a
+*renewer* can set a later expiry time, as often as they want. No expiry time can be later than the *max time*.
 
 Source: KIP-48, KIP-373, KIP-900; `DelegationTokenControlManager` of Kafka.
 """
@@ -45,7 +46,7 @@ LONGEST_NAMES = 10_000  # characters of all principals in a token
 
 @dataclass(frozen=True)
 class TokenSettings:
-    """The settings of delegation tokens. Times are in ms. Without a secret key, the broker has no tokens."""
+    """The settings of delegation tokens. Times are in ms. If the secret key is "", the broker has no tokens."""
 
     secret_key: str = field(default="", repr=False)
     max_lifetime: int = 7 * 24 * 3_600_000
@@ -73,7 +74,7 @@ NAMES = {
 
 
 class DelegationTokens:
-    """The delegation tokens of a broker. Thread-safe, because a change replaces the state of the store."""
+    """The delegation tokens of a broker. Thread-safe, because each change creates a new state of the store."""
 
     def __init__(self, store: SecurityStore, settings: TokenSettings, now: Callable[[], int]) -> None:
         """`now` returns the time in ms."""
@@ -82,7 +83,7 @@ class DelegationTokens:
 
     @property
     def check_interval(self) -> float:
-        """The time in seconds after which the broker removes expired tokens again."""
+        """The time in seconds between two removals of expired tokens."""
         return self._settings.check_interval / 1000
 
     def check_enabled(self) -> None:
@@ -93,7 +94,7 @@ class DelegationTokens:
     def create(
         self, owner: str, requester: str, renewers: Iterable[str], max_lifetime: int
     ) -> DelegationTokenRecord:
-        """Store a new token on disk, and return it. A `max_lifetime` (ms) below 1 means the broker's limit.
+        """Store a new token on disk, and return it. If `max_lifetime` (ms) is below 1, use the longest allowed one.
 
         Raises DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE, INVALID_REQUEST and OSError.
         """
@@ -144,7 +145,7 @@ class DelegationTokens:
         return self._move_expiry(given, principal, lifetime)
 
     def expire(self, given: bytes, principal: str, period: int) -> int:
-        """Make the token with the HMAC `given` expire after `period` ms, and return its new expiry time.
+        """Set the expiry time of the token with the HMAC `given`: `period` ms from now. Return the new expiry time.
 
         A negative period removes the token at once. The method then returns `period`, as in Kafka. Raises KafkaError
         and OSError.
@@ -168,7 +169,7 @@ class DelegationTokens:
         return token.expiration_timestamp
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
-        """Return the token with the HMAC `given`. Raises KafkaError if `principal` may not renew such a token."""
+        """Return the token with the HMAC `given`. Raises KafkaError if `principal` may not renew it."""
         import hmac  # see `hmac_of`
 
         self.check_enabled()
@@ -221,7 +222,7 @@ class DelegationTokens:
 
 
 def no_tokens() -> DelegationTokens:
-    """Return the tokens of a broker without a secret key. The result contains no token, and creates none."""
+    """Return the object for a broker without a secret key. It contains no token and refuses to create one."""
     return DelegationTokens(SecurityStore(), TokenSettings(), lambda: 0)
 
 

@@ -1,8 +1,9 @@
 """The settings of a listener for OAUTHBEARER: where the public keys are, and which claims a token must have.
 
-Kafka's broker accepts tokens without a signature unless a setting names a handler that verifies signatures. HMB turns
-this rule around. Without a handler, HMB requires `sasl.oauthbearer.jwks.endpoint.url`, and verifies signatures. HMB
-accepts unsecured tokens only if the setting names Kafka's handler for unsecured tokens.
+Kafka's broker accepts tokens without a signature unless a setting names a handler that verifies signatures. HMB does
+the opposite: without a handler, it verifies signatures, and requires the address of the public keys
+(`sasl.oauthbearer.jwks.endpoint.url`). HMB accepts tokens without a signature only if the setting names Kafka's handler
+for such tokens.
 """
 
 from __future__ import annotations

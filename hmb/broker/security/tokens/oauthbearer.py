@@ -4,9 +4,9 @@ The client sends its token in one message. The byte 1, written `\x01` here, sepa
     n,, \x01 auth=Bearer TOKEN \x01 \x01
 
 If the token is valid, the broker answers with an empty message. If the token is not valid, the broker answers with a
-short JSON text, and the client acknowledges it with the byte 1. Only then does the broker refuse the login. Before the
-final byte 1, a client may add extensions: pairs `name=value`, each with the byte 1 after it. HMB ignores the
-extensions.
+short JSON text, and the client acknowledges this text with the byte 1. After this acknowledgement, the broker refuses
+the login. A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair
+`name=value`, followed by the byte 1. HMB ignores the extensions.
 
 Every client that has the token can log in until the token expires. Use OAUTHBEARER on listeners with TLS only.
 
@@ -51,7 +51,7 @@ class OauthState(Enum):
 
 
 class OauthEvent(Enum):
-    """The result of one message of the client."""
+    """The result of the check of one message of the client."""
 
     PROVED = "the token is valid"
     INVALID = "the token is not valid"
@@ -67,7 +67,7 @@ OAUTHBEARER = StateTable(
 
 
 class OauthExchange:
-    """One exchange of OAUTHBEARER with one client. `check` verifies the token."""
+    """The login of one client with OAUTHBEARER. The function `check` verifies the token."""
 
     is_delegated = False
 
@@ -106,7 +106,7 @@ class OauthExchange:
 
 
 def _parsed(message: bytes) -> tuple[str, str]:
-    """Return two parts of the client's message: the name to act under, or "", and the token. Raises TokenError."""
+    """Return the user name that the client asks for, or "", and the token. Raises TokenError."""
     try:
         match = CLIENT_MESSAGE.fullmatch(message.decode())
     except UnicodeDecodeError:

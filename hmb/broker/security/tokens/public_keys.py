@@ -33,7 +33,7 @@ class PublicKeys:
     """The public keys at one address. Thread-safe."""
 
     def __init__(self, address: str, refresh: float) -> None:
-        """Load the keys. `refresh` is the time in seconds after which they are loaded again. Raises KeysError."""
+        """Load the keys. After `refresh` seconds, the next login loads them again. Raises KeysError."""
         self._address, self._refresh = address, refresh
         self._lock = threading.Lock()  # held by the thread that loads keys and changes the fields below
         self._keys = self._loaded()
@@ -41,9 +41,12 @@ class PublicKeys:
         self._tried_at = self._loaded_at - PAUSE
 
     def find(self, key_id: str | None) -> jwt.PyJWK:
-        """Return the key with an id. Raises KeysError."""
+        """Return the key with the id `key_id`. Load the keys again if they are old or if the id is unknown.
+
+        Raises KeysError.
+        """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # A login with a known key does not wait while another thread loads the keys.
+        # If the key is known, but another thread is loading the keys, do not wait for that thread: use the known key.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:
                 self._reload_if_due(key_id)

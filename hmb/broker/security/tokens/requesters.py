@@ -1,7 +1,8 @@
 """Decides which connections may send requests about delegation tokens.
 
-A client must have proved its name, because a token lets others use this name. A client that has itself logged in with a
-token may not create another token. Otherwise a thief of one token could keep access forever.
+A client must have logged in, because everybody who has the token can act under the client's name. A client that has
+itself logged in with a token may not create another token. Otherwise, somebody who steals one token could create new
+tokens again and again, and so keep access for ever.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ def check_requester(context: RequestContext) -> None:
 
 
 def put_principals(response: CreateDelegationTokenResponse, owner: str, requester: str, version: int) -> None:
-    """Write the owner and the requester of a new token into the response, even if the response has an error."""
+    """Write the owner and the requester of a new token into the response.
+
+    A response with an error contains these two names, too.
+    """
     response.principal_type, _, response.principal_name = owner.partition(":")
     if version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
         type_and_name = requester.partition(":")
