@@ -65,7 +65,7 @@ FindToken = Callable[[ScramMechanism, str], TokenCredential]  # returns the cred
 
 
 class ScramExchange:
-    """The login of one client with SCRAM: the messages of both sides, from the first one to the last one."""
+    """One login of a client with SCRAM."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ OAUTHBEARER = StateTable(
 
 
 class OauthExchange:
-    """The login of one client with OAUTHBEARER. The function `check` verifies the token."""
+    """One login of a client with OAUTHBEARER. The function `check` verifies the token."""
 
     is_delegated = False
 
