@@ -67,7 +67,7 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
         self.names: dict[UUID, str] = {}
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
-        """Set the partitions whose state the share coordinator stores.
+        """Store the list of the group's share-partitions: the partitions whose state the share coordinator stores.
 
         If `partitions` contains new partitions, `topics` contains their topics.
         """

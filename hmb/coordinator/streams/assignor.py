@@ -57,7 +57,7 @@ class _Process:
 
 
 class _Quota:
-    """Counts how many tasks a member may own (`limit`).
+    """Computes how many tasks a member may own (`limit`).
 
     A member that has reached the limit gets no more tasks. The other members share the remaining tasks, so their limit
     can change.

@@ -201,7 +201,7 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, as the request WriteTxnMarkers asks.
+        """Append a marker to one partition, because a WriteTxnMarkers request asks for it.
 
         Do not check in which state the transaction is. Return a function that waits until the marker is durable. Both
         this method and the returned function raise KafkaError.

@@ -13,7 +13,8 @@ For example, producer 7 commits a transaction with epoch 3. The coordinator stor
 error destroys the COMMIT marker in the log of weather-0. In this log, the transaction is open again. At its next start,
 the broker finds the stored state with the same epoch, and writes a new COMMIT marker.
 
-When the broker recovers its logs, it already restores most lost markers. Hanging transactions are therefore rare.
+Hanging transactions are rare. Before this comparison, the broker recovers its logs, and this recovery already restores
+most lost markers.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """
