@@ -45,6 +45,9 @@ ONLY_HERE = {  # from Kafka 0.8's protocol guide; DescribeConfigs v0 is from KIP
     ("ListOffsetsPartition", "max_num_offsets"),
     ("ListOffsetsPartitionResponse", "old_style_offsets"),
 }
+# In HMB, the record with the topology of a streams group uses the structs of the request StreamsGroupHeartbeat. In
+# Kafka's definitions, one of these structs has two names.
+OTHER_NAMES = {"StreamsGroupTopologyValue": ("TopicConfig", "KeyValue")}  # Kafka's name in the record, in the request
 
 
 class Column(NamedTuple):
@@ -74,6 +77,9 @@ def definition(jars: Path, name: str) -> dict[str, Any]:
     owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()
+    if name in OTHER_NAMES:
+        in_record, in_request = OTHER_NAMES[name]
+        text = re.sub(rf"\b{in_record}\b", in_request, text)
     loaded: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     return loaded
 
