@@ -1,6 +1,7 @@
 """Print the two cities with the highest mean temperature.
 
-The mean of a city can rise and fall, so the program compares the newest mean of each city.
+Each new temperature can raise or lower the mean of a city. The program therefore keeps only the newest mean of each
+city.
 """
 
 import heapq
@@ -14,7 +15,7 @@ MEAN = Mean()
 
 
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
-    """Return the city of the tuple `item`, the number of its temperatures, and their mean.
+    """Return the city of the tuple `item`, the number of temperatures of this city so far, and their mean.
 
     The number is the version of the mean: a newer mean contains more temperatures.
     """
@@ -24,7 +25,7 @@ def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
 
 
 def warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
-    """Return the two cities with the highest mean. `newest` maps each city to the version and the value of its mean."""
+    """Return the two cities with the highest mean. `newest` maps each city to a pair: the version and the mean."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
     return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
 

@@ -73,7 +73,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of two compactions: first both passes and the result of one, then the result of a later one."""
+    """Return the steps of two compactions: both passes and the result of the first, and the result of the second."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")
@@ -122,7 +122,7 @@ def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list
 
 
 def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Decide which records of each batch stay, the oldest batch first. Return a step per batch, and the last state."""
+    """Select the records that stay, the oldest batch first. Return one step for each batch, and the last state."""
     rule = Compaction(map, {}, NOW, CONFIG.delete_retention_ms)
     made = []
     for batch in batches:
@@ -155,7 +155,7 @@ def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | No
 
 
 def later_round(log: Log, first_dirty: int) -> Step:
-    """Return the step after another compaction, 24 hours later. This compaction deletes the tombstone."""
+    """Compact the log again, 24 hours later. Return the step that shows the log without its tombstone."""
     write_segment(log, LATER)
     now = NOW + CONFIG.delete_retention_ms
     work = cleanable(log, first_dirty, now)

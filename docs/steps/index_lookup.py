@@ -1,7 +1,7 @@
 """The steps of a look-up in the offset index: the broker finds the batch that contains an offset.
 
-The log in this module is real: HMB appends batches to it in a temporary directory. The module uses the search and the
-scan of the command `hmb index-inspect`.
+The module creates a log of HMB in a temporary directory. For the look-up, it calls the functions `search` and `scan`
+of the command `hmb index-inspect`.
 """
 
 from __future__ import annotations

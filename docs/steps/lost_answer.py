@@ -1,8 +1,8 @@
 """Shows in steps what happens when the network loses the response of a Produce request.
 
-The producer sends the request again, and sequence numbers prevent a duplicate in the log. The logs in this module are
-real: HMB's log checks the sequence numbers of each batch. Only the network is not real. The lists `SENT` and
-`WITHOUT_IDS` contain the requests, and name the messages that the network loses.
+The producer sends the request again, and sequence numbers prevent a duplicate in the log. The logs in
+this module are logs of HMB, which check the sequence numbers of each batch. Only the network is a simulation. The lists
+`SENT` and `WITHOUT_IDS` contain the requests, and state which messages the network loses.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ WITHOUT_IDS = (
 
 
 class Outcome(NamedTuple):
-    """The state after one request. `answer` is None if the network lost the request."""
+    """The log after one request, and its answer. `answer` is None if the network lost the request."""
 
     answer: str | None
     before: int  # log end offset before the request

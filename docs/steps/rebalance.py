@@ -133,7 +133,7 @@ class ClassicRun:
             self.answered[name] = f"Heartbeat: {error.code.name}"
 
     def settle(self) -> None:
-        """Let the members handle the group's responses. The records of the group count as stored at once."""
+        """Let the members handle the group's responses. Tell the group that all its records are on disk."""
         self.group.tick(0)
         while self.group.writes or self.group.responses:
             responses, writes = self.group.responses.copy(), self.group.writes.copy()
@@ -254,7 +254,7 @@ class ModernRun:
 
 
 class Topics:
-    """The topics of the cluster, as a group sees them: only `orders`."""
+    """The list of topics from which the group computes its assignment. It contains only `orders`."""
 
     version = 1
 

@@ -1,7 +1,7 @@
 """Shows in steps what happens to a partition on three brokers when its leader crashes.
 
-Lab 11's simulation of a partition runs here twice, with acks=all and with acks=1. The simulation uses the rules of the
-lab's solution.
+Lab 11 contains a simulation of a partition. This module runs the simulation twice, with acks=all and with acks=1. The
+simulation uses the functions of the lab's solution.
 """
 
 from __future__ import annotations

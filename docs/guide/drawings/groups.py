@@ -36,14 +36,14 @@ def lanes_of_members() -> Sequence:
 
 
 def load_steps(name: str) -> Any:
-    """Return the class or function `name` of the module `docs/steps/rebalance.py`."""
+    """Return the object `name` of the file `docs/steps/rebalance.py`, for example the class `ClassicRun`."""
     return load(STEPS, name)
 
 
 def recorded_run() -> Any:
-    """Return a `ClassicRun`, a group with three members, that also draws the messages of the group.
+    """Return a simulation of a group with three members (`ClassicRun`), which also draws the messages of the group.
 
-    The messages are drawn from the moment at which the caller sets the field `sequence` to an empty diagram.
+    The caller sets the field `sequence` to an empty diagram. From then on, the simulation adds each message to it.
     """
     run_class: Any = load_steps("ClassicRun")
 

@@ -117,7 +117,7 @@ def commit() -> Drawing:
 
 
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
-    """Draw one row for each lock. The rows have the order of the table in `locks.md`. Time runs from left to right."""
+    """Draw one row for each lock, in the order of the table in `locks.md`. Bars show when the thread holds the lock."""
     numbers = {(file, lock): int(number) for number, file, lock, _ in ROW.findall(LOCKS.read_text(encoding="utf-8"))}
     mine = thread_with_most([event for event in events if event.lock in numbers])
     held = list(held_of(mine))
@@ -138,7 +138,7 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Return the events of one thread: of all threads that serve a connection, the one that took locks most often."""
+    """Return the events of one thread: the thread of a connection that took locks most often."""
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")
@@ -147,7 +147,7 @@ def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
 
 
 def held_of(events: Sequence[LockEvent]) -> Iterator[tuple[Name, int, int]]:
-    """Yield each lock that a thread takes, and its two positions in `events`: of the take and of the release."""
+    """Yield each lock that a thread takes, and the positions in `events` at which it takes and releases the lock."""
     begins: dict[Name, int] = {}
     for number, event in enumerate(events):
         if event.is_taken:

@@ -24,13 +24,13 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of a log, which is also its column in the drawing, or "" if the drawing does not show the log."""
+    """Return the name of a log, which the drawing uses as the title of a column. Return "" for other logs."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
 
 def of_marked_log(variables: Locals) -> str:
-    """Return the lane of the log in which the coordinator ends a transaction."""
+    """Return the name of the log to which the coordinator appends a transaction marker, as `of_log` does."""
     return of_log({"self": variables["log"]})
 
 
@@ -80,7 +80,7 @@ def transaction() -> Drawing:
 
 
 def readers() -> Drawing:
-    """Draw one log twice: while a transaction is open, and after the transaction was aborted. The offsets are real."""
+    """Draw one log of a running broker twice: while a transaction is open, and after it was aborted."""
     with BrokerServer(config=SETTINGS) as broker:
         servers = broker.bootstrap_servers
         with (

@@ -1,4 +1,4 @@
-"""Draws the state machine of the negotiator from `STEPS`, the table of phases and events that the negotiator uses."""
+"""Draws the state machine of the negotiator from `STEPS`, the table in which the negotiator looks up its steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECOVERING = (MasterPhase.DISCONNECTED, MasterPhase.INITIALIZE, MasterPhase.ENDE
 
 
 def plain_steps() -> list[Step]:
-    """Return the changes of phase in a run without failures, in the order of the table `STEPS`."""
+    """Return the steps of a run without failures, in the order of the table `STEPS`."""
     return [STEPS[0], *(step for step in STEPS if step.after not in RECOVERING)]
 
 

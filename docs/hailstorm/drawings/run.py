@@ -19,7 +19,7 @@ LEFT, TOP, WIDTH, HEIGHT = 60, 30, 620, 230  # pixels: the area of the curves
 
 
 class ObservedSimulation(Simulation):
-    """A simulation that records the progress of the topology after each step."""
+    """A simulation that records, after each step, how far spouts, bolts and snapshots are."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the sum of the positions of all spouts, after each step
@@ -51,7 +51,7 @@ def topology() -> Topology:
 
 
 def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
-    """Return two partitions with `count` words each."""
+    """Return the records of a topic with two partitions. Each partition has `count` records with one word each."""
     kind = TimestampType.CREATE_TIME
     return {
         "words": [
@@ -62,7 +62,7 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 
 
 def progress() -> Drawing:
-    """Draw three curves: the spouts' positions, the bolts' low water mark, and the newest snapshot's clock."""
+    """Draw three curves: how far the spouts have read, the lowest low water mark, and the newest complete clock."""
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()
     most, steps = max(simulation.read), len(simulation.read)

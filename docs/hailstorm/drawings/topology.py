@@ -51,7 +51,7 @@ def trending() -> Drawing:
 
 
 def low_water_marks() -> Drawing:
-    """Draw how the bolt topn-0 computes its low water mark from the low water marks of three other bolts."""
+    """Draw how the bolt topn-0 computes its low water mark: the minimum of the low water marks of three other bolts."""
     sent = {"count-0": (7, 40), "count-1": (9, 38), "count-2": (8, 41)}
     everyone = frozenset(sent)
     marks = LowWaterMarks({FIRST: everyone, SECOND: everyone}, Clock({FIRST: 0, SECOND: 0}))

@@ -105,7 +105,7 @@ def in_words(records: list[Record]) -> str:
     )
 
 
-# -- the swap of the old segments for a new one
+# -- the drawing of the swap: the new segment replaces the old segments
 
 
 def steps_of_swap(log: Log) -> Iterator[str]:
@@ -141,7 +141,7 @@ def copy_batch(new: Segment, segment: Segment, position: int) -> None:
 
 
 def start_after_crash(directory: Path) -> list[Record]:
-    """Return the records that a broker finds after a crash at this moment.
+    """Return the records that a broker would find in its log after a crash at this moment.
 
     The function copies the files of the open log, and opens the copy.
     """
@@ -156,9 +156,10 @@ def start_after_crash(directory: Path) -> list[Record]:
 
 
 def steps_on_disk() -> Drawing:
-    """Draw the file names after each step of a swap.
+    """Draw the names of the log files after each step of a swap.
 
-    For each step, the drawing also shows which records the broker finds if it crashes after this step.
+    For each step, the drawing also shows how many records the broker finds at its next start if it crashes after this
+    step.
     """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:

@@ -12,8 +12,8 @@ from drawing import Drawing, DrawingError, Tone
 import hmb
 
 WIDTH, ROW, LEFT, INDENT, MEANING = 496, 22, 12, 18, 276
-# Each entry is a pattern for paths in the data directory, with the meaning and the color of the files that it matches.
-# If several patterns match the path of a file, the first of these patterns counts.
+# Each entry contains a pattern for paths in the data directory, and the meaning and the color of a file whose path
+# matches the pattern. If several patterns match the path of a file, the drawing uses the first of these patterns.
 MEANINGS: list[tuple[str, str, Tone]] = [
     (r"weather-0", "the log of a partition", "amber"),
     (r"weather-1|__consumer_offsets-0", "another log, same files", "amber"),

@@ -19,13 +19,13 @@ WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
-    """The syncs of one run, as pairs of recovery points: (0, 1) is a sync that moves the recovery point from 0 to 1."""
+    """The syncs of one run. Each sync is a pair: the recovery point before the sync, and the one after it."""
 
     syncs: list[tuple[int, int]]
 
 
 def run() -> Run:
-    """Let five producers, each in its own thread, append one batch and wait for its sync. Return the syncs."""
+    """Start five producers, which each append one batch and wait until it is synced. Return the syncs."""
     disk = Disk()
     disk.arrive(0)
     while disk.threads:
@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated segment. While the group commit syncs the segment, more producers append batches to it."""
+    """A simulated segment. Each time the group commit begins a sync of it, the next producers append their batches."""
 
     files: tuple[()] = ()
 
