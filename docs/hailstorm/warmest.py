@@ -1,7 +1,6 @@
 """Print the two cities with the highest mean temperature.
 
-Each new temperature can raise or lower the mean of a city. The program therefore keeps only the newest mean of each
-city.
+Each new temperature can raise or lower the mean of a city, so the program uses only the newest mean of each city.
 """
 
 import heapq
