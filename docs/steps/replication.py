@@ -88,7 +88,7 @@ def steps() -> list[Step]:
 
 
 def rules_of_lab() -> Any:
-    """Return the solution of lab 11, a module whose functions are the rules of replication."""
+    """Return the solution of lab 11: a module whose functions decide, for example, which replica becomes the leader."""
     spec = importlib.util.spec_from_file_location("rules_of_lab_11", LAB / "solution.py")
     if spec is None or spec.loader is None:
         raise AssertionError(f"{LAB} has no solution.py")

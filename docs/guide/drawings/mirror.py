@@ -8,8 +8,8 @@ from drawing import Drawing
 def flow() -> Drawing:
     """Draw how a mirror copies a log from a source cluster to a target cluster.
 
-    The log of the source contains a transaction marker, which the mirror does not copy. A record after the marker
-    therefore has a smaller offset in the target, for example 3 instead of 4.
+    The log of the source contains a transaction marker at offset 3, which the mirror does not copy. The record after
+    the marker has offset 4 in the source, and therefore offset 3 in the target.
     """
     drawing = Drawing(
         760,

@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 def listed() -> list[Entry]:
-    """Run a broker, stop it, and return the entries of its data directory, in the order of their names."""
+    """Run and stop a broker. Return the files and folders of its data directory, in the order of their names."""
     with TemporaryDirectory() as temporary:
         directory = Path(temporary)
         settings = {"log.segment.bytes": 300, "log.index.interval.bytes": 0}
