@@ -26,8 +26,8 @@ LONGEST = 33  # characters of a name with its value
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
     """Draw fields, one below the other, from `top` downwards. Return the box of each field's first byte.
 
-    A field has a row of its own, or several rows if it has more than MOST_BYTES bytes. `tone_of` is a function. Its
-    argument is the name of a field, and it returns the color (the tone) of the field's bytes.
+    Each field begins in a new row. If a field has more than MOST_BYTES bytes, it continues in the next rows. The
+    function `tone_of` receives the name of a field, and returns the color (the tone) of the field's bytes.
     """
     boxes = []
     y = top

@@ -1,7 +1,7 @@
-"""Sphinx extension: turns citations into links, in pages, and in all docstrings that a page shows.
+"""Turns each citation of a source into a link, in the pages and in the docstrings that the pages show.
 
-The code cites a source in plain text, so a reader of the code can read the citation in an editor. On the pages, each
-of these texts becomes a link:
+The code cites a source in plain text, so that the citation is also readable in an editor. On the pages, each citation
+becomes a link. The left column shows a citation, and the right column shows where its link leads:
     KIP-227                       the proposal's page in Kafka's wiki
     thesis, chapter 4.4           the thesis in the bibliography
     Kafka 0.7 design              the 0.7 design page in the bibliography

@@ -10,9 +10,9 @@ A line that begins with `$ ` is a shell command. If a line ends with a backslash
 command. All `session` blocks of a page use the same temporary directory and the same broker. The data of this broker is
 in the folder `hmb-data` of the temporary directory.
 
-A comment such as `# exit code 3` names the expected exit code. Without a comment, the expected exit code is 0. If a
-command ends with another exit code, the build fails. A command line that ends with `&` continues in the background, and
-the page shows the first output of the command.
+A comment after a command, such as `# exit code 3`, names the expected exit code. Without a comment, the expected exit
+code is 0. If a command ends with another exit code, the build fails. A command line that ends with `&` continues in the
+background, and the page shows the first output of the command.
 
 The commands on a page use the ports 9092 to 9095. Another program may use these ports during a build, so the build
 chooses four free ports. Before the directive runs a command, it replaces the port numbers in the command by the free
@@ -68,7 +68,7 @@ class CommandFailed(Exception):
 
 
 class CommandSession:
-    """Runs the commands of one page in a temporary directory. Starts a broker if a session needs one."""
+    """Runs the commands of one page in a temporary directory, and starts a broker if the commands need one."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="hmb-docs-"))
@@ -140,7 +140,10 @@ class CommandSession:
         return process, text
 
     def _shown(self, output: str) -> str:
-        """Return the output with fixed ports and paths, because the real ports and paths differ in each build."""
+        """Return the output with the usual ports, and without the paths of temporary directories.
+
+        The real ports and paths differ in each build, but the page looks the same after each build.
+        """
         output = _with_ports(output, self._port, DEFAULT_PORT)
         return output.replace(f"{self.directory}/", "").replace(str(self._root), "")
 

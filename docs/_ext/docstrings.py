@@ -10,9 +10,10 @@ option `end-before`.
 
 Autodoc is the part of Sphinx that shows docstrings on pages. It expects reStructuredText. HMB's docstrings are written
 for readers of the code, so they do not follow all rules of reStructuredText. This module therefore changes a docstring
-in three ways before autodoc reads it. If a sentence ends with a colon, the module adds an empty line between this
-sentence and the list, table or drawing after it. The module makes every indented block literal text, even if the block
-has no double colon before it. It also makes a table literal text if spaces separate the columns of the table.
+in three ways before autodoc reads it:
+- The module adds an empty line between a sentence that ends with a colon and the list, table or drawing after it.
+- The module puts a double colon before each indented block. The block then becomes literal text on the page.
+- The module indents each table whose columns are separated by spaces. The table then becomes literal text, too.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ For example, a page shows the drawing that the function `append` returns:
 The argument of `drawing` names a Python file, relative to the page, and a function that returns a `Drawing`. The text
 below the argument is the caption. The function can call HMB's own code, so that the drawing shows what the code does.
 
-Each tone has one meaning in the whole book:
+A *tone* is the name of a color in a drawing. Each tone has one meaning in the whole book:
     blue      a producer
     amber     a broker and its log
     green     a consumer
@@ -16,7 +16,8 @@ Each tone has one meaning in the whole book:
     gray      something that no longer exists or is not used
     violet    the subject of the drawing
 
-`conf.py` defines two colors for each tone: one for light pages, and one for dark pages. The tones are CSS variables.
+`conf.py` defines two colors for each tone: one for light pages, and one for dark pages. A drawing contains the tones as
+CSS variables, so that the browser chooses the colors.
 
 Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
 that each text fits into its box and that each shape is on the canvas.
@@ -83,7 +84,8 @@ class Box(NamedTuple):
 class Drawing:
     """A picture of boxes, arrows and texts, which becomes one `<svg>` element.
 
-    `width` and `height` are the size of the canvas in pixels, `alternative` is the text alternative.
+    `width` and `height` are the size of the canvas in pixels. `alternative` is the text alternative: a description for
+    readers who cannot see the drawing.
     """
 
     def __init__(self, width: float, height: float, alternative: str) -> None:
@@ -236,7 +238,10 @@ class FunctionDirective(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def call(self) -> Any:
-        """Return the result of the function. If its file or this extension changes, Sphinx builds the page again."""
+        """Call the function that the directive's argument names, and return its result.
+
+        If the file of this function changes, or if this extension changes, Sphinx builds the page again.
+        """
         place, _, name = self.arguments[0].partition(":")
         relative, path = self.env.relfn2path(place)
         for dependency in (relative, __file__):

@@ -1,7 +1,8 @@
 """Knows the address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
-In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. A link therefore needs the
-title. The addresses of a few pages contain the number of a wiki page instead of the title.
+In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. To make links, this module
+therefore stores the titles. The addresses of a few pages contain only a number that the wiki has given to the page. For
+these pages, the module stores this number, too.
 """
 
 from __future__ import annotations

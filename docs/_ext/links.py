@@ -1,17 +1,19 @@
 """Checks the links between the pages, and lists the links to other sites.
 
-*Links inside the book.* Sphinx checks most of these links. It does not check links in raw HTML and in drawings. After a
-build of HTML, this module therefore reads all written files. It warns about each link to a file or to an anchor that
-does not exist.
+*Links inside the book.* Sphinx checks most of these links. It does not check links in raw HTML and in drawings. This
+module therefore reads all HTML pages after Sphinx has written them. It logs a warning for each link to a file or to an
+anchor that does not exist.
 
-*Links to other sites.* A machine without network access can build the book, so the build does not open these links. The
-directive `external-links` shows a table of them. Each row contains a link, the pages that use the link, and a date:
+*Links to other sites.* The build does not open these links, because a machine without network access must be able to
+build the book. The directive `external-links` shows a table of all links to other sites. Each row contains a link, the
+pages that use the link, and a date:
     ```{external-links}
     ```
 
-The dates are stored in the file `links.txt` beside `conf.py`. The date of a link is the last day on which the other
-site answered. If the site has never answered, it is the day on which the link was first listed. `make links` opens all
-links and writes the file. If a link is not in the file yet, the table shows the day of the build.
+The dates are stored in the file `links.txt` beside `conf.py`. `make links` opens all links and writes this file. The
+date of a link is the last day on which the other site answered `make links`. If the site has never answered, the date
+is the day on which `make links` first opened the link. If the file does not contain a link yet, the table shows the day
+of the build.
 """
 
 from __future__ import annotations
@@ -37,14 +39,18 @@ WORKING = ("working", "redirected")  # results of Sphinx's builder `linkcheck`
 
 
 class Entry(NamedTuple):
-    """The date of one link in `links.txt`: the day on which the link was listed, or on which its site last answered."""
+    """The date of one link in `links.txt`.
+
+    If the state is `answered`, `day` is the last day on which the other site answered. If the state is `listed`, the
+    site has never answered, and `day` is the day on which `make links` first opened the link.
+    """
 
     day: str
     state: str
 
 
 class ExternalLinks(nodes.General, nodes.Element):
-    """A placeholder for the list of links, which is complete only after Sphinx has read all pages."""
+    """A placeholder for the table of links. The table replaces it after Sphinx has read all pages."""
 
 
 class ExternalLinksDirective(SphinxDirective):
@@ -93,7 +99,7 @@ def today() -> str:
 
 
 def show_list(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Replace each placeholder of a page (an `ExternalLinks` node) with the table of all links."""
+    """Replace each placeholder of a page (an `ExternalLinks` node) with the table of links to other sites."""
     for place in list(document.findall(ExternalLinks)):
         place.replace_self(_table(app, page))
 
@@ -121,7 +127,7 @@ def _table(app: Sphinx, page: str) -> nodes.table:
     return nodes.table("", group, classes=["external-links"])
 
 
-# -- the check of the links in the HTML files, after the build
+# -- After the build, the following code checks the links in the HTML files.
 
 
 class Anchors(HTMLParser):
@@ -160,7 +166,7 @@ def broken_links(folder: Path) -> Iterator[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Check the written pages, or store the results of the builder `linkcheck`."""
+    """After a build of HTML, check the links of the pages. After a run of `linkcheck`, store its results."""
     if error is not None:
         return
     if app.builder.name == "html":
@@ -172,7 +178,10 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
-    """Write `links.txt` from the results of `linkcheck`. A link that does not work keeps its old entry."""
+    """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
+
+    A link that does not work keeps its old entry.
+    """
     known, entries = read_entries(path), {}
     for result in results:
         address = result["uri"]

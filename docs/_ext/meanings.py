@@ -16,7 +16,7 @@ from tables import TableDirective
 
 
 class Meanings(TableDirective):
-    """Shows a dictionary as a table with one row for each option."""
+    """The directive `meanings`: a table with one row for each option, which contains its name and its meaning."""
 
     def run(self) -> list[nodes.Node]:
         meanings, source = self.table()

@@ -11,11 +11,13 @@ A page uses the three directives of this module as in these examples:
     ```
 
 `measured` shows the tables that `hmb bench show` prints. `measured-plot` shows the charts that `hmb bench plot` draws.
-The argument is the name of a file in bench/results, or the name of a benchmark (a suite). For a suite, the directive
-uses the newest file. If a suite has no file yet, the page contains a note. Below the tables or charts, the page names
-the file, the commit, the command and the machine.
+The argument of both directives is the name of a file in bench/results, or the name of a benchmark, for example
+`growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If the benchmark has
+no result file yet, the page shows a sentence about this. Below the tables or charts, a caption names the file, the
+command, the commit and the machine.
 
-`thesis-figures` shows the results that the bachelor thesis published. They are stored in bench/thesis/cells.py.
+`thesis-figures` shows the results in the bachelor thesis on which HMB is based. The file bench/thesis/cells.py contains
+these results.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ RESULTS = Path(__file__).parents[2] / "bench" / "results"
 class Results(SphinxDirective, ABC):
     """A directive that shows tables or charts of one result file, and a caption below them.
 
-    The caption names the file, and the command, the commit and the machine with which the results were measured.
+    The caption names the file, the command that measured the results, the commit of HMB, and the machine.
     """
 
     required_arguments = 1
@@ -65,32 +67,32 @@ class Results(SphinxDirective, ABC):
         return [*self.shown(view, samples_of(document)), _source(path.name, document)]
 
     def _path(self, name: str) -> Path | None:
-        """Return the file `name`, or the newest file of the suite `name`. File names end with date and time."""
+        """Return the path of the result file `name`. If `name` is a benchmark, return the path of its newest file."""
         if name.endswith(".json"):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
 
     @abstractmethod
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
-        """Return the tables or the charts that the page shows for the samples of a benchmark (a suite)."""
+        """Return the tables or the charts that show the results (`samples`) of one benchmark on the page."""
 
 
 class Measured(Results):
-    """Shows the tables with the results of one benchmark."""
+    """The directive `measured`, which shows the results of one benchmark as tables."""
 
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [table_node(table) for table in view.tables(samples)]
 
 
 class MeasuredPlot(Results):
-    """Shows the charts with the results of a benchmark (a suite) as pictures in the page."""
+    """The directive `measured-plot`, which shows the results of one benchmark as charts."""
 
     def shown(self, view: SuiteReport, samples: Sequence[Sample]) -> Sequence[nodes.Node]:
         return [_picture(figure, name) for name, figure in view.charts(samples).items()]
 
 
 class ThesisFigures(SphinxDirective):
-    """Shows the tables of results that the thesis contains."""
+    """The directive `thesis-figures`, which shows the results in the bachelor thesis as tables."""
 
     def run(self) -> list[nodes.Node]:
         for module in (cells, thesis_tables):

@@ -1,7 +1,8 @@
-"""Runs the notebooks that read topics with Spark during the build of the pages, if Spark can run on this machine.
+"""The build of the pages runs the notebooks that read topics with Spark, if Spark can run on this machine.
 
-These notebooks need PySpark and Java. `pip install 'hmb[spark]'` installs both. `make docs` also works without them:
-each of these notebooks then shows its code without results, and a note at the top of its page names the reason.
+The notebooks that read topics with Spark need PySpark and Java. `pip install 'hmb[spark]'` installs both. `make docs`
+also works without PySpark and Java. The page of such a notebook then shows the code without results, and a note at the
+top of the page names the missing part.
 
 This extension also gives each plot of a lab a text alternative, for readers who cannot see the plot. The text consists
 of the sentences of the page that describe the plot.
@@ -56,7 +57,7 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add the text NOTE below the heading of a page if the page is a notebook that could not run.
+    """If the page is a notebook that could not run, add the text NOTE below the heading of the page.
 
     `source` is a list with one string, the text of the page.
     """
@@ -67,9 +68,9 @@ def add_note(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def describe_plots(app: Sphinx, document: nodes.document) -> None:
-    """Make a text alternative for each plot of a lab from the sentences about the plot.
+    """Give each plot of a lab a text alternative: the sentences of the page that describe the plot.
 
-    If the page contains no sentence about a plot, log a warning.
+    If no sentence of the page describes a plot, log a warning.
     """
     if not LAB_PAGE.fullmatch(app.env.docname):
         return

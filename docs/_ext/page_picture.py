@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class PagePicture(SphinxDirective):
-    """A figure with a light picture, a dark picture and a caption."""
+    """The directive `page-picture`: a figure with a light picture, a dark picture and a caption."""
 
     required_arguments = 1
     has_content = True

@@ -1,14 +1,16 @@
 """The directive `part` adds one part of the book to the navigation: the title of the part, and its pages.
 
-For example, the first page of the book adds the part with the labs:
+For example, the first page of the book adds the part with the labs to the navigation:
     ```{part} Labs
     labs/*
     ```
 
-The argument of the directive is the title of the part. Each line below the argument names a page, or several pages by a
-pattern such as `labs/*`. These names are relative to the folder of the page that contains the directive. If a line
-matches no page, the directive ignores the line. If a part has no pages, the navigation does not contain the part. The
-first page of the book can therefore name parts whose pages do not exist yet.
+The argument of the directive is the title of the part. Each line below the argument is the name of a page, or a pattern
+such as `labs/*` that matches the names of several pages. The names are relative to the folder of the page that contains
+the directive.
+
+The directive ignores a line that matches no page. If no line matches a page, the navigation does not contain the part.
+The first page of the book can therefore name parts whose pages do not exist yet.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from sphinx.util.matching import patfilter
 
 
 class Part(TocTree):
-    """A hidden table of contents with a title. Pages that do not exist are left out."""
+    """A table of contents with a title, which only the navigation shows. It omits pages that do not exist."""
 
     required_arguments = 1
     final_argument_whitespace = True

@@ -1,6 +1,6 @@
-"""The directive `permissions` shows which operations each API needs, as a table made from the code.
+"""The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-A page shows the table of operations with a directive that has no argument:
+The table is made from the rules in the code of the broker. The directive has no argument:
     ```{permissions}
     ```
 """
@@ -23,7 +23,7 @@ TITLES = ["API", "operations and resources", "what the broker refuses"]
 
 
 class Permissions(SphinxDirective):
-    """Shows the rules of `hmb/broker/security/acls/rules.py` as a table."""
+    """The directive `permissions`, which shows the rules in `hmb/broker/security/acls/rules.py` as a table."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(rules.__file__)
@@ -34,13 +34,13 @@ class Permissions(SphinxDirective):
 
 
 def rows() -> Iterator[list[str]]:
-    """Yield the cells of each API, in the order of the APIs' numbers."""
+    """Yield one row of the table for each API, in the order of the APIs' numbers. A row is a list of cells."""
     for api in sorted({*rules.RULES, *rules.SPECIAL, *rules.OPEN}):
         yield [api_name(api), rules.permissions(api), effect(rules.RULES[api]) if api in rules.RULES else ""]
 
 
 def effect(rule: ApiRule) -> str:
-    """Return which part of a request the broker refuses if a permission is missing."""
+    """Return what the broker refuses if a client lacks a permission: the whole request, or a part of it."""
     has_whole = rule.cluster or rule.transactional_id or rule.group
     if not (rule.topics or rule.items):
         return "the whole request"

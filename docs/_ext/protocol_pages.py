@@ -1,8 +1,8 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The extension makes the pages from the code. The table of handlers lists the APIs that the broker supports, and each of
-these APIs gets a page. The message classes declare the versions of the API. The docstrings of two modules become the
-text of the page: the module of the handler, and the module of the message classes.
+The extension makes the pages from the code. It writes one page for each API that has a handler in the broker. The text
+of the page comes from two docstrings: the docstring of the module with the handler, and the docstring of the module
+with the message classes. These classes describe the request and the response of the API, and contain its versions.
 
 The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,
 because Sphinx reads every changed file again.

@@ -8,7 +8,8 @@ For example, a producer sends one batch, and the broker responds:
     picture = sequence.drawing("A producer sends one batch.")
 
 Each participant has a *lane*: a box with its name, and a vertical line below the box. Time runs from top to bottom, and
-each message or note has a row of its own. A *wait* is a bar on a lane. It begins at one row and ends at another one.
+each message or note has a row of its own. A *wait* is a bar on the lane of a participant that waits. The bar begins at
+one row and ends at a later row.
 
 If a text is on the line of a lane, the line has a gap there, so that a reader can read the text. The text alternative
 of the drawing lists all messages and notes in their order.
@@ -37,7 +38,7 @@ class Lane(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A message between two lanes. A note has the same lane as its source and its target."""
+    """A row of the drawing: a message or a note. The source and the target of a note are the same lane."""
 
     source: int
     target: int
@@ -55,7 +56,10 @@ class Wait(NamedTuple):
 
 
 class Sequence:
-    """The lanes and the rows of a sequence. `gap` is the distance in pixels between two lanes."""
+    """A drawing with a lane for each participant, and a row for each message or note.
+
+    `gap` is the distance in pixels between two lanes.
+    """
 
     def __init__(self, *lanes: Lane, gap: float = 160) -> None:
         self._lanes, self._gap = lanes, gap
@@ -74,14 +78,14 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Show that the participant of a lane begins to wait: begin a bar at the last row.
+        """Show that the participant of a lane begins to wait: begin a bar at the row that was added last.
 
         If a bar has already begun on this lane, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """Show that the participant of a lane no longer waits: end its bar at the last row.
+        """Show that the participant of a lane no longer waits: end its bar at the row that was added last.
 
         If no bar has begun on this lane, do nothing.
         """

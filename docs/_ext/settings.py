@@ -54,7 +54,8 @@ class Settings(TableDirective):
 def row(key: ConfigKey, has_column: bool) -> list[str]:
     """Return the cells for one setting: its name, its default and its effect.
 
-    If `has_column` is true, another cell shows when a change of the setting takes effect.
+    If `has_column` is true, the row has one more cell. This cell shows whether a change of the setting takes effect at
+    once or after a restart.
     """
     effect = (key.doc[:1].upper() + key.doc[1:]).replace("|", "\\|").rstrip(".") + "."
     moment = ["now" if key.dynamic else "after a restart"] if has_column else []

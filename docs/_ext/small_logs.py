@@ -61,7 +61,10 @@ def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide HMB's log messages in the `with` block: if a drawing damages a log on purpose, the build shows no errors."""
+    """Hide HMB's log messages in the `with` block.
+
+    A drawing can damage a log on purpose. The build then shows no errors about this damage.
+    """
     logger = logging.getLogger("hmb")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

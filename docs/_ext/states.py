@@ -4,10 +4,14 @@ For example, a page shows the states of a consumer group:
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The picture shows the states as boxes in a column, in the order in which an enum defines them. A straight arrow leads to
-the next box. Another arrow that leads down is on the right side of the column. An arrow that leads up, or back to its
-own box, is on the left side. Arrows that would overlap have different distances from the column. The table below the
-picture names the event that causes each change of state.
+The picture shows the states as boxes in a column, in the order in which an enum defines them. An arrow shows a change
+from one state to another one. The position of the arrow depends on its direction:
+- An arrow to the next box below is a straight line between the two boxes.
+- An arrow to a later box is on the right side of the column.
+- An arrow to an earlier box, or from a box to itself, is on the left side of the column.
+
+Arrows that would overlap have different distances from the column. The table below the picture names the event that
+causes each change of state.
 """
 
 from __future__ import annotations
@@ -87,7 +91,7 @@ def _in_words(transitions: Sequence[Any]) -> str:
 
 
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """Distribute the arrows of one side over lanes, so that two arrows in the same lane do not touch.
+    """Distribute the arrows on one side of the boxes over lanes, so that arrows in the same lane do not touch.
 
     A lane is a vertical line beside the boxes. The shortest arrows get the lanes nearest to the boxes.
     """
@@ -118,9 +122,9 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # One arrow can end at a box, and another arrow can begin at the same side of this box. The start of an arrow is
-    # moved by 6 pixels, and its end by 6 pixels in the opposite direction. The two arrows are therefore 12 pixels
-    # apart.
+    # One arrow can end at a box, and another arrow can begin at the same side of this box. To keep the two arrows
+    # apart, the start of each arrow is moved by 6 pixels, and its end by 6 pixels in the opposite direction. The
+    # distance between the arrows is then 12 pixels.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

@@ -1,4 +1,8 @@
-"""The base class of directives that show a table from the code. Their argument names the table: `module:name`."""
+"""The base class of directives that show a table from the code.
+
+The argument of such a directive names the module and the variable of the table, with a colon between them:
+`module:variable`.
+"""
 
 from __future__ import annotations
 

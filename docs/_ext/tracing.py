@@ -1,7 +1,8 @@
-"""Traces a real run of HMB, for drawings that show which function called which.
+"""Records the calls of functions in a real run of HMB, so that a drawing can show these calls.
 
-The program of a drawing names some functions of HMB. `traced` records each call of these functions, in all threads that
-start inside its `with` block. Then `add_calls` adds the recorded calls to a drawing (a sequence, sequence.py):
+The program of a drawing chooses some functions of HMB. `traced` records each call of these functions, in all threads
+that start inside its `with` block. `add_calls` then adds the recorded calls to the drawing. The drawing is a `Sequence`
+(sequence.py):
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -11,9 +12,10 @@ start inside its `with` block. Then `add_calls` adds the recorded calls to a dra
     add_calls(sequence, events)
 
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
-function to the lane of the called function. The program of the drawing imports the functions from HMB. If somebody
-renames a function, the import fails, and so does the build of the page. A drawing therefore never shows functions that
-no longer exist.
+function to the lane of the called function.
+
+The program of the drawing imports the chosen functions from HMB. If somebody renames one of these functions, the import
+fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer exists.
 """
 
 from __future__ import annotations
@@ -40,13 +42,15 @@ class Watched(NamedTuple):
     """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
     Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The field `lane` names
-    the participant to which the function belongs. A call becomes an arrow to this lane, and `text` is the text of the
-    arrow. If `lane` is empty, the drawing does not show the call.
+    the participant to which the function belongs. A call of the function becomes an arrow to this lane, and the field
+    `text` is the text of the arrow. If `lane` is empty, the drawing does not show the call.
 
-    The arrow begins at the lane of the caller. The caller is the watched function that makes the call. If no watched
-    function makes the call, the field `caller` names the participant that makes it. The text `reply` belongs to the
-    arrow back to the caller. If `reply` is empty, the drawing does not show this arrow. If `waits` is true, the drawing
-    shows a bar on the caller's lane while the function runs.
+    The arrow begins at the lane of the caller. Usually, the caller is another watched function. If no watched function
+    makes the call, the field `caller` names the participant that makes it.
+
+    A second arrow leads back to the caller when the function returns. The field `reply` is the text of this second
+    arrow. If `reply` is empty, the drawing does not show the second arrow. If `waits` is true, the drawing shows a bar
+    on the caller's lane. The bar begins at the call and ends at the return.
     """
 
     function: Callable[..., Any]
@@ -59,9 +63,10 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The begin or the end of a call.
+    """The beginning or the end of a recorded call.
 
-    `lane`, `caller` and `text` can contain values that the function's local variables had at this moment.
+    The texts `lane`, `caller` and `text` can contain values that the local variables of the called function had at this
+    moment.
     """
 
     moment: float  # seconds since a moment that is the same for all events
@@ -117,14 +122,15 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 
 
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
-    """Add the recorded calls (`events`) to the drawing of a sequence.
+    """Add an arrow to the drawing for each recorded call.
 
-    A call becomes an arrow from the lane of the caller to the lane of the called function. If the two lanes are the
-    same, the call becomes a note: a text on this lane.
+    The arrow of a call begins at the lane of the caller, and ends at the lane of the called function. If both have the
+    same lane, the drawing shows a note (a text) on this lane instead of an arrow.
 
-    If another watched function makes the call, the arrow begins at the lane of that function. Otherwise, it begins at
-    the lane that the field `caller` names. If `caller` is empty, too, the arrow begins at the lane of the first watched
-    function that this thread called.
+    The lane of the caller depends on who makes the call:
+    - If another watched function makes the call, the arrow begins at the lane of that function.
+    - If no watched function makes the call, the arrow begins at the lane that the field `caller` names.
+    - If `caller` is also empty, the arrow begins at the lane of the first watched function that this thread called.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -145,8 +151,8 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 class _Thread(NamedTuple):
     """A thread whose calls the drawing shows.
 
-    `home` is the lane of the first function that the thread called. `lanes` are the lanes of the functions that it runs
-    now.
+    `home` is the lane of the first watched function that the thread called. `lanes` contains one lane for each watched
+    function that the thread runs now. The last lane belongs to the function that was called last.
     """
 
     home: str
