@@ -14,7 +14,11 @@ def waiting(second: int) -> int:
 
 
 def backlog() -> Drawing:
-    """Draw the number of waiting messages over time, and the places where they wait with push and with pull."""
+    """Draw the number of waiting messages over time.
+
+    Below this curve, two small drawings show where the messages wait: with push in the consumer, with pull in the
+    broker.
+    """
     most = max(waiting(second) for second in range(END + 1))
     drawing = Drawing(
         640,
