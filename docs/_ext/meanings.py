@@ -16,7 +16,7 @@ from tables import TableDirective
 
 
 class Meanings(TableDirective):
-    """The directive `meanings`: a table with one row for each option, which contains its name and its meaning."""
+    """The directive `meanings`, which shows a table. Each row contains the name and the meaning of one option."""
 
     def run(self) -> list[nodes.Node]:
         meanings, source = self.table()

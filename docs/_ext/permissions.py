@@ -1,6 +1,6 @@
 """The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-The table is made from the rules in the code of the broker. The directive has no argument:
+The rules in the broker's code are the source of the table. The directive therefore has no argument:
     ```{permissions}
     ```
 """
