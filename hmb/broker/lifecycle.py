@@ -231,7 +231,7 @@ class BrokerServer:
         """Lock the data directory, or make a temporary one."""
         directory = self._data_dir
         if directory is None:
-            import tempfile  # This import takes 5 ms. Most brokers have a data directory.
+            import tempfile  # The import takes 5 ms, which a broker with a data directory saves.
 
             directory = self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         return LogManager(

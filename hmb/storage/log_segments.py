@@ -134,7 +134,7 @@ class LogSegments:
             return
         try:
             self._manifest.record({self._partition: [entry_of(segment, next_offset)]}, sync=sync)
-        except OSError as error:  # The disk is full. The manifest writes this entry together with its next entries.
+        except OSError as error:  # The disk is full. The manifest writes the entry later, with the next ones.
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def forget(self, segments: Sequence[Segment]) -> None:

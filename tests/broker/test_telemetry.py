@@ -82,7 +82,7 @@ def test_a_push_may_come_once_in_an_interval() -> None:
     instance, requested = told.subscribe(NEW, CLIENT, 0)
     number = requested.subscription_id
     refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, told.subscribe, instance, CLIENT, 999)
-    told.check_push(instance, CLIENT, number, False, 500)  # The first push after the subscription may be early.
+    told.check_push(instance, CLIENT, number, False, 500)  # The broker accepts one early push after a subscription.
     refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, told.check_push, instance, CLIENT, number, False, 1499)
     refused(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, told.check_push, instance, CLIENT, number + 1, False, 1500)
     told.check_push(instance, CLIENT, number, False, 2500)

@@ -56,7 +56,7 @@ from tests.spark.orders import (
 QUERIES = ("windows", "join", "upsert", "once", "speed")  # the streaming queries; each has a checkpoint
 WITH_WATERMARK = QUERIES[:2]
 VIEW = "view.json"  # the batch view of the lambda architecture
-VICTIMS = ("driver", "broker", "worker")  # The last kill is one of the driver, the kill before it is one of the broker.
+VICTIMS = ("driver", "broker", "worker")  # the victims of the last kill, of the kill before it, and so on
 PARTITIONS = 2
 ROUND = 5  # orders that the producer sends together
 SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine

@@ -61,7 +61,7 @@ class ClassicMember:
     joining: Call | None = None  # the member's JoinGroup request, while it waits for its response
     syncing: Call | None = None  # the member's SyncGroup request, while it waits for its response
     is_new: bool = False  # whether the member waits for its first JoinGroup response
-    must_sync: bool = False  # whether the member has not sent SyncGroup in this generation yet
+    must_sync: bool = False  # whether the member must still send SyncGroup in this generation
 
     @property
     def is_static(self) -> bool:

@@ -52,7 +52,7 @@ class Pace(NamedTuple):
     others: Python's garbage collector runs during them.
     """
 
-    period: float  # seconds from the start of a collection to the start of the next one, unless the rest is longer
+    period: float  # seconds from the start of a collection to the start of the next one; a long rest extends it
     longest: float  # the longest rest after a collection (seconds)
     clock: Callable[[], float]  # measures the cost of a collection
 

@@ -51,7 +51,7 @@ class ForeignChanges:
             return
         try:
             file = self._file.open()
-            with NAMES_LOCK:  # The lock keeps another thread from renaming the directory here.
+            with NAMES_LOCK:  # While this thread holds the lock, no other thread renames the directory.
                 found, named = os.fstat(file.fileno()), self._file.path.stat()
         except FileNotFoundError as error:
             raise SyncFailed(errno.ENOENT, "another process has removed the file", str(path)) from error

@@ -248,7 +248,7 @@ def test_a_damaged_snapshot_is_named_with_what_to_do(servers: str, make_topic: M
 def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) -> None:
     """If a processor hangs, a warning names it.
 
-    A thread cannot be killed, so the topology waits for the thread in a new epoch.
+    A thread cannot be killed. The topology therefore begins a new epoch, and waits until the thread has ended.
     """
     hangs = threading.Event()
 

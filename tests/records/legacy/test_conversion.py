@@ -97,7 +97,7 @@ def test_old_messages_are_sent_unchanged() -> None:
 
 
 def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
-    """The messages for an old client have at most the size limit of the fetch.
+    """The messages for an old client together are not larger than the limit of the fetch.
 
     Before a bug was fixed, only the size of each batch was limited. A batch of 31 KB (zstd) became a response of 900
     MiB.

@@ -161,7 +161,7 @@ def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pyte
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert read == 1_000
     log.append(many_records(1_000, NOW, b"k"))
-    log_at_now().append(many_records(2_000, NOW, None))  # This topic needs no check of each record.
+    log_at_now().append(many_records(2_000, NOW, None))  # In this topic, the log need not check single records.
 
 
 def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
