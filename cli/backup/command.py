@@ -76,8 +76,8 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contents = BackupContents(admin.describe_cluster().cluster_id, now)
     partitions = chosen_partitions(admin, [(name, None) for name in names])
-    # First read the offsets of groups, and then the ends of the partitions. In the opposite order, a group could commit
-    # an offset in between that is greater than the end.
+    # First read the offsets of groups, and then the ends of the partitions. In the opposite order, a group could
+    # commit an offset after the command has read the end, and this offset could be greater than the end.
     contents.groups, contents.share_groups = _committed(admin, set(partitions)), _start_offsets(admin, set(partitions))
     starts, ends = _offsets(admin, partitions, "earliest"), _offsets(admin, partitions, "latest")
     rows = []

@@ -134,7 +134,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A parsed format: a list of constant bytes and of letters (`Piece`), in the order of the text."""
+    """A parsed format: its constant texts and its letters such as `%k` (`Piece`), in the order of the format."""
 
     parts: Sequence[bytes | Piece | HeaderPiece]
 

@@ -14,8 +14,8 @@ A thread that deletes the offsets of a group must know all of them, so it first 
 still in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this group must
 wait. This is acceptable, because deletions are rare.
 
-A fetch of committed offsets returns only offsets that are on disk, because the journal changes the offsets in memory
-only after the sync.
+A fetch of committed offsets returns only offsets that are on disk. The reason is that the journal first syncs a record,
+and then changes the offset in memory.
 
 Source: Kafka's `OffsetMetadataManager`.
 """

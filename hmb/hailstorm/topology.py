@@ -123,7 +123,7 @@ class Topology:
         self._check_event_times()
 
     def _check_event_times(self) -> None:
-        """Raise TopologyError if tuples of a spout without event times can reach a bolt with windows."""
+        """Raise TopologyError if a bolt with windows gets tuples from a spout that sets no event times."""
         for node in self.nodes.values():
             if isinstance(node.runs, Bolt) and node.runs.windows is not None:
                 for name in self._before(node.name):
@@ -132,7 +132,7 @@ class Topology:
                         raise TopologyError(f"{what}, so no window would ever be dropped: use Spout(event_time=...)")
 
     def _before(self, name: str) -> set[str]:
-        """Return the names of the declared nodes whose tuples reach a node, directly or through other nodes."""
+        """Return the names of the nodes whose tuples reach the node `name`, directly or through other nodes."""
         found: set[str] = set()
         left = [name]
         while left:

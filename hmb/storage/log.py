@@ -91,7 +91,7 @@ class Log:
         manifest: Manifest | None = None,
         events: EventLog | None = None,
     ) -> None:
-        """Open the log of a partition. An empty directory contains an empty log.
+        """Open the log of a partition. If the directory is empty, the log has no records.
 
         If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
         `manifest` is None, the method does not know which segments the log must have. It then accepts all segments in

@@ -78,8 +78,8 @@ class PlainExchange:
             raise PlainError("the message is malformed") from None
         if acts_as not in ("", self.user):
             raise PlainError("the client wants to act under another name")
-        # The time of a login must not show whether a user exists. The broker therefore compares hashes, which takes the
-        # same time for each password. It makes this comparison even if no user has this name.
+        # The duration of a login must not show whether a user exists. The broker therefore compares hashes, which takes
+        # the same time for each password. The broker makes this comparison even if no user has the name `self.user`.
         expected = self._passwords.get(self.user, NOBODY)
         if not hmac.compare_digest(_digest(password), _digest(expected)):
             raise PlainError("the name or the password is wrong")

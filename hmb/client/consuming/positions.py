@@ -28,8 +28,8 @@ class Position:
     """A consumer's position in one partition.
 
     - `consumed` is at most `fetch_offset`. If they are equal, the buffer contains no record of the partition.
-    - `start` is not None while the offsets are unknown or outdated. During this time, the consumer does not fetch the
-      partition.
+    - While the consumer does not know the offset at which it must read, `start` says how to find this offset. During
+      this time, the consumer does not fetch the partition. In all other cases, `start` is None.
     """
 
     partition: TopicPartition

@@ -54,7 +54,7 @@ class ShareMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """Always None: several members may read one partition, so no member must give up a partition for another."""
+        """Always None: several members may read one partition, so the coordinator never revokes a partition."""
         return None
 
     def is_reconciled_to(self, epoch: int) -> bool:

@@ -259,7 +259,7 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return the offset and the number of each result. An input tuple may have no result, one result or several."""
+    """Return the origin offset of each result, and its number: the input tuple's number and the result's index."""
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []
     for offset, number, made in zip(payloads.offsets, numbers, results, strict=True):

@@ -12,7 +12,7 @@ sender does not connect again in the same epoch. Instead, the sender leaves the 
 epoch, and the spouts replay all records above the last snapshot.
 
 The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
-started again on another machine. (The Hailstorm paper suggests this as its next step, chapter 6.)
+started again on another machine. (The Hailstorm paper suggests this as future work, chapter 6.)
 
 Source: Hailstorm, chapter 5.2, "Network Processing".
 """
