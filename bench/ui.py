@@ -1,20 +1,26 @@
-"""Measures how fast the page and the metrics of a broker are, and how much they cost the broker.
+"""Measures how fast a broker serves its page and its metrics, and how much the page slows the broker down.
 
 These commands are examples:
     hmb bench ui
     hmb bench ui --repeat 5 --num-records 2000000
 
-The table shows each figure beside its goal. The first three figures come from a broker with a topic of 1,000
-partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium shows the page of this broker:
-- *first drawing*: the time from the request for the page until a view is drawn. The view shows 1,000 partitions, or
-  1,000 segments. The figure is the longer one of the two times.
+The result is a table with six figures. Beside each figure, the table shows its goal. The first three figures come from
+a broker with a topic of 1,000 partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium shows the
+page of this broker:
+- *first drawing*: the time from the request for the page until the browser has drawn a view. The benchmark measures two
+  views: one with 1,000 partitions, and one with 1,000 segments. The figure is the longer one of the two times.
 - *changes a second*: how many times a second the page shows new numbers while a producer sends 1,000 records/s.
 - *metrics*: the time of one request for `/metrics`.
 
-The last three figures of the table compare two new brokers with 100 partitions, while HMB's producer sends as fast as
-it can. One of the brokers serves its page, and a client reads the stream of changes, but draws nothing. The figures are
-the lost part of the throughput, the additional processor time in each second of the run, and the additional memory. On
-a machine that is busy with other work, trust the processor time more than the throughput.
+The last three figures show how much the page costs a broker. The benchmark compares two new brokers with 100 partitions
+each, while HMB's producer sends to them as fast as it can. The first broker has no page. The second broker serves its
+page, and a client reads the stream of changes as a browser would, but draws nothing. The figures of the second broker,
+compared with the first broker, are:
+- *lost throughput*: by how many percent its throughput is lower
+- *additional processor time*: how much more processor time it uses in each second of the run
+- *additional memory*: how much more memory it uses
+
+On a machine that is busy with other work, trust the processor time more than the throughput.
 """
 
 from __future__ import annotations
@@ -66,7 +72,7 @@ GOALS = {  # the goal of each figure, by the figure's name
 
 
 class FigureGoalView:
-    """The table of the benchmark `ui`, which shows the median and the goal of each figure."""
+    """Makes the table of the benchmark `ui`. The table shows the median and the goal of each figure."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table with the figures of all rounds."""
@@ -82,15 +88,17 @@ VIEW = FigureGoalView()
 
 
 def served() -> Hmb:
-    """Return a broker that will serve its page and its metrics on one port."""
+    """Return a broker that serves its page and its metrics on one port after its start."""
     port = str(free_ports(1)[0])
     return Hmb(options=("--ui", port, "--metrics", port))
 
 
 def link(broker: Hmb) -> str:
-    """Return the link to the page of a broker, with its token. Wait until the broker has written the link.
+    """Wait until a broker has written the link to its page into a file, and return this link.
 
-    Raises PeerFailed.
+    The link contains a token.
+
+    Raises PeerFailed if the broker writes no link in time.
     """
     file = broker.data_dir / STATE_FILE
     deadline = time.monotonic() + START_SECONDS
@@ -106,7 +114,7 @@ def link(broker: Hmb) -> str:
 
 
 def fill(bootstrap: str) -> None:
-    """Create the partitions, the segments and the groups."""
+    """Create a topic with many partitions, a partition with many segments, and many groups."""
     topics.create(bootstrap, MANY, partitions=PARTITIONS)
     topics.create(bootstrap, LONG, {"segment.bytes": str(SMALLEST_SEGMENT)})
     with Producer(bootstrap) as producer:
@@ -137,7 +145,7 @@ COUNT_CHANGES = """new Promise((done) => {{
 
 
 def changes_per_second(tab: ChromiumTab, bootstrap: str, url: str) -> float:
-    """Send RATE records/s to all partitions. Return how often in a second the view of the topic shows new numbers."""
+    """Send RATE records/s to all partitions. Return how many times a second the view of the topic shows new numbers."""
     tab.open(f"{url}#/topic/{MANY}")
     tab.until("document.querySelectorAll('.lane').length > 0", "the partitions")
     stop = threading.Event()
@@ -173,7 +181,10 @@ def metrics_ms(broker: Hmb) -> float:
 
 
 def measure_page() -> dict[str, float]:
-    """Return the figures of a broker with many partitions, segments and groups."""
+    """Start a broker with many partitions, segments and groups, and measure its page and its metrics.
+
+    Return the figures.
+    """
     with served() as broker:
         fill(broker.bootstrap)
         scrape = metrics_ms(broker)
@@ -198,7 +209,7 @@ def measure_page() -> dict[str, float]:
 
 @contextmanager
 def reader(url: str) -> Iterator[None]:
-    """Read the stream of changes during a `with` block, as a page does, but draw nothing."""
+    """Read the stream of changes of a broker during a `with` block. A page in a browser reads the same stream."""
     address, token = urlsplit(url).netloc, urlsplit(url).query.partition("=")[2]
     with closing(HTTPConnection(address, timeout=60)) as connection:
         connection.request("GET", "/changes", headers={"Authorization": f"Bearer {token}"})
@@ -219,7 +230,10 @@ def reader(url: str) -> Iterator[None]:
 
 
 class BusyBrokers:
-    """Two brokers with 100 partitions each: one without its page, and one whose page has a reader."""
+    """Two brokers with 100 partitions each.
+
+    The first broker serves no page. The second broker serves its page, and a client reads the stream of changes.
+    """
 
     def __init__(self, stack: ExitStack, records: int) -> None:
         self._workload = Workload(100, 16_384, records)
@@ -230,7 +244,10 @@ class BusyBrokers:
             rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
-        """Send records as fast as possible to one broker, and then to the other one. Return the figures."""
+        """Send records as fast as possible to one of the two brokers, and then to the other one.
+
+        Return how the brokers differ.
+        """
         self._runs += 1
         runs = {}
         for broker in (self._without, self._with) if self._runs % 2 else (self._with, self._without):

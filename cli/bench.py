@@ -50,7 +50,7 @@ class BenchGroup(click.Group):
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a benchmark. After SIGTERM, as after Ctrl-C, the benchmark stops the brokers that it has started."""
+        """Run a benchmark. If Ctrl-C or SIGTERM ends the benchmark early, stop the brokers that it has started."""
         with sigterm_as_ctrl_c():
             return super().invoke(ctx)
 

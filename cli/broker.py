@@ -8,8 +8,8 @@ the source that comes last in this list:
 4. the options --host, --port and --data-dir
 
 Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). These signals
-also stop a broker that is still starting. This is important after a crash, when a start can take long, because the
-broker checks its logs. Under `nohup`, the broker ignores SIGHUP.
+also stop a broker that is still starting. After a crash, a start can take long, because the broker checks its logs. The
+user can then stop the broker without waiting for the end of the check. Under `nohup`, the broker ignores SIGHUP.
 """
 
 from __future__ import annotations
@@ -159,7 +159,10 @@ def _all_settings(
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return `properties`, completed with the settings of --embedded. Values in `properties` have precedence."""
+    """Return the settings of --embedded together with `properties`.
+
+    If both contain a setting, use the value in `properties`.
+    """
     from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
@@ -206,9 +209,9 @@ def run(
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
-    `handlers` are the functions that answer requests; None stands for the broker's own functions. If `control` is not
-    None, the function also prints the address and the token of the control port. If `ports` is not None, it prints the
-    addresses of state and metrics.
+    `handlers` contains the function that answers the requests of each API. If `handlers` is None, the broker uses its
+    usual functions. If `control` is not None, the function also prints the address and the token of the control port.
+    If `ports` is not None, the function prints the addresses of the broker's state and metrics.
     """
     from hmb.storage.failure_isolation import Stopped
 
@@ -241,8 +244,8 @@ def run(
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
     """Block these signals until the `with` statement ends. The code inside can then receive them with sigwait().
 
-    At the end, drop the signals that are still pending. The user may have pressed Ctrl-C again while the broker
-    stopped.
+    At the end, drop the signals that have arrived, but were not received. For example, the user has pressed Ctrl-C a
+    second time while the broker stopped. Without this step, the second signal would interrupt the process now.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
@@ -285,8 +288,9 @@ def running_broker(
 ) -> Iterator[BrokerServer]:
     """Run a broker while the `with` block runs.
 
-    The caller must have blocked `stop_signals`. Raises CliError if the broker cannot start, and ConfigError for a wrong
-    setting. Raises Stopped if one of the `stop_signals` arrives while the broker starts.
+    If one of the signals `stop_signals` arrives while the broker starts, the function cancels the start and raises
+    Stopped. The caller must block these signals before the call, so that they stay pending until the function finds
+    them. Raises CliError if the broker cannot start, and ConfigError if a setting is wrong.
     """
     from hmb.broker import BrokerServer
     from hmb.broker.handlers import HANDLERS
@@ -311,10 +315,7 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """While the `with` block starts the broker, watch for these signals.
-
-    If a signal arrives, cancel the start of the broker.
-    """
+    """Run the `with` block, which starts the broker. If one of these signals arrives meanwhile, cancel the start."""
     started = threading.Event()
 
     def watch() -> None:

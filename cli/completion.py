@@ -38,7 +38,11 @@ COMPLETION_VARIABLE = "_HMB_COMPLETE"  # click makes this name from the name `hm
 
 @add_completion_class
 class WholeLineBashComplete(BashComplete):
-    """The completion for bash. It reads the whole line, and prints only the part of a word that bash replaces."""
+    """The completion for bash: it reads the line up to the cursor, and prints the completed words.
+
+    bash replaces only the end of the word before the cursor. The class therefore prints only this end of each completed
+    word.
+    """
 
     source_template = r"""
 %(complete_func)s() {
@@ -60,11 +64,12 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # When bash completes a word, it keeps the part of the word up to the last colon or equals sign. Count the
-        # characters in this part.
+        # When bash completes a word, it keeps the part of the word up to the last colon or equals sign. `_kept` is the
+        # number of characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # In a word `--option=value`, click completes only `value`. So `_kept` must not count `--option=`.
+            # In a word `--option=value`, click completes only `value`, and returns words without `--option=`. So
+            # `_kept` must not count the characters of `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

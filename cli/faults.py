@@ -126,7 +126,10 @@ def _print(objects: list[dict[str, Any]]) -> None:
 def _ask(
     method: str, address: str, token: str, fault: dict[str, Any] | None = None, *, path: str = "/faults"
 ) -> list[dict[str, Any]]:
-    """Send one request to the control port, and return the objects in its response. Raises CliError."""
+    """Send one request to the control port, and return the JSON objects in the response.
+
+    Raises CliError if the control port does not respond, or if it responds with an error.
+    """
     body = None if fault is None else json.dumps(fault)
     try:
         connection = http.client.HTTPConnection(address, timeout=TIMEOUT)

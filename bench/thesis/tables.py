@@ -1,4 +1,4 @@
-"""Tables of the repeated benchmarks of the thesis: rates, ratios, costs, and goals.
+"""Tables with the results of the benchmarks of the thesis, which HMB repeats: rates, ratios, costs and goals.
 
 In scenario 1, Kafka's producer sends to Kafka's broker. Each ratio divides the rate of a scenario by the rate of
 scenario 1, in the same round and with the same release of Kafka. Scenario 4 uses no program of Kafka, so it is compared
@@ -35,9 +35,10 @@ COSTS = (
 
 @dataclass(frozen=True)
 class ThesisGoal:
-    """A goal for the ratio of a scenario to scenario 1.
+    """A goal for a ratio: the rate of a scenario divided by the rate of scenario 1.
 
-    The ratio must be at least `every` in every cell. The median of all cells must be at least `median`.
+    A cell is one combination of message size and batch size. The ratio must be at least `every` in every cell. The
+    median of the ratios of all cells must be at least `median`.
     """
 
     scenario: int
@@ -59,7 +60,10 @@ GOAL_NAMES = {2: "HMB's broker", 3: "HMB's producer"}
 
 
 def rates(samples: Sequence[Sample]) -> list[Table]:
-    """Return one table for each release of Kafka. Each row shows the rates of one scenario in one cell."""
+    """Return one table for each release of Kafka.
+
+    Each row shows the rates of one scenario in one cell (a message size and a batch size).
+    """
     found = []
     for generation in generations(samples) or [""]:
         heading = "records/s", "MB/s", "MB/s on the wire", "over scenario 1", "in the thesis"
@@ -133,9 +137,10 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return the runs with the Kafka release `generation`, and all runs without Kafka.
+    """Return the runs with the Kafka release `generation`, and all runs without Kafka, by cell and scenario.
 
-    The result maps each cell to its scenarios, and each scenario to its runs.
+    The result is a dict in a dict: cell -> number of the scenario -> list of runs. A cell is a message size and a batch
+    size.
     """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {
@@ -145,9 +150,9 @@ def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario
 
 
 def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
-    """Divide the rate of a scenario by the rate of scenario 1, in each round. Return these ratios.
+    """Return the ratio of each round: the rate of the scenario `number`, divided by the rate of scenario 1.
 
-    Return None for scenario 1 itself, and if one of the two scenarios did not run.
+    Return None if `number` is 1, or if one of the two scenarios did not run.
     """
     if number == 1:
         return None

@@ -6,15 +6,16 @@ and it need not stop. A backup is a directory, or one .tar file with the same co
     orders-0/00000000000000000000.log    the batches of a partition, as in the broker's own segment
     SHA256SUMS                           the SHA-256 checksum of each other file
 
-`hmb backup` copies whole batches, and changes no byte in them. So offsets, timestamps, headers, producer ids and
-transaction markers in the backup are those of the broker. The command copies each partition up to the last stable
-offset that the partition has when the backup begins. The backup therefore contains no record of an open transaction.
+`hmb backup` copies whole batches, and changes no byte in them. So the backup contains the same offsets, timestamps,
+headers, producer ids and transaction markers as the broker's log. When the backup begins, the command reads the last
+stable offset of each partition: all transactions below this offset are complete. The command copies each partition up
+to this offset. The backup therefore contains no record of an open transaction.
 
 `hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
-on. A record keeps its offset only if its partition began at offset 0 and had no gaps below this record. Deleted
-records, compaction and transaction markers cause gaps. For a partition with gaps, `hmb restore` translates the offsets
-of groups. For example, a partition has the records 100 to 149, and a group has committed offset 120. The restored
-partition has the records 0 to 49, and the group gets the offset 20.
+on. A record keeps its offset only if the old partition had a record at each lower offset. This is not the case after
+retention or compaction has deleted records, or if the partition contains transaction markers. For such a partition,
+`hmb restore` translates the offsets of groups. For example, a partition has the records 100 to 149, and a group has
+the committed offset 120. The restored partition has the records 0 to 49, and the group gets the offset 20.
 
 For a share group, a backup contains the start offset of each partition. Above the start offset, a share group stores
 which single records are already processed. The backup does not contain these states, because no client can set them. So

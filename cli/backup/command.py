@@ -70,7 +70,7 @@ def _verify(path: Path, as_json: bool) -> None:
 
 
 def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str, Any]]:
-    """Write the files of a backup. Return a row of the output for each partition."""
+    """Write the files of a backup. Return one row for each partition, for the output of the command."""
     from .contents import CONTENTS, BackupContents, SavedTopic
 
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -96,7 +96,10 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
 def _save(
     brokers: Brokers, backup: NewBackup, partition: TopicPartition, start: int, end: int
 ) -> tuple[SavedPartition, int]:
-    """Write the segments of a partition. Return the partition and the number of bytes."""
+    """Write the records of a partition to segments in the backup.
+
+    Return the description of the partition, and the number of bytes written.
+    """
     from .contents import SavedPartition
     from .fetching import batches
 

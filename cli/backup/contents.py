@@ -1,7 +1,7 @@
-"""The file `backup.json`: all that a backup contains besides the records.
+"""The file `backup.json`: it stores everything in a backup except the records.
 
-This is the file for one topic with one partition, one consumer group and one share group. The first record has the
-offset 100, and the next record would have had the offset 150:
+In the following example, `backup.json` describes one topic with one partition, one consumer group and one share group.
+The partition has the records 100 to 149:
     {"format": 1, "cluster_id": "Zk3...", "created": "2026-11-26T01:30:00Z",
      "topics": {"orders": {"configs": {"retention.ms": "3600000"},
                            "partitions": [{"partition": 0, "log_start_offset": 100, "log_end_offset": 150,
@@ -34,7 +34,7 @@ class SavedPartition:
 
 @dataclass
 class SavedTopic:
-    """A topic in a backup: the settings that were set for this topic, and its partitions in order."""
+    """A topic in a backup: the settings that a user has set for this topic, and its partitions (0, 1, 2 and so on)."""
 
     configs: dict[str, str]
     partitions: list[SavedPartition]

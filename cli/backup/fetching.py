@@ -1,7 +1,7 @@
 """Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
-The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. Batches of
-aborted transactions and transaction markers are among these batches, and the backup keeps both.
+The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. These
+batches still include the batches of aborted transactions, and the transaction markers. The backup stores both.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MAX_BYTES = 8 * 1024 * 1024  # the size of a Fetch response; the leader returns 
 def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -> Iterator[Batch]:
     """Yield the batches of a partition from the offset `start` up to the offset `end`. Check each batch's checksum.
 
-    Retention may delete records while the backup runs. The function then continues at the new log start offset. Raises
-    KafkaError and ConnectionFailed.
+    Retention may delete records while the backup runs. If the next records were deleted, the function continues at the
+    new log start offset. Raises KafkaError and ConnectionFailed.
     """
     position = start
     while position < end:
@@ -44,7 +44,10 @@ def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -
 
 
 def _new_start(brokers: Brokers, partition: TopicPartition, position: int, error: KafkaError) -> int:
-    """Return the log start offset, if the records at `position` were deleted meanwhile. Otherwise raise `error`."""
+    """Return the log start offset if the broker has deleted the records at `position` since the backup began.
+
+    If the broker has not deleted them, raise `error`, with which a Fetch request has failed.
+    """
     if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
         raise error
     start = raised(list_offsets(brokers, {partition: "earliest"})[partition]).offset

@@ -4,8 +4,8 @@
 The module sends several requests before it reads their responses, so the broker syncs the records of several requests
 together.
 
-A request that fails is not sent again, because the broker may have written its batch already. The restore then ends
-with an error, and no record is ever written twice.
+If a request fails, the module does not send the request again, because the broker may have written the batch already.
+The restore ends with an error instead. The broker therefore never writes a record twice.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ MOST_REQUESTS, MOST_BYTES = 32, 4 * 1024 * 1024  # limits for the requests and t
 
 
 def send_batches(connection: Connection, partition: TopicPartition, batches: Iterable[bytes], timeout_ms: int) -> None:
-    """Append batches to an empty partition. Raises KafkaError and ConnectionFailed.
+    """Append batches to an empty partition.
 
-    If another client writes to the partition meanwhile, the records do not get the expected offsets. This is an error.
+    If another client writes to the partition at the same time, the batches do not get the expected offsets (0, 1, 2 and
+    so on). The function then raises KafkaError. Raises ConnectionFailed if the connection breaks.
     """
     version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
     if ProduceRequest.magic_of(version) != MAGIC:
@@ -48,7 +49,10 @@ def send_batches(connection: Connection, partition: TopicPartition, batches: Ite
 
 
 def _groups(batches: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Divide the batches into groups. All batches of one group may be in flight at the same time."""
+    """Divide the batches into groups. The restore sends all batches of a group before it reads the first response.
+
+    A group has at most MOST_REQUESTS batches and, unless it has only one batch, at most MOST_BYTES bytes.
+    """
     group: list[bytes] = []
     size = 0
     for batch in batches:

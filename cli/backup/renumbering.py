@@ -1,16 +1,22 @@
 """The batches that `hmb restore` sends to a broker, and the offsets that their records get.
 
 A client cannot send every batch that a log contains, so this module changes some batches:
-- Batches of aborted transactions and transaction markers are left out. All other records are committed.
-- The producer id and the transaction bit are removed. This id and this bit belong to the old cluster's producers.
-- A batch with gaps is encoded again, because the offsets in a Produce request must have no gaps.
-- A batch whose timestamps the broker has set (log append time) is encoded again, because a client may not send such a
-  batch. In the new batch, each record has its own timestamp.
+- The module leaves out batches of aborted transactions, and it leaves out transaction markers. All other records are
+  committed.
+- The module removes the producer id and the transaction bit of each batch, because they belong to producers of the old
+  cluster.
+- The module encodes a batch again if offsets are missing in the batch (for example after compaction), because the
+  offsets in a Produce request must have no gaps.
+- The module encodes a batch again if the broker has set its timestamp (log append time), because a client may not send
+  such a batch. In the new batch, each record has its own timestamp.
 
-If `hmb restore` does not have to encode a batch again, the records keep their bytes, and compressed records stay
-compressed. For example, a partition has the records 0 to 9 of a transaction, its marker at offset 10, and the records
-11 to 19. The new offsets are 0 to 9 and 10 to 18. The translation (hmb/mirror/translation.py) stores two runs for these
-offsets: (0 -> 0) and (11 -> 10).
+If the module does not encode a batch again, the bytes of its records do not change, and compressed records stay
+compressed.
+
+For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
+to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18. A translation (hmb/mirror/translation.py)
+maps old offsets to new offsets. It stores one entry for each run, that is, for a range of offsets without a gap. In the
+example, it stores two runs, each with its first old offset and its first new offset: (0 -> 0) and (11 -> 10).
 """
 
 from __future__ import annotations
@@ -24,7 +30,10 @@ from hmb.records.changed_batch import as_produced, is_sendable
 
 
 def new_offsets() -> Translation:
-    """Return an empty translation for one partition. `restorable` adds the offsets of each restored record to it."""
+    """Return an empty translation from old offsets to new offsets, for one partition.
+
+    `restorable` adds each restored record to this translation.
+    """
     return Translation([CopiedRun(0, 0, 0)], keeps_all=True)
 
 
@@ -46,7 +55,10 @@ def aborted_transactions(batches: Iterable[Batch]) -> AbortedTransactions:
 def restorable(
     batches: Iterable[Batch], aborted: AbortedTransactions, start: int, offsets: Translation
 ) -> Iterator[bytes]:
-    """Yield the batches to send, and add their records to `offsets`. Leave out records at offsets below `start`."""
+    """Yield the batches that a restore sends. Add the old and the new offsets of their records to `offsets`.
+
+    Leave out records whose old offset is below `start`.
+    """
     for batch in batches:
         if aborted.covers(batch) or batch.is_control:
             continue

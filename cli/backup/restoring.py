@@ -1,15 +1,15 @@
-"""The steps of a restore. Each step needs the steps before it.
+"""Restore a backup: create its topics in another cluster, send their records, and set the offsets of groups.
 
 A restore has five steps:
-1. Check that the target has none of the topics, and that no restored group has members.
-2. Create the topics, but without the settings in POSTPONED.
+1. Check that the target cluster has none of the topics in the backup, and that none of the restored groups has members.
+2. Create the topics, but without the settings in POSTPONED. With these settings, the broker could refuse old records.
 3. Send the batches of each partition to its leader.
 4. Set the postponed settings.
-5. Commit the offsets of consumer groups, and set the start offsets of share groups. If records have new offsets,
-   translate the offsets of groups.
+5. Commit the offsets of consumer groups, and set the start offsets of share groups. If the records have new offsets,
+   first translate the offsets of the groups.
 
-If a restore fails after step 1, the topics are incomplete. The error message then names these topics, so that the user
-can delete them and run the command again.
+If step 2, 3, 4 or 5 fails, the new topics may be incomplete. The error message then names these topics, so that the
+user can delete them and run the command again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Write a new backup: a directory or a .tar file, with a checksum of each file.
 
-`new_backup` writes to the path PATH.incomplete. The last file is SHA256SUMS, in the format of the command `sha256sum`:
-a checksum, two spaces and a name on each line. Then all files are synced, and PATH.incomplete becomes PATH. If a step
-fails, for example because the disk is full, `new_backup` deletes PATH.incomplete. Only a kill or a power cut leaves it
-behind.
+For a backup with the path PATH, `new_backup` writes the files to the path PATH.incomplete. The last file is SHA256SUMS,
+in the format of the command `sha256sum`: a checksum, two spaces and a name on each line. `new_backup` then syncs all
+files, and renames PATH.incomplete to PATH. If a step fails, for example because the disk is full, `new_backup` deletes
+PATH.incomplete. Only a kill or a power cut leaves PATH.incomplete on the disk.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ class NewBackupTar(NewBackup):
 
 @contextmanager
 def new_backup(path: Path) -> Iterator[NewBackup]:
-    """Open a new backup, and yield it for writing. After the `with` block, rename it to `path`. Raises CliError."""
+    """Open a new backup at a temporary path, and yield it for writing. After the `with` block, rename it to `path`.
+
+    Raises CliError if a file exists at one of the two paths, or if the backup cannot be written.
+    """
     incomplete = path.with_name(path.name + INCOMPLETE)
     if path.exists():
         raise CliError(f"{path} exists; choose another path for the backup, or delete it")

@@ -54,7 +54,10 @@ def command() -> None:
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:
-    """Extend a command with the options that name an entity. `resource_of` reads these options."""
+    """Add to a command the options that name an entity: a topic, a broker, or another thing with settings.
+
+    `resource_of` reads the values of these options.
+    """
     for option in reversed(
         (
             click.option("--entity-type", type=click.Choice(list(TYPES)), help="The type of the entity."),

@@ -1,9 +1,11 @@
 """`hmb groups describe`: show the members and the lag of a group, once or repeatedly.
 
-The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also returns the timestamp
-of the first unread record. The age of this record is the lag as a duration. With `--watch`, a `Trend` compares two
-measurements of the same lag. For example, the lag is 600 at first, and 500 after 2 s. The trend is then -50/s. If the
-trend continues, the group has read all records after 10 more seconds.
+The lag of a partition is the number of records that the group has not read yet. The command also shows the lag as a
+duration: the age of the first record that the group has not read.
+
+With `--watch`, the command measures the lags again and again. A `Trend` compares the two newest measurements. For
+example, the lag is 600 at first, and 500 after 2 s. The trend is then -50 records/s. If the trend continues, the group
+has read all records after 10 more seconds.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The lags that `--watch` measured last.
+    """The lags of groups in the newest measurement of `--watch`.
 
-    When `--watch` measures the lags again, `changes` compares the new lags with these lags.
+    After the next measurement, `changes` compares the new lags with the stored lags.
     """
 
     seen_at: float = 0.0  # the time of the newest measurement: a value of time.monotonic()
@@ -168,7 +170,8 @@ def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend |
 def _described(admin: Admin, name: str) -> GroupDescription | None:
     """Return the description of a group.
 
-    Return None if the broker is Kafka 0.8.2. In this version, groups have committed offsets, but no members.
+    Return None if the broker is Kafka 0.8.2. This version cannot describe a group: its groups have committed offsets,
+    but no members.
     """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError

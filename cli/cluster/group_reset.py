@@ -1,15 +1,18 @@
 """`hmb groups reset`: set the offsets of a group, with the options of kafka-consumer-groups.
 
 Without --execute, the command only prints a plan: the new offset of each partition. A user can store the plan in a file
-and execute it later. The second line shows the content of the file:
+and execute it later. In this example, the first command stores the plan, the second line is the content of the file,
+and the last command executes the plan:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
     weather,0,0                                            topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute
 
-Kafka's tool kafka-consumer-groups reads and writes plans in the same format: lines of `topic,partition,offset`.
+Kafka's tool kafka-consumer-groups can also read and write such a file. Each line of the file is
+`topic,partition,offset`.
 
-A consumer group has committed offsets. A share group has none: the command sets the share-partition start offsets of
-such a group instead. The options --to-current and --shift-by need committed offsets, so a share group refuses them.
+A consumer group has committed offsets. A share group has no committed offsets. It has a start offset in each partition,
+and the command sets this offset instead. The options --to-current and --shift-by start from the committed offsets, so
+the command refuses these options for a share group.
 """
 
 from __future__ import annotations
@@ -156,9 +159,9 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the new offsets that the user has chosen with an option, for example "earliest" for --to-earliest.
+    """Return the way in which the user wants to choose the new offsets, for example "earliest" for --to-earliest.
 
-    Return None if the offsets come from a file.
+    Return None if the user has chosen a file with the new offsets (--from-file).
     """
     from hmb.client.admin import ShiftBy
     from hmb.client.offsets import AtTime
@@ -223,7 +226,11 @@ def _plan(
 def _share_plan(
     admin: Admin, group: str, topics: Partitions, wanted: dict[TopicPartition, int] | None, to: ResetTo | None
 ) -> Plan:
-    """Return the new start offsets of a share group. Raises CliError if the user's option needs committed offsets."""
+    """Return the new start offsets of a share group.
+
+    Raises CliError for the options --to-current and --shift-by, which need committed offsets. A share group has no
+    committed offsets.
+    """
     from hmb.client.admin import ShiftBy
 
     if wanted is not None:
@@ -242,7 +249,10 @@ def _share_plan(
 def _imported(
     admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
 ) -> Plan:
-    """Return the plan for the offsets in a file. `plan` makes the plan for several partitions with one offset."""
+    """Return the plan for `wanted`: the offset of each partition, as read from a file.
+
+    The function calls `plan` once for each different offset, with all partitions that get this offset.
+    """
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {
         partition: planned
@@ -262,7 +272,10 @@ def _warn(group: str, plan: Plan, is_active: bool) -> None:
 
 
 def _read_plan(path: Path) -> dict[TopicPartition, int]:
-    """Return the offsets in a file of lines `topic,partition,offset`. Raises CliError, which names the wrong line."""
+    """Return the offsets in a file of lines `topic,partition,offset`.
+
+    Raises CliError if a line is wrong, or if the file is empty.
+    """
     from hmb.protocol.topics import TopicPartition
 
     wanted = {}

@@ -115,7 +115,11 @@ def _committed_offsets(admin: Admin, group: str) -> dict[TopicPartition, int | N
 
 
 def _share_offsets(admin: Admin, group: str, topics: Partitions) -> dict[TopicPartition, int | None]:
-    """Return the start offsets of a share group. Raises CliError if the user has chosen single partitions."""
+    """Return the start offset of a share group in each partition.
+
+    Raises CliError if the user has named single partitions of a topic, because the broker deletes the start offsets
+    only of whole topics.
+    """
     for topic, numbers in topics:
         if numbers is not None:
             what = f"group {group!r} is a share group, and its offsets are deleted for whole topics: write {topic}"
@@ -162,7 +166,11 @@ def remove_members(
 
 
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    """Raise CliError for a share or streams group, for the id of an unknown member, and for a group without members."""
+    """Raise CliError if the broker cannot remove these members.
+
+    The reason can be that the group is a share group or a streams group (no API removes their members), that no member
+    has one of the ids, or that the group has no members.
+    """
     if group.type in (GroupType.SHARE, GroupType.STREAMS):
         what = f"group {group.group_id!r} is a {group.type} group, and no API removes its members: stop its clients"
         raise CliError(what)

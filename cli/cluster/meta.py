@@ -78,7 +78,10 @@ def _broker_fields(number: int, address: Any) -> dict[str, Any]:
 
 
 def print_health(cluster: dict[str, Any], as_json: bool) -> None:
-    """Print whether the cluster is healthy. Raises CliError with all problems if it is not."""
+    """Print that the cluster is healthy, or raise a CliError that lists all problems.
+
+    If `as_json` is true, print a JSON object in both cases.
+    """
     partitions = [(topic["topic"], partition) for topic in cluster["topics"] for partition in topic["partitions"]]
     problems = [f"{name}-{it['partition']}: {why}" for name, it in partitions if (why := _problem(it)) is not None]
     counts = f"{plural(len(cluster['brokers']), 'broker')}, {plural(len(partitions), 'partition')}"
@@ -114,7 +117,7 @@ def _print(cluster: dict[str, Any]) -> None:
 def _versions(its: BrokerVersions) -> dict[str, Any]:
     """Return, for each API, the broker's versions, the versions of HMB's client, and the version in use.
 
-    A range of versions is a list of the lowest and the highest version: [0, 13].
+    The result shows a range of versions as a list with the lowest and the highest version, for example [0, 13].
     """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class

@@ -35,7 +35,7 @@ WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-off
 def point(text: str) -> tuple[str, OffsetSpec]:
     """Parse a time, or a word such as `earliest` that kafka-get-offsets accepts.
 
-    Return two values: the name for the output, and the value that a method of `hmb.Admin` takes.
+    Return two values: a name, which the output shows, and the value for the method `list_offsets` of `hmb.Admin`.
     """
     if text in WORDS:
         return str(WORDS[text]), WORDS[text]
@@ -100,9 +100,11 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return a row of the output for a partition, with two offsets of its log.
+    """Return a row of the output for a partition: the offsets `first` and `last`, and their difference.
 
-    `end` is the name of the column that shows the offset `last`.
+    `first` is the log start offset.
+
+    `end` is the name of the column with the offset `last`: "log_end_offset" or "last_stable_offset".
     """
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 

@@ -1,4 +1,7 @@
-"""Describe a topic and its partitions as dicts, with the same keys in `hmb topics` and `hmb meta`."""
+"""Describe a topic and its partitions as dicts.
+
+`hmb topics` and `hmb meta` both use these dicts, so both print the same keys.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def topic_fields(topic: TopicDescription) -> dict[str, Any]:
 
 
 def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
-    """Return the fields of a partition, with the ids of its brokers. Without a leader, `leader` is None."""
+    """Return the fields of a partition.
+
+    Each broker is represented by its id. If the partition has no leader, the field `leader` is None.
+    """
     return {
         "partition": partition.partition,
         "leader": None if partition.leader < 0 else partition.leader,

@@ -6,7 +6,8 @@ Run these two commands:
 
 The program does not convert numbers to other units. The name of each field ends with its unit. The weather files
 contain local times without a time zone. The program treats all local times as Pacific Standard Time, also in summer.
-Therefore no time occurs twice, and the times never decrease.
+With daylight saving time, one hour in autumn would occur twice. With standard time, no hour occurs twice, and the times
+never decrease.
 """
 
 import csv

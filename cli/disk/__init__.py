@@ -1,4 +1,4 @@
-"""Commands for the files of a log: `hmb dump-log` prints the files, and `hmb index-inspect` explains an index.
+"""Commands for the files of a log: `hmb dump-log` prints the contents, `hmb index-inspect` shows a look-up.
 
 The broker stores each partition in a directory. The log of the partition consists of segments. A segment consists of
 several files, whose names contain the first offset of the segment:

@@ -1,4 +1,7 @@
-"""`hmb dump-log`: print the contents of a log's files like Kafka's DumpLogSegments, as bytes, as a tree or as JSON."""
+"""`hmb dump-log`: print the contents of a log's files.
+
+The output has one of four forms: the lines of Kafka's tool DumpLogSegments, bytes, a tree, or JSON.
+"""
 
 from __future__ import annotations
 

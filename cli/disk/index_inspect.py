@@ -149,8 +149,9 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
 def _search(index: Path, wanted: int, as_json: bool, *, key: str, below: bool = False) -> Search:
     """Print the steps of a binary search. Return its result: the last entry whose key is at most `wanted`.
 
-    If `below` is true, the result is the last entry whose key is lower than `wanted`. A search for a timestamp uses
-    `below`, because the index may contain only the last of several records with the same timestamp.
+    If `below` is true, the result is the last entry whose key is lower than `wanted`. A search for a timestamp sets
+    `below` to true. Otherwise the search could skip a record: if several records have the timestamp `wanted`, the index
+    may contain only the last of them, but the user wants the first.
     """
     from hmb.storage.dump.inspection import search
 

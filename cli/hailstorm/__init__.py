@@ -31,7 +31,10 @@ COMMANDS = {
 
 
 class HailstormGroup(click.Group):
-    """The group of the Hailstorm commands. `--help` is quick, because it imports none of the commands."""
+    """The group of the commands of `hmb hailstorm`.
+
+    Its `--help` is quick, because it does not import the modules of the commands.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""Arguments that several commands of `hmb hailstorm` have, and a function that turns an error into one line."""
+"""Arguments that several commands of `hmb hailstorm` have, and a function that shows an error as one line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class AddressType(click.ParamType[tuple[str, int]]):
 
 @contextmanager
 def errors_as_lines() -> Iterator[None]:
-    """If Hailstorm raises an error in the `with` block, raise a CliError instead, so that the user sees one line."""
+    """If Hailstorm raises an error in the `with` block, raise a CliError instead.
+
+    The user then sees one line, and no traceback.
+    """
     from hmb.hailstorm.errors import HailstormError
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -63,9 +66,9 @@ def registry_file(store: Path) -> Path:
 
 
 def refuse_second_run(store: Path) -> None:
-    """Raise CliError if a topology that `hmb hailstorm run` started uses the snapshot store `store` now.
+    """Raise CliError if another `hmb hailstorm run` uses the snapshot store `store` at this moment.
 
-    Otherwise each of the two runs would begin new epochs, and refuse the snapshots of the other run.
+    If two runs used the same store, each of them would begin new epochs, and refuse the snapshots of the other run.
     """
     path = registry_file(store)
     try:

@@ -60,7 +60,7 @@ def command(topology: str, client: ClientConfig, records: int, seed: int, as_jso
 
 
 def read(client: ClientConfig, topic: str, count: int) -> list[list[ConsumerRecord]]:
-    """Return the first records of each partition of a topic."""
+    """Return the first `count` records of each partition of a topic, or fewer if the partition is shorter."""
     from hmb.client import Consumer, TopicPartition
 
     with Consumer(client.servers, topic, until="end", isolation_level="read_committed", **client.keywords) as consumer:
@@ -79,7 +79,11 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
 
 
 def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tuple[int, int]]) -> str:
-    """Return the notes after the verdict: left-out records, dead letters and the range of the event times."""
+    """Return the text that follows the verdict.
+
+    The text lists the records that were left out because they were late, the dead letters (records that `convert`
+    cannot convert), and the range of the event times.
+    """
     notes = []
     if late:
         notes.append("late records left out: " + ", ".join(f"{name} {count:,}" for name, count in late.items()))
@@ -91,7 +95,10 @@ def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tu
 
 
 def _date(time: int) -> str:
-    """Return a time in ms since 1970 as a date (UTC). If Python has no date for the time, return the number of ms."""
+    """Return the date and time (UTC) of a number of ms since 1970, for example "2026-11-26 01:30".
+
+    If the number is too large for a date of Python, return the number itself as text.
+    """
     try:
         return f"{datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):

@@ -1,8 +1,8 @@
 """`hmb hailstorm demo`: run an example topology on real data, and draw its result.
 
 Without `-b`, the command starts its own broker. The command sends the records while the topology runs. When a complete
-snapshot contains all records, the command ends the topology. With `--kill`, the command crashes a processor every two
-seconds. The result is the same as without crashes.
+snapshot contains the results of all records, the command ends the topology. With `--kill`, the command crashes a
+processor every two seconds. The result is the same as without crashes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,10 @@ def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[Run
 
 
 def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) -> None:
-    """Wait until a complete snapshot contains all records. If `kill` is true, crash a processor every KILL_INTERVAL."""
+    """Wait until a complete snapshot contains the results of all `count` records.
+
+    If `kill` is true, crash a processor every KILL_INTERVAL.
+    """
     chance = random.Random(0)
     killed_at = time.monotonic()
     while not runner.has_ended() and (sender.is_alive() or _completed(runner) < count):
@@ -122,7 +125,7 @@ def _crash(runner: ThreadRunner, chance: random.Random) -> None:
 
 
 def _completed(runner: Any) -> int:
-    """Return how many records the newest complete snapshot contains."""
+    """Return how many records the topology had processed at its newest complete snapshot."""
     completed = runner.master and runner.master.completed
     return sum(completed.values()) if completed else 0
 

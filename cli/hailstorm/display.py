@@ -15,10 +15,10 @@ from hmb.hailstorm.master import MasterState, Report
 
 
 class TopologyDisplay:
-    """Makes a table of the reports that processors send.
+    """Makes a table with one row for each processor, from the reports that the processors send.
 
-    A rate (tuples/s) is the growth of a processor's count, divided by the time since the count last changed. If a count
-    has not changed for 1.5 s, its rate is 0.
+    The column tuples/s shows how fast the number of tuples of a processor grows. When the number changes, the increase
+    is divided by the time since the previous change. If the number has not changed for 1.5 s, the rate is 0.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,7 +27,7 @@ class TopologyDisplay:
         self._rates: dict[str, float] = {}
 
     def render(self, master: MasterState | None, living: Mapping[str, Report], snapshots: int | None) -> RenderableType:
-        """Return the headline of the topology, and below it a table with one row for each processor."""
+        """Return a line about the topology, and below this line a table with one row for each processor."""
         self._measure(living)
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("processor")

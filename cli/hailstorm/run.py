@@ -160,8 +160,10 @@ def _publish(address: tuple[str, int], path: Path) -> None:
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
     """Wait until the topology ends, and return its result. Ctrl-C asks the topology to end.
 
-    If `show` is true, show a live display while waiting. Raises BrokenPipeError if standard output is a pipe that
-    nobody reads any more, because the sinks cannot print.
+    If `show` is true, show a live display while waiting.
+
+    If standard output is a pipe, the program at the other end of the pipe may end first. The sinks of the topology can
+    then no longer print, so the function raises BrokenPipeError.
     """
     from rich.console import Console
     from rich.live import Live
@@ -206,7 +208,7 @@ def _summary(topology: Topology, result: RunResult) -> str:
 
 
 def _size(node: Any, state: Any) -> str:
-    """Return the size of the state of a bolt as a text. `node` is the bolt."""
+    """Return the size of `state`, the state of the bolt `node`, as text: for example "3 entries"."""
     from hmb.hailstorm.monoids import Sessions
 
     if node.windows is not None and not isinstance(node.windows, Sessions):

@@ -69,7 +69,7 @@ class Lab:
 
     @property
     def page(self) -> str:
-        """The lab's notebook. Instructions below its heading explain how to start the lab and run the programs."""
+        """The lab's notebook, with added instructions for students: how to start the lab and run its programs."""
         heading = f"\n# {self.title}\n"
         return self.text.replace(heading, heading + HOW_TO_RUN.format(number=self.number), 1)
 

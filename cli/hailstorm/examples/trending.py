@@ -1,7 +1,9 @@
-"""Trending words: the example topology of the Hailstorm paper, on a text that every machine with Python has.
+"""Trending words: the example topology of the Hailstorm paper.
 
-The paper counts hashtags from Twitter. This example counts the words in the docstrings of Python's standard library.
-Each line of a docstring is one record. The records flow through these processors:
+Its input is the documentation in Python's standard library, which every user of HMB has.
+
+In the Hailstorm paper, the topology counts hashtags from Twitter. This example counts the words in the docstrings of
+Python's standard library. Each line of a docstring is one record. The records flow through these processors:
     docs -> split -> count (3 instances) -> topn (2 instances) -> trending
 
 The bolt `split` divides a line into words. The bolt `count` counts how often each word has occurred so far, and sends

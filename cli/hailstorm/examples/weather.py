@@ -10,7 +10,7 @@ The bolt `rain` adds each day to the sum of its window. The database has one row
 rows and a clock. The clock contains one offset for each partition. The sums in the rows include exactly the records
 below these offsets.
 
-Source for windows of event time: Akidau et al., "The Dataflow Model" (2015).
+The idea of windows that depend on the time in each event comes from Akidau et al., "The Dataflow Model" (2015).
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
 
 
 def prepare() -> None:
-    """Delete the database of an earlier run, because its clock contains offsets of an older topic."""
+    """Delete the database of an earlier run.
+
+    The clock in this database contains offsets of an older topic, so it does not match the topic of the new run.
+    """
     Path(DATABASE).unlink(missing_ok=True)
 
 
