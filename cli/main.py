@@ -68,7 +68,10 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are in the table COMMANDS. It reports an error as one line and an exit code."""
+    """A group whose commands are in the table COMMANDS.
+
+    If a command raises an error, the group prints one line and ends the process with an exit code.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

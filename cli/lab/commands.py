@@ -102,7 +102,10 @@ def list_(as_json: bool) -> None:
 
 
 def _joined(states: Sequence[str]) -> str:
-    """Return the states of a lab's two exercises as one text. A second exercise that is not started is left out."""
+    """Return the states of a lab's two exercises as one text.
+
+    If the student has not started the second exercise, the text contains only the state of the first exercise.
+    """
     return states[0] if states[1] == NOT_STARTED else f"{states[0]}, second exercise: {states[1]}"
 
 

@@ -21,14 +21,14 @@ ITEM = re.compile(r" *(?:- |\d+\. )?")
 
 
 def editor_text(page: str) -> str:
-    """Return the text of a lab with its answers at the end. `page` is the text in MyST Markdown."""
+    """Convert the text of a lab for an editor, and move all answers to the end. `page` is the text in MyST Markdown."""
     text = FRONT_MATTER.sub("", page).replace("```{code-cell} python", "```python").lstrip("\n")
     parts = CODE_BLOCK.split(_answers_last(text))  # Prose and code alternate in this list.
     return "".join(part if number % 2 else _wrapped(part) for number, part in enumerate(parts))
 
 
 def _answers_last(text: str) -> str:
-    """Move each folded text to the end of the text, and write there to which question it belongs."""
+    """Move each folded text, such as an answer, to the end. A heading there names the question to which it belongs."""
     answers = ["\n## Answers\n"]
 
     def move(folded: re.Match[str]) -> str:
@@ -42,7 +42,10 @@ def _answers_last(text: str) -> str:
 
 
 def _wrapped(prose: str) -> str:
-    """Divide long lines. The lines of a paragraph, or of an item of a list, are joined first."""
+    """Divide a text into lines of at most WIDTH characters.
+
+    First join the lines of each paragraph, and the lines of each list item, to one line.
+    """
     blocks: list[str] = []
     for line in prose.split("\n"):
         is_new = not line or line[0] in "#|" or ITEM.match(line)[0].strip() or not blocks or not blocks[-1]  # type: ignore[index]

@@ -64,7 +64,8 @@ def submissions(folder: Path) -> list[Submission]:
 def missing(folder: Path, found: list[Submission]) -> list[Grade]:
     """Return a grade for each missing answer to a first exercise.
 
-    A student's answer to an exercise is missing if another student has submitted an answer, but this student has not.
+    The answer of a student is missing if the folder contains an answer of another student to the same exercise, but no
+    answer of this student.
     """
     first = {(each.student, each.lab) for each in found if each.exercise is FIRST}
     students = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))

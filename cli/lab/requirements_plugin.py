@@ -10,7 +10,8 @@ limit, the student reads an error message for one requirement. These are the lim
 - processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
 - folders: a second audit hook lets the answer change files only in the folder of the check
 
-A process that the answer has forked ends when the current test ends, and writes no events.
+An answer may fork the process that runs the tests. The fork ends when the current test ends, and it writes no events.
+So each requirement still has only one result.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ SHORT = reprlib.Repr()  # shows long arguments with `...` in the middle
 SHORT.maxstring = SHORT.maxother = 60
 SHORT.maxlist = SHORT.maxdict = 8
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
-# The audit events of functions that change files. For each event, the numbers are the positions of the arguments that
-# are paths.
+# When a function that changes files is called, Python raises one of these audit events. The numbers of an event are the
+# positions of those arguments of the function that are paths.
 WRITING_EVENTS = {
     "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
     "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),
@@ -84,15 +85,19 @@ class Events:
             self._file.flush()
 
     def end_fork(self) -> None:
-        """End this process if the answer has forked it. Otherwise the fork would run the remaining tests, too."""
+        """End this process if it is a fork that the answer has made.
+
+        Otherwise the fork would run the remaining tests a second time.
+        """
         if os.getpid() != self._process:
             os._exit(1)
 
 
 class RequirementsPlugin:
-    """Writes the events of a check: its requirements, and when the test of each requirement begins and ends.
+    """Writes events that show how far a check has come.
 
-    The events are `planned` for each requirement at first, and then `begun` and `ended` for each test.
+    Before the first test, the plugin writes one event `planned` for each requirement. It then writes an event `begun`
+    when the test of a requirement begins, and an event `ended` when this test ends.
     """
 
     def __init__(self, events: Events, answer: ModuleType) -> None:
@@ -144,7 +149,7 @@ def too_slow(number: int, frame: FrameType | None) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Return what the answer did wrong: the message of a failed check, or an exception and the line that raised it."""
+    """Return what the answer did wrong: the message of a failed check, or an exception and its line in the answer."""
     match error:
         case AssertionError() if not place(error):
             return str(error) or "the check fails"
@@ -168,9 +173,9 @@ def explain(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> str:
-    """Return a text with the line of the answer that raised an error.
+    """Return the line of the answer in which an error was raised, such as ` (answer.py, line 7, in lookup)`.
 
-    The text is empty if other code raised the error.
+    If other code has raised the error, return an empty text.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
@@ -181,10 +186,12 @@ def place(error: BaseException) -> str:
 
 
 def failed_call(error: BaseException) -> str:
-    """Return the text of the call that raised an exception in the check, such as `lookup([(9, 100)], 8) raises `.
+    """Return the call that raised an exception, such as `lookup([(9, 100)], 8) raises `.
 
-    If the check itself raised the exception, for example because an answer returned None, the text contains the
-    expression of the check. The result is empty if no line of the check is in the traceback.
+    The result is the beginning of an error message. In the example, the check has called the function `lookup` of the
+    answer, and this function has raised the exception. If the check's own code has raised the exception, the result
+    contains this code. For example, an answer returns None, and the check then uses None as a list. If the traceback
+    contains no line of the check, the result is an empty text.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
@@ -203,7 +210,10 @@ def failed_call(error: BaseException) -> str:
 
 
 def value_of(argument: ast.expr, frame: FrameType) -> str:
-    """Return the value of an argument of a call in the check. A long value is shortened."""
+    """Return the value of one argument as text, for a call in the code of the check.
+
+    Shorten a long value. If the value cannot be computed, return the source code of the argument.
+    """
     source = ast.unparse(argument)
     try:
         starred = isinstance(argument, ast.Starred)
@@ -256,7 +266,10 @@ def limit_processor_time() -> None:
 
 
 def running_threads() -> int:
-    """Return the number of threads of this user, in all processes. Linux compares this number with RLIMIT_NPROC."""
+    """Return how many threads all processes of the present user have together.
+
+    Linux compares this number with the limit RLIMIT_NPROC.
+    """
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # The process has just ended, or Linux does not show its threads.
@@ -294,7 +307,10 @@ def limit_places(root: str) -> None:
 
 
 def limit_processes() -> None:
-    """Let this process and its forks start at most PROCESSES processes. All of them share one counter in memory."""
+    """Let this process and its forks together start at most PROCESSES processes.
+
+    They share a counter in memory, which counts the processes that any of them has started.
+    """
     counter = mmap.mmap(-1, 8)
 
     def refuse_too_many(event: str, args: tuple[Any, ...]) -> None:

@@ -9,7 +9,8 @@
     .lab.json   the seed, the number of hints shown, and the result of each check
 
 A newer version of HMB may change a lab while a student works on it. The state file therefore contains a checksum of the
-lab. If the checksum differs, `update` saves the new text beside the student's files, and changes none of them.
+lab. If the checksum differs from the checksum of the new version, `update` saves the new text as lab.new.md, and does
+not change the student's files.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class WorkspaceError(Exception):
 
 
 class NotStarted(WorkspaceError):
-    """The student has not started the lab, or works on it in another place."""
+    """The command has not found the folder of a lab.
+
+    The student has not started the lab, or its folder is in another place.
+    """
 
 
 @dataclass
@@ -148,7 +152,7 @@ def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Wo
 def start_second(workspace: Workspace) -> Path:
     """Create the file for the answer to the second exercise, and return its path.
 
-    Raises WorkspaceError if the file exists, and OSError.
+    Raises WorkspaceError if the file exists already. Raises OSError if the file cannot be written.
     """
     path = workspace.folder / SECOND.answer
     if path.exists():
@@ -158,9 +162,10 @@ def start_second(workspace: Workspace) -> Path:
 
 
 def locate(number: int, where: Path) -> Workspace:
-    """Return the workspace of a lab. Raises NotStarted, and WorkspaceError if the state file is damaged.
+    """Return the workspace of a lab: the folder in which the student works on the lab.
 
-    The workspace can be the folder `where`, a folder in `where`, or a folder beside `where`.
+    The workspace can be the folder `where` itself, a folder in `where`, or a folder beside `where`. Raises NotStarted
+    if none of these folders is the workspace. Raises WorkspaceError if the state file is damaged.
     """
     find(number)
     name = f"lab-{number:02}"

@@ -105,9 +105,9 @@ def command(**options: Any) -> None:
 
 
 def _admin(options: dict[str, Any], side: str, config: str) -> partial[Admin]:
-    """Return a function that opens an `Admin` for one side. The function does not use the current profile.
+    """Return a function that opens an `Admin` for one of the two clusters of a mirror.
 
-    A profile describes only one cluster, but a mirror connects two clusters.
+    The function does not use the current profile, because a profile describes only one cluster.
     """
     keywords = client_keywords(admin_settings(), options[config], (), with_profile=False)
     keywords.pop("bootstrap_servers", None)

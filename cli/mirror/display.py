@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class MirrorDisplay:
     """Shows the progress of a mirror, at most once in `interval` seconds.
 
-    The rate is the average since the progress was last shown.
+    The displayed rate (records/s) is the average since the previous display.
     """
 
     def __init__(self, mirror: Mirror, *, as_json: bool, live: Live | None, interval: float) -> None:
@@ -43,7 +43,7 @@ class MirrorDisplay:
             self._live.update(self._table(), refresh=True)
 
     def totals(self) -> dict[str, Any]:
-        """Return the figures of all partitions together."""
+        """Return the sums over all partitions: records, bytes, records per second and lag."""
         partitions = self._mirror.partitions.values()
         return {
             "records": sum(it.records for it in partitions),
@@ -53,7 +53,7 @@ class MirrorDisplay:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the whole run. The rate is the average since the start."""
+        """Return the same sums at the end of the run. The records per second are the average since the start."""
         totals = self.totals()
         return totals | {"records_per_second": round(totals["records"] / max(time.monotonic() - self._started, 0.001))}
 

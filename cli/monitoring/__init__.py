@@ -1,12 +1,15 @@
 """Commands that show what a running broker does: `hmb state`, `hmb top` and `hmb ui`.
 
-A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `source.py` finds and fetches
-the state. With -b, `source.py` reads the state of any broker through the broker's APIs. `views.py` makes tables of the
-state, and `opened.py` makes the tables of one row, for example of one group. `hmb state` (`state.py`) prints these
-tables. `hmb ui` (`ui.py`) opens the page of a broker that was started with `--ui`. With -b, `hmb ui` serves the page
-itself.
+A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` prints this state
+as tables. With the option -b, the commands read the state of any broker through the broker's APIs instead. Read the
+modules in this order:
+1. `source.py`    finds the state, and fetches it
+2. `views.py`     makes tables of the state
+3. `opened.py`    makes the table of one opened row, for example of one group
+4. `state.py`     `hmb state`, which prints the tables
+5. `ui.py`        `hmb ui`, which opens the page of a broker; with -b, it serves the page itself
 
-`hmb top` draws the tables again and again. Read its modules in this order:
+`hmb top` draws the tables again and again. Its modules are:
 1. `rates.py`     how fast the counters of two states have grown
 2. `trends.py`    whether the lag of a group is growing or shrinking
 3. `screen.py`    the choices that the user makes with keys

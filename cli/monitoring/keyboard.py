@@ -32,7 +32,10 @@ MOST_BYTES = 1024  # the maximum number of bytes in one read
 
 
 def keys_in(text: str) -> list[str]:
-    """Return the names of the keys in the text of a terminal. Leave out keys that no program of HMB uses."""
+    """Return the names of the keys in a text that the terminal has sent, for example ["up", "q"] for the text "ESC[Aq".
+
+    Leave out keys that no program of HMB uses.
+    """
     found = (NAMES.get(each, each) for each in SEQUENCE.findall(text))
     return [each for each in found if each in NAMES.values() or each.isprintable()]
 

@@ -1,7 +1,8 @@
 """The rows inside one row of `hmb top`: the segments of a partition, the members of a group, the requests of an API.
 
-The user opens a row with Enter. Each function below makes the inner rows from the part of the state that belongs to the
-opened row (`PART` in views.py).
+The user opens a row with Enter. `hmb top` then shows the inner rows: for example, the members of the opened group. Each
+row contains the part of the state from which it was made (under the key `PART` of views.py). The functions of this
+module make the inner rows from this part.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ GREATEST_DATE = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 
 
 class OpenedView(NamedTuple):
-    """The rows that `hmb top` shows after Enter."""
+    """The table of inner rows that `hmb top` shows when the user presses Enter on a row."""
 
     title: str
     columns: Sequence[str]
@@ -47,9 +48,10 @@ def segments(partition: dict[str, Any]) -> list[Row]:
 
 
 def members(group: dict[str, Any]) -> list[Row]:
-    """Return one row for each partition of each member. A member without a partition also has a row.
+    """Return the rows of a group: one row for each partition that a member owns.
 
-    A partition that no member owns has a row if the group has a position in this partition.
+    A member that owns no partition has one row, too. A partition that no member owns has a row if the group has
+    committed an offset in this partition.
     """
     positions = {f"{each['topic']}-{each['partition']}": each for each in group["positions"]}
     pairs = [(member, name) for member in group["members"] for name in member["partitions"] or [None]]
@@ -120,7 +122,7 @@ def with_opened(view: str, row: Row) -> Row:
 def time_text(timestamp: int | None) -> str | None:
     """Return a time (ms since 1970) in UTC, for example 2026-11-25T12:00:00.250Z.
 
-    A client can send a time that is too large for a date. Such a time becomes a number.
+    A client can send a timestamp that is later than the year 9999. For such a timestamp, return the number of ms.
     """
     if timestamp is None or timestamp < 0:
         return None

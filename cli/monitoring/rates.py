@@ -20,7 +20,7 @@ def shown_columns(view: str) -> list[str]:
 
 
 class Rates:
-    """The two newest states of a broker. The rates are computed from both."""
+    """Stores the two newest states of a broker, and computes rates from them."""
 
     def __init__(self, state: State) -> None:
         self._lags = LagSamples()
@@ -34,8 +34,9 @@ class Rates:
     def rows(self, view: str) -> list[dict[str, Any]]:
         """Return the rows of a view. The column `rate` shows by how much the view's counter grows per second.
 
-        The rate of a new row is None. The rate is also None if the counter has become smaller, because the broker has
-        restarted or the topic was created again.
+        The rate is the difference of the counter in the two newest states, divided by the time between them. If the row
+        is missing in the older state, the rate is None. If the counter has become smaller, the rate is also None: the
+        broker has restarted, or the topic was deleted and created again.
         """
         keys, counter = VIEWS[view].keys, VIEWS[view].counter
         seconds = (self.state["time"] - self._before["time"]) / MS_PER_S

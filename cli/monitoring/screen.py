@@ -25,7 +25,7 @@ MOVES = {"up": -1, "down": 1, "page up": -10, "page down": 10}  # rows
 
 @dataclass
 class Choices:
-    """The choices of the user for one table."""
+    """The choices of the user for one table: the column for sorting, the filter and the selected row."""
 
     sorted_by: str
     filter: str = ""
@@ -33,7 +33,7 @@ class Choices:
 
 
 class ScreenTable(NamedTuple):
-    """A table to draw."""
+    """A table as `hmb top` draws it: a heading, columns, rows and the selected row."""
 
     heading: list[str]  # lines
     columns: Sequence[str]
@@ -65,7 +65,7 @@ class Screen:
     # -- keys
 
     def press(self, key: str) -> None:
-        """Change the screen for a key that the user has pressed."""
+        """Change the choices of the user after a key: for example, the key "s" sorts the table by the next column."""
         if self.is_typing:
             self._type(key)
         elif key == "q":
@@ -163,7 +163,7 @@ def _arranged(rows: list[Row], columns: Sequence[str], choices: Choices) -> list
 
 
 def _trend_lines(row: Row) -> list[str]:
-    """Return a line with the trend of a group's lag. A row that is no group has no such line."""
+    """If the row is a group, return a line with the trend of its lag. Otherwise return an empty list."""
     if "lags" not in row:
         return []
     lags = row["lags"]

@@ -43,16 +43,17 @@ class Fetch(Protocol):
     """A function that fetches the state of a broker. It raises CliError."""
 
     def __call__(self, seconds: int = 0) -> State:
-        """Fetch the state. If `seconds` is not 0, `state["slowest"]` contains the slowest requests of each API.
+        """Fetch the state. If `seconds` is not 0, also fetch the slowest requests of each API.
 
-        The broker records requests only if a program asks for them. The broker then records requests for `seconds`
-        seconds.
+        These requests are in `state["slowest"]`. A broker does not record single requests by default. This call lets
+        the broker record requests for the next `seconds` seconds, and returns the slowest requests that it has recorded
+        before.
         """
 
 
 @dataclass(frozen=True)
 class StateSource:
-    """The source that the user has named: an address, a data directory, or a broker whose APIs to use."""
+    """The source of the state: an address, a data directory, or a broker whose APIs return the state."""
 
     state_url: str | None
     data_dir: str | None
@@ -155,8 +156,8 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
 def find_page(state_url: str | None, data_dir: str | None) -> str:
     """Return the link to a broker's page. Raises CliError.
 
-    If the broker serves the page and the state at one port, `state_url` can also be the address of the state, because
-    both have the same token.
+    `state_url` is the link to the page. It can also be the address of the state if the broker serves both at the same
+    port: both addresses then contain the same token.
     """
     if state_url is None:
         return _address_in(data_dir, "ui", "--ui")
@@ -207,10 +208,10 @@ def check_runs(link: str) -> None:
 
 
 def _get(url: str, accepts: Collection[int] = ()) -> bytes:
-    """Return the response of a broker. Raises CliError.
+    """Send a GET request to `url`, and return the body of the response. Raises CliError.
 
-    A name and a password before the host, as in `https://alice:secret@host:9080/state`, become a header. A response
-    with one of the statuses `accepts` is no error.
+    If the address contains a name and a password, as in `https://alice:secret@host:9080/state`, send them in the header
+    Authorization. If the status of the response is one of `accepts`, return an empty body instead of raising an error.
     """
     parts = urlsplit(url)
     request = Request(f"{_place(url)}?{parts.query}")
@@ -231,7 +232,7 @@ def _get(url: str, accepts: Collection[int] = ()) -> bytes:
 
 
 def _place(url: str) -> str:
-    """Return an address without its token and without a password."""
+    """Return an address without the token and the password that it may contain."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
 

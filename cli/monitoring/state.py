@@ -44,7 +44,10 @@ def command(views: tuple[str, ...], source: StateSource, as_json: bool) -> None:
 
 
 def _parts(views: tuple[str, ...]) -> list[str]:
-    """Return the parts of the state that contain these views."""
+    """Return the names of the parts of the state from which these views are made.
+
+    For example, the view "clients" is made from the part "connections".
+    """
     names = {"partitions": "topics", "segments": "topics", "clients": "connections"}
     return list(dict.fromkeys(names.get(view, view) for view in views))
 

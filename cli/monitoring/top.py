@@ -69,7 +69,10 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 
 
 def _recording(screen: Screen, interval: float) -> int:
-    """Return for how many seconds the broker must record requests, or 0 while the screen shows no requests."""
+    """Return for how many seconds the broker must record requests.
+
+    Return 0 while the user looks at another view than the requests.
+    """
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 
 
@@ -143,7 +146,7 @@ def _grid(table: ScreenTable, sorted_by: str, first: int, last: int, width: int)
 
 
 def _cell(value: object, width: int) -> str:
-    """Return a value as text. On a narrow terminal, a time has no date, so that the other columns have space."""
+    """Return a value as text. On a narrow terminal, leave out the date of a time, so that more columns fit."""
     if value is None:
         return "-"
     if isinstance(value, int | float):

@@ -1,17 +1,24 @@
 """The trend of a group's lag over the last minutes: growing, shrinking or steady.
 
-Each sample is a list `[time, lag]`. The lag of a group that works well changes all the time, for example 3, 0, 7, 2, 5.
-So two samples show no trend. This module therefore compares each sample with each later sample. For each pair, the
-module adds 1 to a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. In the example, six
-pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, and the sum is 10.
+A sample is one measurement of the lag: a list `[time, lag]`. The lag of a group changes all the time, also if its
+consumers are fast enough: for example 3, 0, 7, 2, 5. So two samples cannot show a trend. This module therefore compares
+each sample with each later sample. For each pair, the module adds 1 to a sum if the later lag is greater, and subtracts
+1 if the later lag is smaller. In the example, six pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12
+have ten growing pairs, and the sum is 10.
 
-If the order of the lags were a matter of chance, the sum of five samples would have the standard deviation 4.1. The lag
-is *growing* or *shrinking* only if the distance of the sum from 0 is more than two standard deviations (the test of
-Mann and Kendall). Fewer than five samples cannot show a trend. The change per second is the median of the slopes of all
-pairs, so one peak hardly changes the result (the estimator of Theil and Sen).
+The sum of a steady lag is not always 0, because chance decides the order of the samples. For five samples in random
+order, the standard deviation of the sum is 4.1. The module therefore calls a lag *growing* only if the sum is greater
+than two standard deviations (8.2), and *shrinking* only if the sum is less than -8.2. This is the test of Mann and
+Kendall. In the first example, the lag is steady, and in the second example, the lag is growing. Fewer than five samples
+cannot show a trend.
 
-A broker of HMB takes a sample every ten seconds (hmb/monitoring/sampling.py). Other brokers take no samples. For these
-brokers, `LagSamples` takes the samples, and the first trend appears after about 30 s.
+The module also computes by how many records the lag changes per second. For each pair of samples, it divides the change
+of the lag by the time between the samples. The result is the median of these numbers, so one very large lag hardly
+changes the result. This is the estimator of Theil and Sen.
+
+HMB's broker takes a sample of each group every ten seconds (hmb/monitoring/sampling.py), and its state contains these
+samples. Other brokers take no samples. For these brokers, `hmb top` itself takes the samples (`LagSamples`), so the
+first trend appears after about 30 s.
 """
 
 from __future__ import annotations
@@ -35,7 +42,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class LagTrend(NamedTuple):
-    """How the lag of a group changes."""
+    """Whether and how fast the lag of a group changes."""
 
     word: str  # "growing", "shrinking" or "steady"
     per_second: float  # records
@@ -67,7 +74,10 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """Take a sample of a state. If a group in the state has no samples of its lag, add the earlier samples."""
+        """Store the lag of each group in `state`, if the last sample is at least ten seconds old.
+
+        Before that, if `state` contains no samples of a group, add the stored samples of this group to `state`.
+        """
         for group in state["groups"]:
             name = group["group_id"]
             group["lags"] = group["lags"] or [[time, lags[name]] for time, lags in self._samples if name in lags]

@@ -1,7 +1,8 @@
 """Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
 
 A row can contain more than its columns show. Under the key PART, the row contains the part of the state from which the
-row was made. The module `opened.py` makes the inner rows of an opened row from this part.
+row was made. When the user of `hmb top` opens a row, the module `opened.py` makes a table from this part: for example,
+a table of the members of a group.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class TableView(NamedTuple):
 
 
 def missing(state: State) -> dict[str, str]:
-    """Return the parts that the state does not contain, each with the reason."""
+    """Return the parts that are missing in the state, as a dict: name of the part -> reason."""
     found: dict[str, str] = state.get("missing", {})
     return found
 
@@ -60,7 +61,7 @@ def partitions(state: State) -> list[Row]:
 
 
 def groups(state: State) -> list[Row]:
-    """Return one row for each group, with the sum of the lags, and the longest lag as a time."""
+    """Return one row for each group, with the sum of its lags in records, and its longest lag in seconds."""
     return [_group(group, state) for group in state["groups"]]
 
 

@@ -38,8 +38,7 @@ class GroupCommits:
     def printing(self, consumer: Consumer) -> Iterator[None]:
         """Run the `with` block, which prints the records of one poll.
 
-        After the block, commit the offsets of the printed records, unless the last commit is less than COMMIT_INTERVAL
-        ago.
+        After the block, commit the offsets of the printed records if COMMIT_INTERVAL has passed since the last commit.
         """
         known = (it for it in consumer.assignment if consumer.lag(it) is not None)
         positions = {partition: consumer.position(partition) for partition in known}

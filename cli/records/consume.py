@@ -5,9 +5,9 @@ that reads the output receives each record at once. With one call for many recor
 For example, a poll returns 3,000 records. The command converts them to one bytes object, and one write() sends this
 object to standard output.
 
-A topic that does not exist yet is no error, because users often start a consumer before the producer. The command
-prints a note and waits until somebody creates the topic. After that, the command prints all records of the topic,
-because all of them were written after the command had started.
+If a topic does not exist yet, the command does not end with an error, because users often start a consumer before the
+producer. The command prints a note and waits until somebody creates the topic. After that, the command prints all
+records of the topic, because all of them were written after the command had started.
 """
 
 from __future__ import annotations
@@ -117,9 +117,10 @@ class ReadProgress:
     is_joining: bool = False  # Whether the member waits until the group assigns partitions to it.
 
     def state(self) -> tuple[int, int] | None:
-        """Return the counts of records and responses. The counts change each time the broker responds.
+        """Return how many records and how many responses the command has received.
 
-        Return None while the command is not waiting for a response.
+        At least one of the numbers changes each time the broker responds. Return None while the command is not waiting
+        for a response.
         """
         return (self.polled, self.answers) if self.is_waiting else None
 
@@ -128,7 +129,8 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    For a member of a group, also commit the offsets of the printed records and leave the group, even after an error.
+    If the consumer is a member of a group, first commit the offsets of the printed records, and leave the group. This
+    happens even if the block ends with an error.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
@@ -206,8 +208,9 @@ def _copy(
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
     """Return a function that checks whether all partitions are read to their ends.
 
-    The end of a partition is the present end of its log, or TO of `-o FROM:TO` if TO is lower. The consumer itself
-    would wait for all records below TO, even if the log ends earlier.
+    With the option `-o FROM:TO`, the command reads each partition up to the offset TO. If the log ends below TO, the
+    command stops at the end that the log has when the command starts. Without this function, the consumer would wait
+    for the missing records.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):

@@ -113,7 +113,7 @@ class ConsumeOptions:
 
     @property
     def acknowledgement(self) -> Acknowledgement:
-        """How `--share` acknowledges each record that it has printed."""
+        """How `hmb consume --share` acknowledges each record after it has printed the record."""
         return cast("Acknowledgement", self.ack or ACKNOWLEDGEMENTS[0])
 
     def keywords(self) -> dict[str, Any]:

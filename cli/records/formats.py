@@ -18,10 +18,11 @@ the length of the topic's name. `hmb consume` does not support three things of r
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
-convert many records, the writer makes a column of values for each letter. The writer then applies the template to each
-row of these columns. The loops over the records run inside functions that are written in C. This way is three times as
-fast as one call of a Python function for each letter of each record. For example, three records and the format
-`%p-%o:%v\n`:
+convert many records, the writer makes one column for each letter: the values of this field in all records. The writer
+then applies the template to each row of these columns. In this way, functions that are written in C run the loops over
+the records. One call of a Python function for each letter of each record would take three times as long.
+
+For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """
@@ -58,9 +59,10 @@ def _length(name: str) -> Getter:
 
 
 class Letters(NamedTuple):
-    """The letters that may follow % in a format. Each letter has a function that reads its field from a record.
+    """The letters that may follow % in a format, each with a function that reads its field from a record.
 
-    The functions in `texts` return bytes or None. The functions in `numbers` return an int.
+    The functions in `texts` return bytes or None. The functions in `numbers` return an int. Inside `%h{...}`, the
+    functions read from a header instead of a record.
     """
 
     texts: dict[str, Getter]
@@ -134,7 +136,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A parsed format: its constant texts and its letters such as `%k` (`Piece`), in the order of the format."""
+    """A parsed format: its letters, and the constant bytes between them.
+
+    For example, the format `%p: %v` has three parts: a letter, the constant bytes `: `, and a letter. The class `Piece`
+    (or `HeaderPiece`) represents a letter.
+    """
 
     parts: Sequence[bytes | Piece | HeaderPiece]
 
@@ -154,9 +160,10 @@ class RecordFormat:
 
 @dataclass(frozen=True)
 class HeaderPiece:
-    """The letter %h in a format. Each header is printed with `format`, and `separator` is printed between two headers.
+    """The letter %h in a format: it prints all headers of a record.
 
-    If a record has no headers, `none` is printed.
+    `format` is the format of one header. `separator` is printed between two headers. If a record has no headers, `none`
+    is printed instead.
     """
 
     format: RecordFormat
@@ -185,7 +192,10 @@ class FormatParser:
         self._parts: list[bytes | Piece | HeaderPiece] = []
 
     def parse(self, inside: bool = False) -> RecordFormat:
-        """Parse the rest of the text. If `inside` is true, stop at the closing brace of `%h{`."""
+        """Parse the format from the present position to its end.
+
+        If `inside` is true, the parser is inside the braces of `%h{...}`, and stops at the closing brace.
+        """
         while self._position < len(self._text):
             character = self._text[self._position]
             if inside and character == "}":
@@ -283,10 +293,10 @@ class FormatParser:
         return plain[name]
 
     def _argument(self, name: str) -> str:
-        """Parse the argument of a modifier.
+        """Parse the argument of a modifier with its brackets, and return it: for example `>I` for the text `[>I]`.
 
-        Set `_inside` to the position at which the argument begins, and `_position` to the position after the closing
-        bracket.
+        After the call, `_inside` is the position of the first character of the argument (an error message needs this
+        position), and `_position` is the position after the closing bracket.
         """
         start = self._position
         opening = self._text[start : start + 1]

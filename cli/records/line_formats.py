@@ -53,9 +53,10 @@ Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """Return the parser for the options -K, -Z and -k. Return None if each whole line is a value.
+    """Return the parser for the options -K, -Z and -k.
 
-    A line without a key becomes a record with the key `key`.
+    Return None if the user has set none of these options: each whole line is then the value of a record. If a line
+    contains no key, its record gets the key `key` (the option -k).
     """
     if not key_delimiter and not empty_is_null and key is None:
         return None
@@ -115,7 +116,8 @@ class KafkaLine:
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
         """Split a text at the separator that the property `name` sets.
 
-        If the separator is missing and ignore.error is set, return None and the whole text.
+        Return the text before the separator and the text after it. If the separator is missing, raise ValueError. But
+        if the property ignore.error is true, return None and the whole text.
         """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)

@@ -40,7 +40,7 @@ class Lines:
     def stop(self) -> None:
         """End the iteration, even while a thread waits for input. Any thread may call `stop`.
 
-        The iterator still yields the incomplete line that it has read, if there is one.
+        If the iterator has read the beginning of a line, but not its end, it still yields this incomplete line.
         """
         with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")

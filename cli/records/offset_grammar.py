@@ -19,9 +19,10 @@ The option has these forms:
 
 Other words for `start` are beginning, earliest and oldest. Other words for `end` are latest and newest.
 
-A duration is added to the present time: `@-1h` starts one hour ago. After the colon, a duration is added to the time
-before the colon: `@2026-02-14:30m` is the first half hour of that day. But if both texts are durations, both are added
-to the present time: `@-2h:-1h` starts two hours ago and ends one hour ago.
+A time can be a duration, which is added to another time:
+- T or T1 is a duration: it is added to the present time. `@-1h` starts one hour ago.
+- Only T2 is a duration: it is added to T1. `@2026-02-14:30m` is the first half hour of that day.
+- Both T1 and T2 are durations: both are added to the present time. `@-2h:-1h` ends one hour ago.
 
 A time such as 10:30:00 also contains colons, so the text cannot be split at its first colon. One regular expression
 therefore matches the whole text, and finds the colon between the two times.
@@ -78,7 +79,10 @@ def parse_span(text: str) -> Span:
 
 
 def merge(spans: tuple[Span, ...]) -> Span:
-    """Combine several options -o to one range. Raises click.UsageError for two starts, and for two ends."""
+    """Combine the values of several options -o to one range.
+
+    Raises click.UsageError if two of them name a start, or if two of them name an end.
+    """
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):

@@ -80,9 +80,10 @@ def command(**given: Any) -> None:
 
 
 class ProduceTransaction(AbstractContextManager[None]):
-    """A transaction for all records.
+    """One transaction, which contains all records that the command sends.
 
-    At the end, the command commits the transaction. After an error, or with --abort, the transaction is aborted.
+    At the end, the command commits the transaction. After an error, or with the option --abort, the command aborts the
+    transaction instead.
     """
 
     def __init__(self, producer: Producer, abort: bool) -> None:
@@ -169,7 +170,8 @@ def _awaited(servers: str, tally: Tally, producer: Producer, limit: float) -> st
 def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: RecordInput, tally: Tally) -> None:
     """Send all records, and wait until they are delivered. If the delivery of a record fails, return at once.
 
-    If a line cannot be sent, wait until all earlier lines are delivered, and then raise the error.
+    If a line cannot be parsed, or if the producer refuses its record, wait until all earlier lines are delivered. Then
+    raise the error.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -247,7 +249,10 @@ def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -
 
 
 def _by_partition(chunk: Chunk) -> Batches:
-    """Divide a list of records into one part for each partition. A line of JSON can name its record's partition."""
+    """Divide the records of a chunk by their partition.
+
+    A line of JSON can name the partition of its record. Records without a named partition form a part of their own.
+    """
     records, lines = chunk.records, chunk.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield chunk, None
@@ -261,7 +266,11 @@ def _by_partition(chunk: Chunk) -> Batches:
 
 
 def _at_rate(chunks: Batches, rate: float, tally: Tally) -> Batches:
-    """Yield at most `rate` records per second: wait, yield the records for one TICK together, and wait again."""
+    """Yield at most `rate` records per second.
+
+    The function waits, yields as many records as belong to one TICK, and waits again. With a TICK of 0.1 s, for
+    example, it yields 10 records every 0.1 s for the rate 100.
+    """
     width = max(1, int(rate * TICK))
     due = time.monotonic()
     for chunk, number in chunks:

@@ -93,9 +93,9 @@ class RecordInput:
             lines.close()
 
     def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Chunk]:
-        """Parse lines, and yield their records in one chunk.
+        """Parse lines, and yield all their records as one chunk.
 
-        If a line cannot be parsed, yield the records of the lines before it, and then raise the error.
+        If a line cannot be parsed, yield a chunk with the records of the earlier lines, and then raise the error.
         """
         places: list[int] = []
         records: list[LineRecord] = []

@@ -30,7 +30,10 @@ SENDING = under("How to send it")
 
 
 def header(text: str) -> HeaderPair:
-    """Parse a header `name=value`. A name without an equals sign has the value null."""
+    """Parse a header `name=value`.
+
+    If the text has no equals sign, the whole text is the name, and the value is null.
+    """
     name, equals, value = text.partition("=")
     if not name:
         raise click.BadParameter(f"{text!r} is not of the form name=value")
