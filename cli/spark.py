@@ -123,7 +123,10 @@ def _load(
     records: int,
     on_commit: Callable[[LoadRun, int], object],
 ) -> list[LoadRun]:
-    """Load the topic. If Spark or a worker process of Spark fails, raise CliError with a message of one line."""
+    """Load the topic into Parquet files.
+
+    If Spark or one of its worker processes fails, raise CliError with a message of one line.
+    """
     from hmb.spark.loads import LoadError, load
     from hmb.spark.local.environment import SparkUnavailableError
     from hmb.spark.options import OptionError

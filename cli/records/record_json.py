@@ -76,7 +76,7 @@ def from_json(line: bytes) -> LineRecord:
 
 
 def json_line(key: bytes | None) -> Parse:
-    """Return the parser for --json. A line without a key becomes a record with the key `key`."""
+    """Return the parser for the lines of --json. If a line contains no key, its record gets the key `key`."""
 
     def parse(line: bytes) -> LineRecord:
         record = from_json(line)

@@ -78,11 +78,12 @@ class Tally:
     ) -> None:
         """Count the records of a chunk that was delivered or has failed.
 
-        `lost` contains the indexes of the lost records in the chunk. Usually, the record at the index `invalid` has
-        caused `error`.
+        `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered. If
+        `error` is not None, it is the reason of the loss, and usually the record at the index `invalid` has caused it.
 
-        A batch can contain records of two chunks. If `caused_elsewhere` is true, a record of the other chunk has caused
-        the error. That chunk fails, too, and then its error replaces this error.
+        The producer can put records of two chunks into one batch. If a record of one chunk is invalid, the batch fails,
+        and records of both chunks are lost. For the other chunk, `caused_elsewhere` is true. The tally then waits for
+        the error of the chunk with the invalid record, and reports this error.
         """
         with self._changed:
             del self._in_flight[chunk]
@@ -108,7 +109,7 @@ class Tally:
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
         """Wait until each chunk of records is delivered or has failed.
 
-        Give up if no chunk ends for `patience` seconds, and in any case after `at_most` seconds.
+        Stop waiting if no chunk has ended for `patience` seconds. Wait at most `at_most` seconds in total.
         """
         deadline = time.monotonic() + at_most
         with self._changed:
@@ -119,8 +120,9 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error of the record that caused the loss.
 
-        The first error can come from a chunk that is lost only because of a record in another chunk. The method then
-        waits up to CAUSE_TIMEOUT for the error of that other chunk.
+        A chunk can fail because of an invalid record in another chunk, if the producer has put records of both chunks
+        into one batch. If the tally knows only the error of the chunk without the invalid record, this method waits up
+        to CAUSE_TIMEOUT for the error of the other chunk.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)
@@ -134,13 +136,13 @@ class Tally:
 
     @property
     def oldest(self) -> str | None:
-        """The position of the first record in flight, or None. A record is in flight until its result is known."""
+        """The position of the first record whose result is not known yet, or None if all results are known."""
         with self._changed:
             return next((chunk.where(0) for chunk in self._in_flight), None)
 
     @property
     def missing(self) -> str:
-        """A text with the number of lost or unacknowledged records, and the position of the first of these records.
+        """A text with the number of records that are lost or not acknowledged, such as "; 1 not sent, from line 3 on".
 
         The text is empty if all records are delivered.
         """

@@ -1,7 +1,8 @@
 """The options of `hmb acls` for resources, principals and operations, named like the options of kafka-acls.
 
 The decorator `resource_options` gives a command the argument `resources: AclResources`. The decorator `right_options`
-gives a command the argument `rights: AclRights`. The two arguments describe ACLs. A right applies to each resource:
+gives a command the argument `rights: AclRights`. The two arguments together describe ACLs: one ACL for each combination
+of a resource and a right. For example, these options name two topics and one right:
     --topic a --topic b --allow-principal User:alice --operation READ     2 ACLs
 
 The short forms `--producer` and `--consumer` name all operations that a producer or a consumer needs. The tables
@@ -52,7 +53,7 @@ class NamedResource(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """An ACL without its resource."""
+    """The part of an ACL without its resource: who may, or may not, run which operation from which host."""
 
     principal: str
     host: str
@@ -62,7 +63,7 @@ class AclEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class AclResources:
-    """The resources that the options name, and the type of their pattern."""
+    """The resources that the options name, such as the topic `orders`, and the type of their pattern."""
 
     named: tuple[NamedResource, ...]
     pattern: AclPatternType
@@ -165,9 +166,9 @@ def not_empty(text: str) -> str:
 
 
 def member_of(kind: type[Member], excluded: Iterable[Member] = ()) -> Callable[[str], Member]:
-    """Return a function that parses the name of an enum's member.
+    """Return a function that converts a name to the member of the enum `kind`, for example to an ACL operation.
 
-    The function accepts `DESCRIBE_CONFIGS` and, as kafka-acls does, `DescribeConfigs`.
+    The function accepts names such as `DESCRIBE_CONFIGS` and, as kafka-acls does, `DescribeConfigs`.
     """
     members = {each.name.replace("_", ""): each for each in kind if each not in tuple(excluded)}
 

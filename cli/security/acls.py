@@ -104,7 +104,8 @@ def _filters(resources: AclResources, rights: AclRights) -> list[AclBindingFilte
     """Return the filters for the ACLs to remove.
 
     If the options name principals, the filters match exactly the ACLs that `hmb acls add` adds with the same options.
-    Otherwise, the filters match the ACLs of all principals, and an option that the user leaves out matches each value.
+    If the options name no principal, the filters match the ACLs of all principals. If the user leaves out another
+    option, for example the operation, the filters match each value of it.
     """
     from hmb.client.admin import AclBindingFilter
 
@@ -121,7 +122,10 @@ def _filters(resources: AclResources, rights: AclRights) -> list[AclBindingFilte
 
 
 def _resource_filters(resources: AclResources) -> Sequence[AclBindingFilter]:
-    """Return a filter for each named resource. Without resources, return one filter that matches all ACLs."""
+    """Return one filter for each resource that the user has named.
+
+    If the user has named no resource, return one filter that matches all ACLs.
+    """
     from hmb.client.admin import AclBindingFilter
 
     if not resources.named:

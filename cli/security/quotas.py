@@ -1,4 +1,4 @@
-"""`hmb quotas`: list, set and delete quotas, with the words of kafka-configs."""
+"""`hmb quotas`: list, set and delete quotas. The names of the quotas are the same as in kafka-configs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def delete(names: tuple[str, ...], entity: ClientQuotaEntity, client: ClientConf
 
 
 def _check_keys(entity: ClientQuotaEntity, keys: Iterable[str]) -> None:
-    """Raise click.UsageError if no entity is named, or if the entity cannot have one of these quotas."""
+    """Raise click.UsageError if the user has named no entity, or if the entity cannot have one of these quotas.
+
+    An entity is a user, a client id, an IP address, or a default for all of them (such as --user-defaults).
+    """
     if not entity.names:
         raise click.UsageError(f"name an entity: {ENTITY_OPTIONS}")
     type = next(iter(entity.names))
@@ -159,7 +162,7 @@ def _alter(entity: ClientQuotaEntity, changes: dict[str, Any], client: ClientCon
 
 
 def _shown(entity: ClientQuotaEntity) -> dict[str, str | None]:
-    """Return the columns of an entity. The default of a type is shown as `<default>`."""
+    """Return the columns `user`, `client_id` and `ip` for an entity. A default quota has the name `<default>`."""
     return {column: DEFAULT if name == "" else name for column, name in entity._asdict().items()}
 
 

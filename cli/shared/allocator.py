@@ -11,7 +11,7 @@ as fast as several. After 124,000 invalid requests (tests/reliability/hostile.py
 102 MB by default, and 79 MB with one arena. If glibc also returns large blocks to the operating system at once, the
 resident memory is 61 MB.
 
-Source: mallopt(3).
+The manual page mallopt(3) describes these settings of glibc.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery alloc
 
 
 def use_one_arena() -> None:
-    """Let this process use one arena, and return large blocks to the system. Without glibc, nothing changes."""
+    """Let this process use one arena, and return large freed blocks to the system. Without glibc, do nothing."""
     with contextlib.suppress(AttributeError, OSError):  # A C library other than glibc may not have mallopt.
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_ARENA_MAX, 1)

@@ -121,9 +121,12 @@ def client_options(
 ) -> Callable[[Command], Command]:
     """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
 
-    `known` returns the settings of the command's client. `config` contains the names of the option for the file.
-    `--help` shows only the first of these names. `synonyms` contains further names of `-X`, which `--help` does not
-    show. `server_synonyms` contains further names of `-b`.
+    - `known` returns the settings that the command's client has.
+    - `config` contains the names of the option for the file, for example `--command-config`.
+    - `synonyms` contains further names of `-X`.
+    - `server_synonyms` contains further names of `-b`.
+
+    `--help` shows only the first name of the option for the file, and does not show `synonyms`.
     """
 
     def decorate(command: Command) -> Command:
@@ -151,9 +154,10 @@ def cluster_options(command: Command) -> Command:
 def client_config(
     known: Mapping[str, Setting], servers: str, config: str | None, settings: tuple[tuple[str, str], ...]
 ) -> ClientConfig:
-    """Return the address and the settings from a command's options and the current profile.
+    """Return the address of the cluster and the settings for its client.
 
-    Raises click.UsageError and CliError.
+    They come from the options of the command and from the current profile. Raises click.UsageError if two options
+    contradict each other, and CliError if a setting is wrong.
     """
     found = client_keywords(known, config, settings)
     named: str = found.pop("bootstrap_servers", servers)

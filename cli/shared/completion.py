@@ -50,9 +50,10 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of all topics whose names are words of the line.
+    """Return the partitions of each topic whose name is a word of the unfinished line.
 
-    Each word of an unfinished line can be the topic, because click knows the topic only when the line is complete.
+    The function does not know which word is the topic, because click recognizes the argument with the topic only when
+    the line is complete. It therefore looks for a topic with the name of each word.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}
@@ -64,7 +65,10 @@ def _groups(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _topic_settings(admin: Admin, _ctx: click.Context) -> Iterable[str]:
-    """Return the names of all settings of topics. All topics have the same settings, so the first topic is enough."""
+    """Return the names of all settings of topics.
+
+    The names are the same for all topics, so one request about the first topic is enough.
+    """
     from hmb.client.admin import ConfigResource, ResourceType, raised
 
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in admin.list_topics(internal=True)[:1]]

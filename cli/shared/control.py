@@ -55,9 +55,9 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 def end_with_parent() -> None:
     """Send SIGTERM to this process when its parent process ends.
 
-    This process is a broker that a test has started. A test that crashes does not stop its broker. But when the test's
-    process has ended, the kernel assigns another parent to the broker's process. A thread of the broker checks whether
-    its parent has changed.
+    This process is a broker, and its parent process is a test that has started the broker. If the test crashes, it does
+    not stop the broker. But the kernel then assigns another parent to the broker's process. A thread of the broker
+    therefore checks again and again whether the parent has changed.
     """
     parent = os.getppid()
 

@@ -1,4 +1,4 @@
-"""Report an error as one line on standard error and an exit code.
+"""Report an error: print one line on standard error, and choose the exit code of the process.
 
 A script tests the exit code, and a person reads the line. The line says what is wrong, where, and what to do. These are
 the exit codes:
@@ -39,7 +39,10 @@ class CliError(Exception):
 
 
 def report(error: Exception) -> int | None:
-    """Print the line for an error, and return the exit code. If the error is a bug in HMB, return None."""
+    """Print one line for an error, and return the exit code.
+
+    If the error is a bug in HMB, print nothing, and return None.
+    """
     known = _explain(error)
     if known is None:
         return None

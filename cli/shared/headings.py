@@ -45,7 +45,7 @@ class GroupedCommand(click.Command):
 
 
 def under(heading: str) -> Callable[..., Callable[[F], F]]:
-    """Return a decorator like `click.option`. Each option that it declares is shown under this heading."""
+    """Return a decorator that declares an option, as `click.option` does. `--help` shows the option under `heading`."""
 
     def option(*names: str, **settings: Any) -> Callable[[F], F]:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)

@@ -35,9 +35,11 @@ def monitoring_ports(
     ui: HttpAddress | None,
     properties: Mapping[str, str],
 ) -> Iterator[MonitoringPorts | None]:
-    """Open the ports while the `with` block runs. Without an address, open nothing. Raises CliError.
+    """Open the ports for state, metrics and page while the `with` block runs.
 
-    `properties` are the broker's settings, which contain the keys for TLS.
+    A port whose address is None is not opened. If all three addresses are None, yield None. `properties` are the
+    broker's settings: they contain the keys for TLS. Raises CliError if a port cannot be opened, or if an address is
+    not allowed.
     """
     wanted = [address for address in (state, ui, metrics) if address is not None]
     if not wanted:

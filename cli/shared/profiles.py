@@ -42,7 +42,7 @@ def directory() -> Path:
 
 
 def path_of(name: str) -> Path:
-    """Return the path of a profile's file. The file need not exist."""
+    """Return the path of the file for a profile. The function does not check whether the file exists."""
     return directory() / "profiles" / f"{name}.properties"
 
 

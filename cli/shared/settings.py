@@ -40,8 +40,8 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
     """Return the settings. A value with a unit becomes a number: for example, `1h` becomes `3600000` (ms).
 
-    Raises CliError for a wrong value. The message contains the setting's name, and `origin`: where the setting comes
-    from.
+    Raises CliError for a wrong value. The message begins with `origin` and the name of the setting: `origin` says where
+    the setting comes from, for example from a file.
     """
     found = {}
     for name, value in properties.items():

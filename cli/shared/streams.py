@@ -105,6 +105,8 @@ def _with_own_errors(stdout: TextIO | None) -> TextIO:
 def mute_stdout() -> None:
     """Redirect standard output to /dev/null.
 
-    When the process ends, Python flushes standard output once more. The reader is gone, so this flush would fail.
+    A command calls this function when it can no longer write to standard output: for example, nobody reads the pipe any
+    more. When the process ends, Python flushes standard output once more. Without this function, this flush would fail,
+    too.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -35,10 +35,11 @@ def subject(
     several: bool = False,
     required: bool = True,
 ) -> Decorator:
-    """Return a decorator that adds an argument such as a topic to a command, and the same value as a hidden option.
+    """Return a decorator that adds an argument to a command, for example the name of a topic.
 
-    With the noun `topic` and the letter `-t`, the hidden option is `-t` or `--topic`. The command receives the value as
-    the keyword `topic`. If `several` is true, the command receives a tuple of values as the keyword `topics`.
+    The user can also write the value as an option, which `--help` does not show. For the noun `topic` and the letter
+    `-t`, this option is `-t` or `--topic`. The command receives the value as the keyword `topic`. If `several` is true,
+    it receives a tuple of all values as the keyword `topics`.
     """
     keyword, metavar = f"{noun}s" if several else noun, noun.upper()
     shown = f"{metavar}..." if several and required else f"[{metavar}]..." if several else metavar

@@ -55,9 +55,9 @@ def parse_time(text: str, base: int) -> int:
 
 
 def in_range(milliseconds: int) -> int:
-    """Return the time, or 0 if the time is before 1970.
+    """Return `milliseconds`, or 0 for a time before 1970.
 
-    Raises ValueError if the time does not fit into the 64 bits of a record's timestamp.
+    Raises ValueError if the time is too late for the 64 bits of a record's timestamp.
     """
     if milliseconds > INT64_MAX:
         raise ValueError("the time is too far in the future for a record")

@@ -19,9 +19,9 @@ NOTICE_SECONDS = 3.0  # seconds
 class WaitingNotice:
     """A thread that prints one line each time the command has made no progress for NOTICE_SECONDS seconds.
 
-    The thread calls `progress` again and again. `progress` returns a value that changes whenever the command makes
-    progress, or None while the command waits for nothing. `what` returns the end of the line: what the command is
-    waiting for.
+    The thread calls the function `progress` again and again. This function returns a value that changes whenever the
+    command makes progress. It returns None while the command waits for nothing. The function `what` returns the text
+    that the line shows after "waiting for".
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:

@@ -1,7 +1,7 @@
 """`hmb decode`: explain the bytes of a message in Kafka's protocol, field by field.
 
-The bytes of a message do not show whether they are a request, a response or record batches. The command therefore tries
-these possibilities in this order. It uses the first possibility that the bytes match:
+The bytes of a message do not show whether the message is a request, a response or record batches. The command therefore
+tries the following possibilities one after the other, and uses the first one that matches the bytes:
 1. record batches: the CRC of the first batch must be right
 2. a request, with or without its size: all bytes must belong to the request
 3. the response to a request that is earlier in the input, with the same correlation id
@@ -34,7 +34,7 @@ MAX_CANDIDATES = 8  # an error message lists at most this number of possible res
 
 
 class Expected(NamedTuple):
-    """The message that the options of the command describe: a request or a response, its API and its version."""
+    """The message that the user expects: its kind (request, response or records), its API and its version."""
 
     request: type[Request] | None
     version: int | None
@@ -151,9 +151,9 @@ def _is_file(word: str) -> bool:
 
 
 def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
-    """Return the name of the input, and its bytes as a list of pieces. Raises CliError.
+    """Return the name of the input, and its bytes as a list of blocks. Raises CliError.
 
-    The input has several pieces if it is a dump of several messages or connections.
+    The list has several blocks if the input is a dump of several messages or connections.
     """
     from .hex_input import HalfByte, HexError, read_bytes
 
@@ -243,7 +243,7 @@ def _has_request_header(frame: WireFrame) -> bool:
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
     """Raise CliError if the bytes can only be a response.
 
-    A response does not contain its API and its version, so the command cannot decode it without further options. The
+    The bytes of a response contain neither its API nor its version, so the user must name both with options. The
     message of the error lists the APIs and versions whose responses match the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class

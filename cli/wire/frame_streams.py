@@ -1,8 +1,8 @@
 """Divide the bytes of each direction of a connection into frames, show the frames, and return the bytes to send.
 
 This module uses no sockets. A connection has two streams, one for each direction. When the proxy receives bytes, it
-passes the bytes to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except
-the addresses in responses.
+passes the bytes to a stream, and sends the bytes that the stream returns. A stream changes only the addresses in
+responses, and returns all other bytes unchanged.
 
 A stream can keep bytes for some time, for two reasons. First, a stream keeps the first bytes of a frame (the *head*)
 until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the
@@ -49,7 +49,7 @@ _RESPONSE_HEAD = Struct(">ii")  # size, correlation id
 
 
 class OpenRequest(NamedTuple):
-    """A request that has no response yet."""
+    """A request that has passed through the proxy, but has no response yet."""
 
     frame: WireFrame
     correlation_id: int
@@ -79,9 +79,10 @@ class OpenRequests:
             self._requests.append(request)
 
     def take(self, correlation_id: int) -> OpenRequest | None:
-        """Remove and return the oldest request with this id. Also remove all requests before this request.
+        """Remove and return the oldest request with this id. Also remove all requests that were sent before it.
 
-        If no request has this id, remove nothing, and return None.
+        A broker responds in the order of the requests, so the requests before it will never get a response. If no
+        request has this id, remove nothing, and return None.
         """
         with self._lock:
             if not any(request.correlation_id == correlation_id for request in self._requests):
@@ -130,7 +131,10 @@ class _FrameStream(ABC):
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Decide from the first bytes of a frame how to handle the frame."""
+        """Read the first bytes of a frame, and decide whether the stream keeps the frame until it is complete.
+
+        If the first bytes cannot be a frame, the stream no longer looks for frames.
+        """
         if self._has_bad_size():
             is_tls = not self._position and self._kept.startswith(TLS_HANDSHAKE)
             what = ENCRYPTED if is_tls else "not a frame of Kafka's protocol"
@@ -167,14 +171,18 @@ class _FrameStream(ABC):
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Return whether the stream keeps all bytes of the current frame until the frame is complete."""
+        """Return whether the stream must keep all bytes of the present frame until it is complete.
+
+        This is the case for a response with addresses, because the stream changes the addresses.
+        """
         return False
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame. `wire` contains the bytes of the frame that the stream has kept.
+        """Show a complete frame. `wire` contains its bytes, but at most the first MAX_KEPT of them.
 
-        Return the bytes that the proxy sends if the stream has not returned the frame's bytes yet (`_is_held`).
+        Return the bytes of the frame, with changed addresses if necessary. If the stream has kept the frame until now
+        (`_is_held`), the proxy sends these bytes. Otherwise the proxy has already sent the frame, and ignores them.
         """
 
 

@@ -1,8 +1,8 @@
 """Show a frame in one of three ways: as fields with their bytes, as JSON, or as one line.
 
-A frame contains a request, a response, or only record batches. A request contains its API and its version. A response
-does not contain its API and its version. Code that creates a `WireFrame` for a response must therefore name the class
-and the version of the response.
+A frame is a request, a response, or record batches without a request. The bytes of a request contain the API and the
+version, so the module finds the class that decodes them. The bytes of a response contain neither of the two. Code that
+creates a `WireFrame` for a response must therefore name the class and the version of the response.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class WireFrame(NamedTuple):
         return ResponseHeader.decode_prefix(self.wire, known.header_version(self.version), self.start)
 
     def decode(self) -> tuple[Any, Any]:
-        """Return the header and the body. If HMB does not know the message, the body is None. Raises ProtocolError."""
+        """Return the header and the body of the message. If HMB does not know its API or version, the body is None.
+
+        Raises ProtocolError if the bytes cannot be decoded.
+        """
         header, position = self.header()
         return header, self.message and self.message.decode_prefix(self.wire, self.version, position)[0]
 
@@ -84,7 +87,8 @@ class WireFrame(NamedTuple):
     def lines(self, problems: list[str]) -> Iterator[str]:
         """Yield every field as a line of text.
 
-        For a field in a record batch, leave out the names of the fields that contain the batch.
+        The name of a field begins with the names of the fields that contain it. For a field in a record batch, leave
+        out this beginning up to the word `batches`.
         """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()
@@ -129,9 +133,9 @@ def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
 
 
 def fits(frame: WireFrame, *, exactly: bool = True) -> bool:
-    """Return whether the bytes can be decoded as the frame's message.
+    """Return whether the bytes of a frame can be decoded as its message (the API and version of the frame).
 
-    If `exactly` is true, no bytes may remain after the message.
+    If `exactly` is true, the result is false if bytes remain after the message.
     """
     if frame.message is None or (frame.sized and _size(frame.wire) != len(frame.wire) - SIZE):
         return False
@@ -151,7 +155,7 @@ def _size(wire: memoryview) -> int:
 
 
 def document(frame: WireFrame) -> dict[str, Any]:
-    """Return the message as a dict for JSON, without the bytes of the fields."""
+    """Return the message as a dict for JSON. The dict contains the values of the fields, but not their bytes."""
     fields: dict[str, Any] = {"type": frame.kind}
     if frame.kind == "records":
         return fields | {"size": len(frame.wire), "batches": batches_as_json(frame.wire)}
@@ -163,7 +167,10 @@ def document(frame: WireFrame) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Return a part of a message as a value for JSON. Bytes become text or base64, and records become batches."""
+    """Return a part of a message as a value for JSON.
+
+    Bytes become text or base64. A field with records becomes a list of record batches, each with its records.
+    """
     if isinstance(value, Struct):
         fields: dict[str, Any] = {}
         for name in value.fields:
@@ -214,7 +221,8 @@ def _record_as_json(record: Record) -> dict[str, Any]:
 def brief(message: Struct) -> str:
     """Return a message as one line, without the fields that have their default value.
 
-    Fields in IDENTITIES always appear.
+    The line always shows the fields in IDENTITIES. For example, the default of a partition is 0, but partition 0 is
+    also a real partition.
     """
     shown = (
         (name, value)

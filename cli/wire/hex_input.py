@@ -10,9 +10,10 @@ A text can have one of these forms:
 
 A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
 
-If the pieces (blocks of bytes) of a dump are captured packets, the module uses only the contents of the TCP segments in
-the packets. All segments of one direction of a connection become one piece. If a packet is missing, a new piece begins
-after the gap.
+The pieces of a dump (its blocks of bytes) can be packets that tcpdump has captured. In this case, the module uses only
+the contents of the TCP segments in the packets. A connection has two directions: from the client to the broker, and
+back. The contents of all segments of one direction become one piece. If a packet is missing, a new piece begins after
+the gap.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def _digits(text: str) -> bytes:
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Return the offset and the bytes in a row of a dump. Return None if the line is not a row.
+    """Parse a line of a dump. Return its offset, its bytes, and a bool. Return None if the line is not a row of a dump.
 
-    The third value is True if the line is certainly a row, because it has a colon or a field name.
+    The bool is True if the line is certainly a row of a dump, because it has a colon after the offset, or the name of a
+    field. Otherwise the line can also be plain hexadecimal digits.
     """
     found = ROW.fullmatch(line)
     has_colon = found is not None
@@ -118,7 +120,10 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 
 
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
-    """Append `row` repeatedly until the piece has `end` bytes, because a line `*` in a dump replaces equal rows."""
+    """Append `row` to the piece again and again until the piece has `end` bytes.
+
+    In a dump, one line `*` stands for all following rows that are equal to the row before it.
+    """
     if not row or not len(piece) <= end <= MAX_REPEATED:
         raise HexError(f"line {number}: a line * cannot repeat the row before it up to offset {end:x}")
     while len(piece) < end:
@@ -135,9 +140,10 @@ class _Segment(NamedTuple):
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """If the pieces are packets, join the contents of their TCP segments: one piece for each direction.
+    """If the pieces are packets, join the contents of their TCP segments to one piece for each direction.
 
-    Each connection has two directions. If the pieces are no packets, return them unchanged.
+    A connection has two directions: from the client to the broker, and back. If the pieces are not packets, return them
+    unchanged.
     """
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):

@@ -1,11 +1,11 @@
-"""Opens TLS for `hmb sniff`: the proxy decrypts the bytes of each side, and encrypts them again for the other side.
+"""Lets `hmb sniff` read connections with TLS: it decrypts the bytes of one side, and encrypts them for the other side.
 
 The proxy takes the place of the broker, so it needs the broker's private key and certificate:
     client  <--TLS with the broker's key-->  proxy  <--TLS, the proxy is a client-->  broker
 
-Two threads use each connection at the same time: one reads, and one writes. The module `ssl` does not allow this for
-one socket. So `OpenedTls` lets the module `ssl` only encrypt and decrypt bytes in memory, under a lock. The threads
-themselves read from the socket and write to it.
+Two threads use each connection at the same time: one reads, and one writes. Python's module `ssl` does not allow two
+threads to use one TLS socket at the same time. `OpenedTls` therefore reads from an ordinary socket, and writes to it.
+It uses the module `ssl` only to encrypt and decrypt bytes in memory, and a lock lets only one thread do this at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ class OpenedTls:
     """A connection with TLS. It has the methods of a socket that the proxy uses."""
 
     def __init__(self, plain: socket.socket, context: ssl.SSLContext, server_name: str | None) -> None:
-        """Make the handshake: as a client of `server_name`, or as a server if `server_name` is None. Raises OSError."""
+        """Make the TLS handshake: as the client of `server_name`, or as the server if `server_name` is None.
+
+        Raises OSError if the handshake fails.
+        """
         self._plain = plain
         self._lock = threading.Lock()  # guards the fields below; its holder takes no other lock
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -50,7 +53,7 @@ class OpenedTls:
         self._plain.settimeout(None)
 
     def recv(self, size: int) -> bytes:
-        """Wait for bytes, and return them decrypted. Return no bytes if the other side sends no more."""
+        """Wait for bytes, decrypt them, and return them. Return empty bytes if the other side sends no more."""
         while True:
             with self._lock:
                 try:
@@ -70,9 +73,9 @@ class OpenedTls:
             self._plain.sendall(encrypted)
 
     def shutdown(self, how: int) -> None:
-        """If `how` is SHUT_WR, send no more bytes.
+        """End the sending, the receiving or both, as the method `shutdown` of a socket does.
 
-        The other side gets the message with which TLS marks the end of the bytes.
+        If `how` is SHUT_WR, first send the message with which TLS marks the end of the bytes.
         """
         if how == socket.SHUT_WR:
             with self._order:

@@ -47,9 +47,10 @@ class Link(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """The functions that the threads of the proxy call with each frame, and with the text of each other event.
+    """Two functions that the threads of the proxy call: `on_frame` for each frame, and `on_event` for each other event.
 
-    If one of these functions raises an error, the proxy ends.
+    The function `on_event` receives a text that describes the event. If one of the two functions raises an error, the
+    proxy ends.
     """
 
     on_frame: Callable[[Link, SeenFrame], None]
@@ -128,10 +129,10 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address of the listener for `broker`. If the broker has no listener yet, open one.
+        """Return the address of the proxy's listener for `broker`. If the proxy has no listener for it yet, open one.
 
-        The returned address contains the host `here`: the client has connected to this host, so the client can reach
-        it.
+        The returned address consists of the host of `here` and the port of the listener. The client has connected to
+        the proxy at this host, so the client can reach the host.
         """
         with self._lock:
             if is_only and broker not in self._listeners:
@@ -157,7 +158,7 @@ class Proxy:
     # Connections
 
     def _serve(self, client: socket.socket, link: Link, servers: Sequence[Address]) -> None:
-        """Connect the client to a broker. Pass on responses in a new thread, and requests in this thread."""
+        """Connect to a broker for a client. Then pass on requests in this thread, and responses in a new thread."""
         try:
             broker, server = _connect(servers)
         except OSError as error:
@@ -179,7 +180,10 @@ class Proxy:
     def _opened(
         self, client: socket.socket, broker: socket.socket, server: Address, link: Link
     ) -> tuple[Wire, Wire] | None:
-        """Return both connections. With TLS, first make the handshakes. If a handshake fails, return None."""
+        """Return the connection to the client and the connection to the broker.
+
+        If the proxy uses TLS, first make the TLS handshake of each connection. If a handshake fails, return None.
+        """
         if self._tls is None:
             return client, broker
         side = "broker"
@@ -193,7 +197,7 @@ class Proxy:
             return None
 
     def _pass_on(self, client: Wire, broker: Wire, link: Link, here: Address) -> None:
-        """Pass on the messages of both sides until both have ended."""
+        """Pass on the messages of the client and of the broker, until both send no more."""
         open_requests = OpenRequests()
 
         def show(seen: SeenFrame) -> None:
@@ -264,9 +268,10 @@ def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
 
 
 def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
-    """Pass bytes from `source` through `stream` to `target` until `source` sends no more bytes.
+    """Receive bytes from `source`, pass them through `stream`, and send them to `target`, until `source` sends no more.
 
-    Then tell the target that no more bytes follow. If the target has closed its connection, also close the source.
+    After that, tell the target that no more bytes follow. If the target has closed its connection before, close the
+    connection to the source, too.
     """
     try:
         while data := _received(source):
@@ -283,7 +288,7 @@ def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) ->
 
 
 def _received(source: Wire) -> bytes:
-    """Return the next bytes that were received. Return no bytes if the connection has ended or is broken."""
+    """Wait for bytes, and return them. Return empty bytes if the connection has ended or is broken."""
     try:
         return source.recv(CHUNK)
     except OSError:

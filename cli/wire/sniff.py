@@ -111,7 +111,10 @@ def command(
 
 
 def _tls_contexts(key: str, client: ClientConfig) -> TlsContexts:
-    """Return the TLS contexts of a proxy that has the key of a broker. Raises CliError."""
+    """Return the TLS contexts of the proxy. The file `key` contains the private key and the certificate of a broker.
+
+    Raises CliError if the file cannot be loaded, or if a setting for TLS is wrong.
+    """
     import ssl
 
     from hmb.client.security.settings import SecuritySettingError, client_security
@@ -191,7 +194,10 @@ class _LinePrinter(_FramePrinter):
         click.echo("\n".join(lines), color=self._color)
 
     def _contents(self, seen: SeenFrame, room: int) -> list[str]:
-        """Return notes about the frame, and the contents of its message in at most `room` characters."""
+        """Return the parts of a line after the size: notes about the frame, and the contents of its message.
+
+        If notes and contents need more than `room` characters, shorten the contents.
+        """
         from hmb.protocol.errors import ProtocolError
 
         from .frames import brief
