@@ -57,7 +57,7 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
-    """If the page is a notebook that could not run, add the text NOTE below the heading of the page.
+    """If the page is a notebook that could not run, insert the constant `NOTE` (a warning) below the page's heading.
 
     `source` is a list with one string, the text of the page.
     """

@@ -122,9 +122,9 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # One arrow can end at a box, and another arrow can begin at the same side of this box. To keep the two arrows
-    # apart, the start of each arrow is moved by 6 pixels, and its end by 6 pixels in the opposite direction. The
-    # distance between the arrows is then 12 pixels.
+    # One arrow can end at a side of a box, and another arrow can begin at the same side. If both touched the middle of
+    # this side, they would overlap. So one arrow touches the side 6 pixels above the middle, and the other one 6 pixels
+    # below the middle. The distance between the two arrows is 12 pixels.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))

@@ -83,7 +83,10 @@ WITHOUT_IDS = (
 
 
 class Outcome(NamedTuple):
-    """The log after one request, and its answer. `answer` is None if the network lost the request."""
+    """The result of one request: the answer and the contents of the log.
+
+    `answer` is None if the network lost the request before it reached the log.
+    """
 
     answer: str | None
     before: int  # log end offset before the request

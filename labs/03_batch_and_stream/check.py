@@ -125,7 +125,7 @@ def expected_windows(clicks, size, lateness):
 def test_final_windows(answer, rng):
     """A window is final when its end is at or before the watermark.
 
-    The watermark is the newest event time so far minus `lateness`.
+    The watermark is the newest event time so far minus `lateness`, the number of seconds by which a click may be late.
     """
     small = [
         [(0, "home"), (59, "home"), (100, "home"), (110, "home")],

@@ -35,6 +35,7 @@ def merge(batch, speed):
 def final_windows(clicks, size, lateness):
     """Return the final windows, and the number of clicks that came too late.
 
-    A window is final when its end is at or before the watermark. Return these windows as a list of (window, count).
+    A window is final when its end is at or before the watermark, the newest event time so far minus `lateness`. Return
+    the final windows as a list of pairs (window, count).
     """
     return [], 0

@@ -26,7 +26,10 @@ def test_high_watermark(answer, rng):
 
 
 def test_in_sync(answer, rng):
-    """`in_sync` returns the leader, and each follower that had the leader's whole log at most `max_lag` steps ago."""
+    """`in_sync` returns the leader and all followers that are in sync.
+
+    A follower is in sync if at most `max_lag` steps have passed since it last had all records of the leader.
+    """
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 5}, 9, 3), ["A"])
@@ -78,7 +81,7 @@ def partition_after(answer, acks, seed):
 
 
 def test_all_loses_nothing(answer, rng):
-    """In 300 random runs with crashes and acks=all, no acknowledged record is lost."""
+    """None of 300 random runs with crashes and acks=all loses an acknowledged record."""
     for _ in range(300):
         seed = rng.randrange(10**6)
         partition = partition_after(answer, "all", seed)
@@ -87,7 +90,7 @@ def test_all_loses_nothing(answer, rng):
 
 
 def test_one_loses_records(answer, rng):
-    """In 300 random runs with crashes and acks=1, at least one acknowledged record is lost."""
+    """At least one of 300 random runs with crashes and acks=1 loses an acknowledged record."""
     seeds = [rng.randrange(10**6) for _ in range(300)]
     partitions = [partition_after(answer, "1", seed) for seed in seeds]
     has_loss = any(each.lost for each in partitions)
@@ -95,7 +98,7 @@ def test_one_loses_records(answer, rng):
 
 
 def test_all_acknowledges(answer, rng):
-    """In 100 random runs with crashes and acks=all, more than half of all records are acknowledged."""
+    """In 100 random runs with crashes and acks=all, more than half of the produced records are acknowledged."""
     acknowledged = produced = 0
     for _ in range(100):
         partition = partition_after(answer, "all", rng.randrange(10**6))

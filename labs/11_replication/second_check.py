@@ -75,7 +75,10 @@ def logs(rng):
 
 
 def test_truncation(answer, rng):
-    """With the offset of `truncation_point`, a follower keeps exactly the records that the leader also has."""
+    """`truncation_point` returns the offset at which a follower cuts its log.
+
+    The follower then keeps all records that the leader also has, and no other records.
+    """
     for mine, theirs in logs(rng):
         same = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
         expected = min(len(mine), len(theirs)) if same is None else same

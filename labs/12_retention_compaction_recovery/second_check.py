@@ -19,7 +19,10 @@ def shown(records):
 
 
 def test_ratio(answer, rng):
-    """`dirty_ratio` returns the bytes of the records at or after the checkpoint, divided by all bytes."""
+    """`dirty_ratio` returns the number of bytes in the dirty records, divided by the number of bytes in all records.
+
+    A record is dirty if its offset is at least `checkpoint`.
+    """
     log = [(0, b"a", b"123"), (4, b"b", b"1"), (6, b"a", b"12345")]
     for records, checkpoint, expected in ((log, 0, 1.0), (log, 4, 8 / 12), (log, 5, 0.5), (log, 7, 0.0), ([], 0, 0.0)):
         found = answer.dirty_ratio(list(records), checkpoint)

@@ -5,7 +5,10 @@ Complete `second.py`, and check it with `hmb lab check 12 --second`.
 
 
 def dirty_ratio(records, checkpoint):
-    """Return the dirty ratio of a log: the bytes of the records at or after `checkpoint`, divided by all bytes."""
+    """Return the number of bytes in the dirty records, divided by the number of bytes in all records.
+
+    A record is dirty if its offset is at least `checkpoint`.
+    """
     return 1.0
 
 
@@ -15,6 +18,6 @@ def dirtiest(logs, min_ratio):
 
 
 def clean(records, checkpoint, map_size):
-    """Clean a log once, with a map of at most `map_size` keys. Return the new records and the new checkpoint."""
+    """Clean a log once. The map has room for `map_size` keys. Return the remaining records and the new checkpoint."""
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

@@ -1,4 +1,4 @@
-"""The drawing of the page on batch and stream processing."""
+"""The drawing for the documentation page on batch and stream processing."""
 
 from __future__ import annotations
 

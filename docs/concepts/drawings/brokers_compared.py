@@ -1,4 +1,4 @@
-"""The drawing of the page that compares brokers."""
+"""The drawing for the documentation page that compares brokers."""
 
 from __future__ import annotations
 

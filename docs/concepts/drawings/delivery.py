@@ -1,4 +1,4 @@
-"""The drawings of the page on delivery guarantees."""
+"""The drawings for the documentation page on delivery guarantees."""
 
 from __future__ import annotations
 

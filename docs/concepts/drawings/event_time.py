@@ -1,4 +1,4 @@
-"""The drawing of the page on event time."""
+"""The drawing for the documentation page on event time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing of the page on the fallacies of distributed computing."""
+"""The drawing for the documentation page on the fallacies of distributed computing."""
 
 from __future__ import annotations
 

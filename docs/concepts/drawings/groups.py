@@ -1,4 +1,4 @@
-"""The drawings of the page on offsets, consumer groups and lag."""
+"""The drawings for the documentation page on offsets, consumer groups and lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawings of the page on the log."""
+"""The drawings for the documentation page on the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawings of the page on messages, queues and topics."""
+"""The drawings for the documentation page on messages, queues and topics."""
 
 from __future__ import annotations
 

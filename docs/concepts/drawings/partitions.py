@@ -1,4 +1,4 @@
-"""The drawing of the page on partitions."""
+"""The drawing for the documentation page on partitions."""
 
 from __future__ import annotations
 

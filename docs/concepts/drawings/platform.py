@@ -1,4 +1,4 @@
-"""The drawing of the page on mesh and central platform."""
+"""The drawing for the documentation page on mesh and central platform."""
 
 from __future__ import annotations
 

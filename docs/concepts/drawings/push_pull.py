@@ -1,4 +1,4 @@
-"""The drawings of the page on push and pull."""
+"""The drawings for the documentation page on push and pull."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawings of the page on replicas."""
+"""The drawings for the documentation page on replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawings of the page that explains batches and the speed of a log."""
+"""The drawings for the documentation page that explains batches and the speed of a log."""
 
 from __future__ import annotations
 

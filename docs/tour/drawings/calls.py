@@ -57,7 +57,7 @@ SEND = [
 
 
 def produce() -> Drawing:
-    """Draw the calls of one Produce request, from the dispatcher to the offset index and back."""
+    """Draw the calls in a broker during one Produce request, from the dispatcher to the offset index and back."""
     with (
         traced(PRODUCE) as events,
         BrokerServer() as broker,
@@ -71,7 +71,7 @@ def produce() -> Drawing:
 
 
 def fetch() -> Drawing:
-    """Draw the calls of one Fetch request, from the handler to the offset index and back."""
+    """Draw the calls in a broker during one Fetch request, from the handler to the offset index and back."""
     with traced(FETCH) as events, BrokerServer() as broker:
         with hmb.Producer(broker.bootstrap_servers) as producer:
             for _ in range(3):
@@ -85,7 +85,10 @@ def fetch() -> Drawing:
 
 
 def send() -> Drawing:
-    """Draw the calls of one `Producer.send`, in the threads of the program, the router and the sender."""
+    """Draw the calls that send one record, from the call of `Producer.send` until the program gets the result.
+
+    The calls run in three threads: the thread of the program, the router and the sender.
+    """
     with traced(SEND) as events, BrokerServer() as broker, hmb.Producer(broker.bootstrap_servers) as producer:
         producer.send("weather", b"rain", key=b"Seattle").result()
     return calls("The calls of one Producer.send.", events, "program", "accumulator", "router", "sender", "socket")
