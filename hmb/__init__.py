@@ -41,7 +41,7 @@ together.
 11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
 12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
 13. `coordinator/classic/rebalance.py` runs a rebalance: members join, and the group leader assigns partitions
-14. `client/producing/sender.py` is a thread of a producer: the thread sends batches and handles the responses
+14. `client/producing/sender.py` contains the threads of a producer: one finds the leaders, the others send batches
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
 Nine more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
@@ -227,9 +227,10 @@ Producer.send, a tour of at most 10 files:
 
 These modules are between the steps of the Producer.send tour. Open them only if you want to see the details:
 - Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
-  partitions of the topic (`client/metadata.py`).
-- Step 2: for a record without a key, `by_murmur2` returns None. In step 3, `PartitionQueues.choose` then chooses the
-  partition (`client/producing/queues.py`).
+  partitions of the topic (`client/metadata.py`). The setting `partitioner` selects the function of step 2
+  (`partitioner_of` in `client/producing/partitioner.py`).
+- Step 2: for a record without a key, `by_murmur2` returns None. In step 3, `Accumulator._batch_with_room` then uses the
+  partition of the last such record, or lets `PartitionQueues.choose` choose one (`client/producing/queues.py`).
 - Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
   memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
   into the bytes of the batch (`records/builder.py`, `records/record.py`).
@@ -244,7 +245,8 @@ These modules are between the steps of the Producer.send tour. Open them only if
 - Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
-- Step 7: `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
+- Step 7: before its first request, `Connection._open` connects to the broker and requests its versions.
+  `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
   `SocketStream.write` writes the bytes to the socket (`client/socket_stream.py`).
 - Step 8: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the `SocketStream`.
   `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
@@ -253,13 +255,14 @@ These modules are between the steps of the Producer.send tour. Open them only if
 - Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
   (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
-A batch is due when one of three conditions holds. The batch is full. Or the first record of the batch has waited for
-`linger` seconds. Or a thread of the application waits: for the result of this batch, in `flush`, or for free memory.
+A batch is due when one of three conditions holds. The batch is full. Or a thread of the application waits: for the
+result of this batch, in `flush`, or for free memory. Or the first record of the batch has waited for `linger` seconds,
+and no earlier batch of the partition is in flight.
 
 A new queue of batches has no sender. When the first batch in the queue is due, the router *seals* the batch: the batch
 accepts no more records. The router then looks up the partition's leader in the metadata (`client/metadata.py`), and
-gives the queue to the leader's sender. This sender seals all later batches of the queue. Before its first batch, an
-idempotent producer requests a producer id (`client/producing/idempotence.py`).
+gives the queue to the leader's sender. Later batches are sealed when they are full, or when the sender takes them.
+Before its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 
 A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the
 number of batches whose responses have not arrived. Its field `window` is the largest allowed value of this number.

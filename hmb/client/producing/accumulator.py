@@ -4,9 +4,11 @@ If the producer sent each record in its own request, each record would cost a ne
 collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
 sender thread sends the first batches of the queues.
 
-A sender thread sends a batch in three cases: the batch is full, the batch has waited for `linger` seconds, or an
-application thread waits in `flush`, in `result` or for memory. In each case, the accumulator first *seals* the batch:
-after that, the batch gets no further record.
+A sender thread sends a batch in three cases:
+- The batch is full.
+- An application thread waits in `flush`, in `result` or for memory.
+- The batch has waited for `linger` seconds, and no earlier batch of the partition is in flight.
+In each case, the accumulator first *seals* the batch: after that, the batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
