@@ -16,8 +16,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import hmb
-from hmb.broker.network import server
-from hmb.broker.security import users
+from hmb.broker.security import mechanisms, users
 from hmb.broker.security.scram import ScramExchange
 from hmb.client.security.scram import ScramLogin
 from hmb.protocol.connection import ClientConnection
@@ -53,7 +52,7 @@ def exchange() -> Iterator[Recorded]:
         tokens = broker._server.context.tokens
         begin = partial(ScramExchange, SHA_256, partial(users.find, store), tokens.find, lambda: BROKER_NONCE)
         with (
-            mock.patch.object(server, "mechanisms_of", lambda *_: {"SCRAM-SHA-256": begin}),
+            mock.patch.object(mechanisms, "mechanisms_of", lambda *_: {"SCRAM-SHA-256": begin}),
             socket.create_connection((broker.listeners[0].host, broker.listeners[0].port), timeout=30) as connected,
         ):
             client, stream = ClientConnection("hmb"), connected.makefile("rb")

@@ -112,7 +112,8 @@ class _Fetch:
         data = _without_records(partition)
         data.aborted_transactions = None
         with error_code_in(data):
-            check_epoch(partition.leader_epoch, log)
+            if partition.leader_epoch >= 0:  # Kafka ignores every negative epoch in a Fetch request.
+                check_epoch(partition.leader_epoch, log)
             if partition.last_fetched_epoch < 0 or not set_divergence(partition, log, data):
                 self._set_records(log, partition, data)
         return data
