@@ -99,7 +99,7 @@ def _send_region(sock: socket.socket, region: FileRegion, limit: _Limit) -> None
         try:
             sent = os.sendfile(sock.fileno(), file.fileno(), position, min(end - position, MOST_SENT))
             if not sent:
-                raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
+                raise _too_short(region, position)
         except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent
@@ -107,6 +107,11 @@ def _send_region(sock: socket.socket, region: FileRegion, limit: _Limit) -> None
         if position == end:
             return
         limit.check()
+
+
+def _too_short(region: FileRegion, position: int) -> OSError:
+    missing = region.position + region.size - position
+    return OSError(f"{region.file.path} ends at {position}, {missing} bytes are missing")
 
 
 def _send_converted(sock: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
@@ -156,7 +161,7 @@ class EncryptedResponse:
         while position < end:
             size = os.preadv(file.fileno(), [self._buffer[self._filled :][: end - position]], position)
             if not size:
-                raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
+                raise _too_short(region, position)
             position += size
             self._advance(size)
 
