@@ -104,7 +104,7 @@ class ShareGroups:
             self.created.coordinator.prune(self._delete_before)
 
     def _delete_before(self, ends: dict[int, int]) -> None:
-        """Delete the records of each partition that are below an offset. `ends` contains the offsets."""
+        """For each partition in `ends`, delete the records below the offset that `ends` contains for it."""
         starts = {TopicPartition(SHARE_STATE_TOPIC, number): offset for number, offset in ends.items()}
         self._topics.delete_records(starts)
 

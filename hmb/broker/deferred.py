@@ -26,5 +26,5 @@ class Deferred(NamedTuple, Generic[T_co]):
 
 
 def final(response: T | Deferred[T]) -> T:
-    """Return the response. If it is deferred, wait first."""
+    """Return the response. If the response is deferred, first wait until it is ready."""
     return response.result() if isinstance(response, Deferred) else response

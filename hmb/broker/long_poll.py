@@ -1,16 +1,17 @@
 """The long poll: a request for records waits in the broker until records arrive, or until its maximum wait is over.
 
-Without long polls, a consumer at the end of a log would have to send a request again and again. The requests Fetch and
-ShareFetch both use the loop of this module. For each request, the handler creates an object (`Poll`) that collects the
-records.
+Without long polls, a consumer that has read all records would have to send requests again and again. The handlers of
+Fetch and ShareFetch both call the function `long_poll`. For each request, the handler creates an object (`Poll`) that
+collects the records.
 
 For example, a Fetch asks for the records from offset 42 on, and the last record of the log has the offset 41. The
 thread of the request reads the log (`collect`), and finds no record. The thread adds a watcher to the log, calls
 `collect` again, and waits. When a producer appends record 42, the log wakes the thread, and the thread collects this
 record.
 
-The thread reads the log (`collect`) a second time after it has added its watcher. Otherwise the thread could miss a
-record: a producer can append the record after the first call of `collect`, but before the thread adds its watcher.
+The thread of a request reads the log (`collect`) a second time after it has added its watcher. Otherwise the thread
+could miss a record: a producer can append the record after the first call of `collect`, but before the thread adds its
+watcher.
 """
 
 from __future__ import annotations

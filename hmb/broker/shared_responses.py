@@ -106,8 +106,8 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
 def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Callable[[str], G]) -> list[G]:
     """Return one entry for each group in the request.
 
-    `describe` returns the entry of one group, or raises KafkaError. The entry of a group with an error contains only
-    the error: `empty` is a function that creates it.
+    `describe` returns the entry of one group, or raises KafkaError. If a group has an error, `empty` creates its entry,
+    which contains only the error.
     """
 
     def described(group_id: str) -> G:

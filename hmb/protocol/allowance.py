@@ -8,13 +8,15 @@ allocates memory for the value. The costs are:
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
 
-For example, before a decoder decodes an array of 5000 topics, it reports a cost of 5000 x 1024 bytes, about 5 MB.
+For example, before a decoder creates the items of an array of 5000 topics, the decoder reports their cost to the
+allowance: 5000 x 1024 bytes, about 5 MB.
 
 To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
-function `spend`. By default, this function does nothing, because a client trusts its broker. Before a thread of the
-broker decodes a request, the thread replaces its function `spend`. The new function may wait until memory is free, or
-raise ProtocolError. When the thread has handled the request, it restores the default. Both assignments are in
-`Dispatcher.begin` (broker/dispatch.py).
+function `spend`. By default, this function does nothing, because a client trusts its broker.
+
+Before a thread of the broker decodes a request, the thread replaces its function `spend`. The new function can wait
+until memory is free, or raise ProtocolError. When the thread has handled the request, the thread restores the default
+function. `Dispatcher.begin` (broker/dispatch.py) replaces and restores the function.
 
 ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """
@@ -35,7 +37,10 @@ def pay_nothing(size: int) -> None:
 
 
 class _Allowance(threading.local):
-    """Stores one function `spend` for each thread. A decoder calls it before it allocates memory for a value."""
+    """Stores one function `spend` for each thread.
+
+    Before a decoder allocates memory for a value, it calls the function of its thread.
+    """
 
     spend: Spend = staticmethod(pay_nothing)
 

@@ -103,7 +103,7 @@ class ServerConnection:
 
         `header` is the header of the request. The response has the version of the request, unless the caller passes
         `version`. For example, a response with the error UNSUPPORTED_VERSION has version 0, because the broker does not
-        know the version of the request.
+        support the version of the request.
         """
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)

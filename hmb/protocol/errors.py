@@ -26,8 +26,8 @@ RETRY = True
 class ErrorCode(IntEnum):
     """Kafka's error codes.
 
-    Each line has a name, the number in the response, and a message. A line ends with RETRY if the error is retriable:
-    the client may send the same request again.
+    Each error has a name, a number, which responses contain, and a message. RETRY marks a retriable error: the client
+    may send the same request again.
     """
 
     message: str

@@ -70,7 +70,7 @@ class Output(bytearray):
     """The bytes of a message while it is encoded.
 
     These bytes do not include the values of the type `records`, so that the encoder need not copy them. `spliced` lists
-    these values. Each of them has the position in these bytes at which it belongs.
+    these values, each with its position in the encoded bytes.
     """
 
     def __init__(self) -> None:

@@ -14,8 +14,9 @@ codecs. To encode or decode a message, a short loop goes through this list. Thre
 - If bytes are malformed, the decoder raises a ProtocolError that contains the field and the position.
 
 For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. Each struct stands for a
-topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`. Four
-bytes say that the array has 1 item, two bytes say that the name has 1 byte, and 61 is the letter "a".
+topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`. The
+first four bytes contain the number of items in the array (1). The next two bytes contain the length of the name (1
+byte), and 61 is the letter "a".
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md), KIP-482.
 """

@@ -5,7 +5,8 @@ broker stores a partition in a directory whose name is the topic's name, '-' and
 `orders-12`. File systems allow 255 bytes for such a name. That is why a topic name is limited to 249 characters.
 Clients and brokers both check topic names, with the function `check_topic_name`.
 
-A topic also has an id (KIP-516). Some requests contain this id instead of the topic's name, and the name is then empty.
+Each topic has an id in addition to its name (KIP-516). Some requests contain only the id. The topic's name in such a
+request is empty.
 """
 
 from __future__ import annotations

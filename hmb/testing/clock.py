@@ -33,7 +33,8 @@ follow the real time. Only `advance(..., expire_members=True)` moves these deadl
 running clients join again.
 
 The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always use the
-real time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
+real time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. Otherwise the waits
+would end too early when the test moves the clock, and clients would lose their connections.
 
 A limit: a producer writes the real time into its records, and the broker of the test uses the moved clock. After
 `advance(days=8)`, a new record therefore looks 8 days old, and the default retention of 7 days deletes it. For topics
@@ -68,7 +69,7 @@ class _TaskRun(NamedTuple):
 
 
 class ManualClock:
-    """A clock that shows the system's time plus the sum of all advances. Several brokers can share one clock."""
+    """A clock that shows the system's time plus the times of all calls of `advance`. Several brokers can share it."""
 
     def __init__(self) -> None:
         self._moved = self._members_moved = 0  # ms
@@ -95,8 +96,9 @@ class ManualClock:
     def restore_real_time(self) -> None:
         """Set the clock back to the system's time. The broker must have no topics and no groups at this moment.
 
-        The reason: a broker with data would find timestamps that are in the future. The pytest plugin therefore calls
-        `Broker.reset` first. This method does not set back the clock for the deadlines of group members.
+        A broker with data would find timestamps that are in the future. The pytest plugin therefore first calls
+        `Broker.reset`, which deletes all topics and groups. The method `restore_real_time` does not set back the clock
+        for the deadlines of group members.
         """
         with self._advancing:
             self._moved = 0

@@ -145,7 +145,7 @@ class Broker:
 
     @property
     def security(self) -> dict[str, str]:
-        """The settings with which a client connects as the first of `users`."""
+        """The settings with which a client connects as the first user in `users`."""
         return self._secured.client_settings
 
     @property

@@ -115,7 +115,8 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 def hmb_secure_broker() -> Iterator[Broker]:
     """Return an embedded broker with TLS and the user `alice`, whose password is `alice-secret`.
 
-    Clients of HMB connect with `security=hmb_secure_broker.security`. Other clients find the same settings there.
+    Clients of HMB connect with `security=hmb_secure_broker.security`. `hmb_secure_broker.security` also contains the
+    settings with which other Kafka clients connect.
     """
     from hmb.testing.embedded import Broker
 

@@ -8,8 +8,8 @@ segments, and only logs in which at least half of the bytes are new. The few rec
 rules. Therefore `compact` first closes the active segment of each log, and ignores the share of new bytes. For example,
 a partition contains three values of the same key. `compact` removes the first two values.
 
-A limit: `compact` keeps the last record of each partition, because a consumer waits until it has read the last offset
-of the log. If the last record is a tombstone or the end of a transaction, `compact` does not change the last batch.
+`compact` keeps the last record of each partition, because a test's consumer reads until it has received the last offset
+of the log. If the last record is a tombstone or the marker of a transaction, `compact` keeps the whole last batch.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STR
 class Settings:
     """The base class of `BrokerConfig` and its parts. A subclass declares one setting in each field.
 
-    The constructor takes the values of fields. A field without a value has the default of its setting. `declared`
-    contains the declarations by the names of the fields. The values of an instance do not change.
+    The constructor takes the values of fields. A field without a value has the default of its setting. `declared` maps
+    the name of each field to its declaration. The values of an instance do not change.
 
     A dataclass would do the same. But when Python imports a dataclass, it generates and compiles the methods of the
     class, and this would take 15 ms for the settings of a broker.

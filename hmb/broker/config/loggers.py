@@ -54,7 +54,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the level of each logger in `changes`. All others lose their level, and inherit the parent's level."""
+        """Set the level of each logger in `changes`. All other loggers inherit the level of their parent again."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
@@ -67,5 +67,5 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """Return Kafka's name of a Python level: WARN for 30. The level 35 has no name, so use the next lower: WARN."""
+    """Return Kafka's name of a Python level: WARN for 30. The level 35 has no name, so the next lower level applies."""
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

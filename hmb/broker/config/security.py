@@ -1,8 +1,8 @@
 """Declares the settings that concern security: TLS, SASL and authorization.
 
-The broker reads these settings when it starts (hmb/broker/security/settings.py). A listener can have its own value of a
-setting: `listener.name.internal.ssl.client.auth` applies to the listener INTERNAL only. DescribeConfigs never returns
-the value of a setting of the type PASSWORD.
+The broker reads the settings of security when it starts (hmb/broker/security/settings.py). A listener can have its own
+value of a setting: `listener.name.internal.ssl.client.auth` applies only to the listener INTERNAL. DescribeConfigs
+never returns the value of a setting of the type PASSWORD.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The broker's settings for streams groups (KIP-1071).
 
-If a group does not have a setting of its own, such as `streams.num.standby.replicas`, the broker's setting
-`group.streams.num.standby.replicas` applies.
+A streams group can have its own value of a setting, for example of `streams.num.standby.replicas`. For a group without
+its own value, the broker's setting applies: `group.streams.num.standby.replicas`.
 """
 
 from __future__ import annotations

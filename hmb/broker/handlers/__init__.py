@@ -10,10 +10,10 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 handlers, because a handler's module has the name of its API: the handler of `ApiKey.LIST_OFFSETS` is the function
 `handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the APIs.
 
-A broker does not call the handlers of this table directly. It puts each handler into wrappers, which are functions with
-additional work. `counted` (counting.py) measures each request. If the broker has an authorizer, `guarded`
-(security/acls/guards.py) checks the ACLs. If quotas exist, `throttled` (security/quotas/throttling.py) slows clients
-down.
+A broker does not call the handlers of the table HANDLERS directly. It puts each handler into wrappers, which are
+functions with additional work. `counted` (counting.py) measures each request. If the broker has an authorizer,
+`guarded` (security/acls/guards.py) checks the ACLs. If quotas exist, `throttled` (security/quotas/throttling.py) slows
+clients down.
 
 This folder contains only handlers. The functions that several handlers use are in broker/shared_responses.py and, for
 the states of share-partitions, in broker/share/state_results.py.

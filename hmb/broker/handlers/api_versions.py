@@ -2,12 +2,12 @@
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The response header always has version 0.
 Permissions: none; every client may send this request.
-Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. It contains
-    the APIs for the telemetry of clients only if the setting `client.telemetry.enable` is true, as in Kafka. If the
-    version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the
-    list. This response is encoded in version 0, which each client can read. The client then sends a request of a
-    version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
-    lists the versions that the older Kafka supports.
+Behavior: the response lists exactly the APIs that have a handler. The list contains the APIs for the telemetry of
+    clients only if the setting `client.telemetry.enable` is true, as in Kafka. If the version of the request is
+    unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the list. This response is
+    encoded in version 0, which each client can read. The client then sends a request of a version from the list. In
+    tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then lists the versions that the
+    older Kafka supports.
 Version notes: version 3 adds the name and the version of the client software, and the broker logs them. From version 3
     on, the response also lists features. HMB has four features. With version 2 of `transaction.version`, a producer
     gets a new epoch with each transaction (KIP-890). Version 1 of `group.version` means KIP-848 groups, version 1 of
@@ -42,7 +42,8 @@ Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsRespo
 class Feature(NamedTuple):
     """A feature of HMB, and the version of an API that the feature needs.
 
-    If a broker imitates an older Kafka and does not support this version of the API, it does not have the feature.
+    If a broker imitates an older Kafka that does not support this version of the API, the broker does not have the
+    feature.
     """
 
     name: str

@@ -5,7 +5,7 @@ Permissions: DESCRIBE on each group.
 Behavior: the response contains the epochs of each group. For each member, the response contains the current assignment,
     and the target assignment, which the member will get next. A group that uses the classic protocol gets
     GROUP_ID_NOT_FOUND. Clients describe such groups with DescribeGroups.
-Version notes: none. Version 1 adds only a field.
+Version notes: none. Version 1 adds a field, but the behavior stays the same.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -5,7 +5,7 @@ Permissions: ALTER on the cluster.
 Behavior: each ACL has its own error code. If the broker has no authorizer (`authorizer.class.name`), each ACL gets
     SECURITY_DISABLED (54). An ACL that exists already is not an error. The broker sends the response after the ACLs are
     on disk. The new ACLs apply to the next request of each client.
-Version notes: from version 1 on, an ACL contains the type of the pattern. In version 0, the pattern is LITERAL.
+Version notes: from version 1 on, an ACL contains the pattern type. In version 0, the pattern type is always LITERAL.
 Left out: nothing. HMB supports the whole API.
 """
 

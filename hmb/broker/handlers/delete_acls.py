@@ -5,7 +5,7 @@ Permissions: ALTER on the cluster.
 Behavior: the response contains the deleted ACLs of each filter. If the broker has no authorizer
     (`authorizer.class.name`), each filter gets SECURITY_DISABLED (54). The broker sends the response after the deletion
     is on disk.
-Version notes: from version 1 on, a filter contains the type of the pattern. In version 0, the pattern is LITERAL.
+Version notes: from version 1 on, a filter contains the pattern type. In version 0, the pattern type is always LITERAL.
 Left out: nothing. HMB supports the whole API.
 """
 

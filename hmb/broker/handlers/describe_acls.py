@@ -3,7 +3,7 @@
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster.
 Behavior: if the broker has no authorizer (`authorizer.class.name`), the response has the error SECURITY_DISABLED (54).
-Version notes: from version 1 on, a filter contains the type of the pattern. In version 0, the pattern is LITERAL.
+Version notes: from version 1 on, a filter contains the pattern type. In version 0, the pattern type is always LITERAL.
 Left out: nothing. HMB supports the whole API.
 """
 

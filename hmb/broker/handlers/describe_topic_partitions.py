@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: describe topics and their partitions. Many partitions need several requests.
+"""DescribeTopicPartitions: describe topics and their partitions, a limited number of partitions in each response.
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.

@@ -76,7 +76,7 @@ def handle(
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
     """Append the offsets to the queue of records for `__consumer_offsets`. Raises KafkaError.
 
-    While the function appends the offsets, no other thread can end the transaction, because of `writing`.
+    `transactions.writing` makes sure that no other thread ends the transaction while this function appends the offsets.
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     check_group_id(request.group_id)

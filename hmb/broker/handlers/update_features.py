@@ -5,7 +5,8 @@ Permissions: ALTER on the cluster.
 Behavior: a feature of a cluster gets a higher version after all brokers were upgraded to a newer Kafka. HMB is a single
     broker whose features never change. Therefore a request succeeds only if it contains the present version of each
     feature that it names, and then it changes nothing. All other requests get INVALID_UPDATE_VERSION.
-Version notes: in versions 0 and 1, a successful response contains a result for each feature.
+Version notes: in versions 0 and 1, a successful response contains a result for each feature. Version 2 has no such
+    results.
 Left out: changes of a feature to a lower version. Such a change gets INVALID_UPDATE_VERSION, so a client cannot switch
     off, for example, share groups or transaction version 2 (KIP-890).
 """

@@ -1,7 +1,7 @@
 """The connection of one client, with its thread. The thread reads a frame, handles the request and sends the response.
 
-The method `_serve` contains the thread's loop. `Requests` reads the frames (requests.py), `Dispatcher.begin` handles
-one request, and `ResponseQueue.send` writes the response to the socket.
+The method `_serve` contains the loop of the connection's thread. `Requests` reads the frames (requests.py),
+`Dispatcher.begin` handles one request, and `ResponseQueue.send` writes the response to the socket.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ happens to a connection above each limit:
     the quota connection_creation_rate             ... of an address              is closed after the throttle time
 
 The broker measures the rate of new connections in the same way as quotas, with a sliding window
-(security/quotas/window.py). If a connection waits, the server has accepted it, but does not read from it yet.
-Meanwhile, the server accepts no further connection of the same listener.
+(security/quotas/window.py). If a new connection must wait, the server accepts the connection, but does not read from it
+yet. Meanwhile, the server accepts no further connection of the same listener.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ConnectionLimits:
         return self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
 
     def reason_to_refuse(self, address: str, listener: str, address_limit: int) -> str | None:
-        """Return the reason to refuse a new connection, or None. The address may have `address_limit` connections."""
+        """Return the reason to refuse a new connection, or None. `address_limit` is the limit for the address."""
         if self._by_listener[listener] >= self._limits_of(listener).connections:
             return f"listener.name.{listener.lower()}.max.connections reached"
         return "max.connections.per.ip reached" if self._by_address[address] >= address_limit else None

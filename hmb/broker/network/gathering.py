@@ -2,21 +2,27 @@
 
 A client can send several requests before it reads a response. The thread of the connection handles these requests one
 after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
-Without gathering, the thread would sync after each request. With gathering, the thread puts the deferred response
-(broker/deferred.py) into a queue. If the next request has already arrived and has the same API, the thread first
-appends the records of that request, too. One sync then writes the records of all these requests to disk, and one system
-call sends all responses in the order of the requests.
+Without gathering, the thread would sync after each request.
+
+With gathering, the connection's thread puts the deferred response to a Produce request (broker/deferred.py) into a
+queue. If another Produce request has already arrived, the thread first appends the records of this request. Later, one
+sync writes the records of all gathered requests to disk. One system call sends all responses in the order of the
+requests.
 
 Measured with acks=all and one record in each batch: HMB's producer sends 4,418 records/s with gathering, and 2,590
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The response to a Produce request with acks=1 is ready at once. The thread gathers at most MOST_READY = 4 such
-responses, and sends them with one system call. With fewer system calls, the processor also switches less often between
-the client and the broker. A higher limit is slower: in an experiment with 64 responses, the client got many responses
-at once after a long wait, and client and broker often waited for each other. HMB's producer sent only 6,285 records/s
-instead of 16,001. The thread does not gather ready responses of other APIs, because handling the next request can take
-long: a Fetch can wait 500 ms for new records.
+The response to a Produce request with acks=1 is ready at once. The connection's thread gathers at most MOST_READY = 4
+such responses, and sends them with one system call. With fewer system calls, the processor switches less often between
+the client and the broker.
+
+A limit higher than four responses is slower. In an experiment with 64 responses, the client got many responses at once
+after a long wait. The client and the broker often waited for each other, and HMB's producer sent only 6,285 records/s
+instead of 16,001.
+
+The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
+long. For example, a Fetch can wait 500 ms for new records.
 
 A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`: the documentation's tour of a
 Fetch request names this method. Without gathering, the thread would send each response before it handles the next

@@ -4,8 +4,8 @@ For example, a client that sends two Produce requests causes these two lines:
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 
-In a line of the request log, the number in parentheses is the correlation id of the request. The time at the end (1.8
-ms) is the time from the arrival of the request until its response is ready. This time includes waits. For example, a
+In a line of the request log, the number in parentheses is the correlation id of the request. The time at the end of the
+line is the time from the arrival of the request until its response is ready. This time includes waits: for example, a
 Fetch request can wait for new records for up to `fetch.max.wait.ms`.
 
 The broker writes the request log if the level of this module's logger is DEBUG (`hmb broker -vv`). The server checks

@@ -22,8 +22,8 @@ So these small requests do not have to wait for clients that send requests of 10
 A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
 polls (`watchers`). The broker then answers these Fetch requests early, and their memory becomes free.
 
-Kafka also has the setting `queued.max.request.bytes`. Kafka's default is no limit, and Kafka counts only the bytes of
-frames. HMB also counts the decoded values.
+The setting `queued.max.request.bytes` comes from Kafka. Its default in Kafka is no limit. Kafka counts only the bytes
+of frames, but HMB counts the bytes of frames and of decoded values.
 """
 
 from __future__ import annotations

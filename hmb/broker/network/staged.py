@@ -148,7 +148,7 @@ class StagedConnection(AcceptedConnection):
             responder.join()  # This wait ends: each send to the client has a time limit (sending.py).
 
     def _take(self, frame: memoryview, account: Account) -> None:
-        """Pass a request to the handlers.
+        """Put a request into the request channel, so that a handler thread handles it.
 
         Wait while the channel is full. If the request's API is in WAITING_APIS, handle the request in this thread.
         """
@@ -202,8 +202,8 @@ class StagedConnection(AcceptedConnection):
     def _wait_below(self, requests: int) -> None:
         """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken.
 
-        This wait ends: every wait of a handler has a time limit, so each request gets a response. If the connection is
-        closed, `close` wakes this thread.
+        This wait always ends. Every wait of a handler has a time limit, so each request gets a response. If the
+        connection is closed, `close` wakes this thread.
         """
         with self._changed:
             while self._in_flight >= requests and not self._broken:

@@ -9,13 +9,13 @@ Read in this order:
 2. `tls.py`              the socket of an encrypted connection
 3. `login.py`            the login of a connection, from SaslHandshake to the principal
 4. `scram.py`            the broker's side of SCRAM, a state machine
-5. `users.py`            the credentials of users (an unknown user gets false ones, see decoys.py)
+5. `users.py`            the credentials of users (an unknown user gets a decoy, see decoys.py)
 6. `store.py`            the file of users, ACLs and quotas
 7. `acls/`               what a user may do
 8. `tokens/`             logins with a token instead of a password
 9. `quotas/`             how much a user may use
 
-A first reading can skip the other modules of this folder:
+A first reading of this folder can skip these modules:
 - `plain.py`             the mechanism PLAIN
 - `mechanisms.py`        the table of mechanisms
 - `principals.py`        the names of principals

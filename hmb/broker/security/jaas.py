@@ -6,11 +6,14 @@ JAAS is Java's framework for logins. A line names a Java class, and then options
 
 An option `user_NAME` names a user of the mechanism PLAIN, and its value is the user's password. With the options
 `username` and `password`, a broker logs in to other brokers. HMB ignores these two options, because its cluster has one
-broker. A JAAS line does not contain the users of SCRAM, because the broker stores their credentials (users.py). A line
-for OAUTHBEARER needs no options, because the tokens contain the names of the users. HMB refuses Kafka's options whose
-names begin with `unsecuredValidator`, because they restrict access, and HMB does not have them.
+broker.
 
-HMB also has a setting that is shorter than a JAAS line. It lists the user names and the passwords for PLAIN:
+A JAAS line does not contain the users of SCRAM, because the broker stores their credentials (users.py). A line for
+OAUTHBEARER needs no options, because the tokens contain the names of the users. HMB refuses Kafka's options whose names
+begin with `unsecuredValidator`, because they restrict access, and HMB does not have them.
+
+HMB's setting `sasl.plain.users` is shorter than a JAAS line. The setting lists the user names and the passwords for
+PLAIN:
     sasl.plain.users=alice:alice-secret,bob:bob-secret
 """
 

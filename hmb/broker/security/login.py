@@ -126,7 +126,7 @@ class Login:
 
     @property
     def expects_raw_token(self) -> bool:
-        """Whether the next frame is a message of the mechanism without a header."""
+        """Whether the client's next frame has no request header and contains only a message of the SASL mechanism."""
         return self._sends_raw_tokens and self.state in (LoginState.EXCHANGING, LoginState.AGAIN)
 
     @property

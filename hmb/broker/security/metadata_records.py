@@ -48,7 +48,7 @@ class UserScramCredentialRecord(MetadataRecord, record_type=11):
 
 
 class AccessControlEntryRecord(MetadataRecord, record_type=18):
-    """One access control entry (ACL): a principal may, or may not, perform an operation on resources."""
+    """One access control entry (ACL): it allows or forbids a principal to perform an operation on resources."""
 
     id:              UUID = t.uuid()
     resource_type:   int  = t.int8()

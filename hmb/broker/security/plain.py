@@ -3,8 +3,8 @@
 The message contains three texts, separated by zero bytes:
     name to act under (may be empty)  NUL  name  NUL  password
 
-The password is not encrypted. Use PLAIN on listeners with TLS only. The users and their passwords are in the broker's
-settings.
+PLAIN sends the password without encryption. Use PLAIN only on listeners with TLS. The users and their passwords are in
+the broker's settings.
 
 Source: RFC 4616, KIP-43.
 """

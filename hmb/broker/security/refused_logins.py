@@ -41,7 +41,8 @@ class RefusedLogins:
     def add(self, host: str, text: str) -> None:
         """Log a refused login of a client on `host`.
 
-        Also store an event, unless the last minute already has MOST_EVENTS events.
+        The refused login also becomes an event, unless MOST_EVENTS refused logins of the last minute are events
+        already.
         """
         now = self._clock()
         text = f"{text}, client on {host}"

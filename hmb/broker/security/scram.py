@@ -1,13 +1,13 @@
 """The broker's side of SCRAM: a state machine that receives the client's two messages and returns the broker's two.
 
-The state machine does not read or write a socket. Its method `ScramExchange.receive` takes a message of the client and
-returns the broker's response. The table SCRAM contains the states. A refused exchange never continues: a client that
-wants to try again opens a new connection.
+`ScramExchange` is a state machine that does not read or write a socket. The method `receive` takes a message of the
+client and returns the broker's response. The table SCRAM contains the states. A refused exchange never continues: a
+client that wants to try again opens a new connection.
 
 A client must not be able to find out which users exist. For an unknown user, the broker continues the exchange with a
-*decoy*: a credential with a plausible salt, for which no password exists. The proof is then wrong, as with a wrong
-password. The salt of a decoy is always the same for the same name, because the salt of a real user does not change
-either.
+*decoy*: a credential with a plausible salt, for which no password exists. The client's proof is then wrong, as with a
+wrong password. The salt of a decoy is always the same for the same name, because the salt of a real user does not
+change either.
 
 A client can also log in with a delegation token (tokens/delegation.py). The client's first message then has the
 extension `tokenauth=true`. The name in this message is the id of the token, and the password is the HMAC of the token.

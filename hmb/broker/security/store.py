@@ -1,8 +1,9 @@
 """The file `security.checkpoint`: credentials, ACLs, quotas and tokens, in the format of Kafka's metadata records.
 
-The file contains record batches, like a segment of a log. Each record is a credential, an ACL, a quota or a delegation
-token (metadata_records.py). The broker replaces the whole file in one step. Only the owner can read the file (mode
-0600). After a crash, the directory contains either the old file or the complete new file.
+The file `security.checkpoint` contains record batches, like a segment of a log. Each record is a credential, an ACL, a
+quota or a delegation token (metadata_records.py). The broker replaces the whole file in one step. Only the user that
+runs the broker can read the file (mode 0600). After a crash, the directory contains either the old file or the complete
+new file.
 
 The file `security.decoys` contains 32 random bytes. From these bytes, the broker computes its answers to logins of
 unknown users (decoys.py).
@@ -56,7 +57,7 @@ class SecurityState:
 
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
-        """By mechanism: the shapes of the stored credentials, which decoys imitate (decoys.py).
+        """The shapes of the stored credentials for each mechanism. Decoys have the same shapes (decoys.py).
 
         The broker computes the shapes at the first login.
         """

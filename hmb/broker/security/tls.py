@@ -6,13 +6,13 @@ delay it. Therefore the thread of the connection makes the handshake, and not th
 
 If a client sends plain text to a listener with TLS, the broker recognizes this from the first byte. A TLS connection
 begins with the byte 22. A request in plain text begins with its length, whose first byte is 0. The broker logs the
-mistake in one line and sends a TLS alert, so that the client can report it, too.
+mistake in one line and sends a TLS alert, so that the client can also report the mistake.
 
 When somebody replaces the file of a certificate, the next connection uses the new certificate. For each new connection,
 `TlsListener.context` checks whether the modification time or the size of a file has changed.
 
-The broker uses `sendfile` only for listeners without TLS. With `sendfile`, the kernel sends the bytes of a file as they
-are, but HMB's process must first encrypt them.
+The broker uses `sendfile` only for listeners without TLS. With `sendfile`, the kernel sends the bytes of a file
+unchanged. With TLS, HMB's process must encrypt the bytes before it sends them.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def alter(
 ) -> dict[str, KafkaError]:
     """Remove and store credentials in one step. Return an error for each user who was not changed.
 
-    A user in several entries of the same mechanism gets DUPLICATE_RESOURCE, and a deletion of a credential that does
-    not exist gets RESOURCE_NOT_FOUND. Raises OSError.
+    If several entries name the same user and the same mechanism, the user gets DUPLICATE_RESOURCE. A deletion of a
+    credential that does not exist gets RESOURCE_NOT_FOUND. Raises OSError.
     """
     errors: dict[str, KafkaError] = {}
     keys = [(mechanism, name) for name, mechanism in deletions] + [(each.mechanism, each.name) for each in upsertions]

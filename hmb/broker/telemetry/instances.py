@@ -48,7 +48,7 @@ class ClientInstance:
         self.last_get = now
 
     def check_push(self, subscription_id: int, terminating: bool, now: int) -> None:
-        """Raise KafkaError if the client may not push now, or if the subscription id is out of date."""
+        """Raise KafkaError if the client must not push now, or if the subscription id is out of date."""
         was_terminating, self.is_terminating = self.is_terminating, terminating
         if was_terminating:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the client has already sent its last push")
@@ -88,7 +88,7 @@ class ClientTelemetry:
     def check_push(
         self, instance_id: UUID, client: TelemetryClient, subscription_id: int, terminating: bool, now: int
     ) -> None:
-        """Raise KafkaError if the client instance may not send its metrics now."""
+        """Raise KafkaError if the client instance must not send its metrics now."""
         if instance_id in RESERVED_IDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{instance_id} is not the id of a client instance")
         settings = self._read_settings()

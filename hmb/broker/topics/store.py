@@ -5,9 +5,10 @@ The file `topics.json` is in the data directory. For each topic, it contains onl
 
 A new topic of three partitions needs three directories. The broker can be killed before all three directories exist.
 Therefore the broker first writes the topic into `topics.json`, in one step. When the broker starts again, it creates a
-directory for each listed partition without a directory. To delete a topic, the broker first renames the topic's
-directories (storage/state/trash.py), and writes `topics.json` later. In this order, a deletion works even if the disk
-is full and has no space for a new file.
+directory for each listed partition without a directory.
+
+To delete a topic, the broker first renames the topic's directories (storage/state/trash.py), and writes `topics.json`
+later. In this order, a deletion works even if the disk is full and has no space for a new file.
 
 If another broker created a topic in this data directory, `topics.json` does not contain the topic. HMB does not know
 the topic's settings. Therefore HMB adds the topic to the file with the settings ADOPTED, which delete no records. The

@@ -1,6 +1,7 @@
 """AlterConfigs (33): replace all settings of a resource.
 
-If the request does not contain a setting, the broker resets this setting to its default value.
+If an AlterConfigs request does not contain a setting of the resource, the broker resets this setting to its default
+value.
 """
 
 from hmb.protocol import fields as t

@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class CreateAclsRequest(Request, api_key=ApiKey.CREATE_ACLS, versions="0-3", flexible="2+"):
     """The ACLs to create.
 
-    Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
-    type USER.
+    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
+    flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class AclCreation(Struct):

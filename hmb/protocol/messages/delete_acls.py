@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
     """The filters that select the ACLs to delete. In a filter, null matches every name.
 
-    Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
-    type USER.
+    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
+    flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilter(Struct):
@@ -27,8 +27,8 @@ class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", fle
 class DeleteAclsResponse(Response, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
     """The deleted ACLs of each filter.
 
-    Version 1 adds the type of the pattern. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource
-    type USER.
+    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
+    flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilterResult(Struct):

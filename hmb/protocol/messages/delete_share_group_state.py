@@ -1,6 +1,6 @@
 """DeleteShareGroupState (86): delete the state of share-partitions (KIP-932).
 
-The group coordinator sends this request to the share coordinator, for example when a share group is deleted.
+The group coordinator sends DeleteShareGroupState to the share coordinator, for example when a share group is deleted.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """InitializeShareGroupState (83): create the state of share-partitions (KIP-932).
 
-A *share-partition* is a partition that a share group reads. The group coordinator sends this request to the share
-coordinator, which stores the state.
+A *share-partition* is a partition that a share group reads. The group coordinator sends InitializeShareGroupState to
+the share coordinator, which stores the state of the share-partition.
 """
 
 from uuid import UUID
@@ -16,7 +16,8 @@ class InitializeShareGroupStateRequest(
 ):
     """The share-partitions, each with its state epoch and its start offset.
 
-    The start offset -1 means that no start offset is known yet. The leader of the partition then chooses one later.
+    The start offset -1 means that no start offset is known yet. The leader of the partition later chooses the start
+    offset.
     """
 
     class InitializeStateData(Struct):

@@ -41,7 +41,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         return self.topics is None or (version == 0 and not self.topics)
 
     def has_ids_too_early(self, version: int) -> bool:
-        """Return whether a topic in this request has an id or no name, in a version that identifies topics by name."""
+        """Return whether `version` identifies topics by name, but a topic in this request has an id or lacks a name."""
         takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
 
@@ -52,6 +52,7 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
     Version 1 adds racks, the id of the controller, and a flag that marks internal topics. Version 2 adds the cluster
     id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5.
     But from version 6 on, the broker sends the response at once, and the client waits for the throttle time (KIP-219).
+
     Version 7 adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each
     operation. If the client did not ask for the operations, this field has the smallest int32. Version 9 uses the
     flexible encoding (KIP-482). Version 10 adds topic ids. From version 11 on, the response no longer contains the

@@ -1,8 +1,8 @@
 """OffsetForLeaderEpoch (23): return the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A partition gets a new leader epoch when its leader changes. A consumer then sends this request, with the leader epoch
-of the last record that it has read. For example, the consumer has read the offsets 0 to 9 in epoch 3. If the broker
-responds that the end offset of epoch 3 is 8 (the last offset plus one), the log has lost the records 8 and 9.
+A partition gets a new leader epoch when its leader changes. A consumer then sends OffsetForLeaderEpoch, with the leader
+epoch of the last record that it has read. For example, the consumer has read the offsets 0 to 9 in epoch 3. If the
+broker responds that the end offset of epoch 3 is 8 (the last offset plus one), the log has lost the records 8 and 9.
 """
 
 from hmb.protocol import fields as t

@@ -1,6 +1,7 @@
 """ReadShareGroupState (84): return the state of share-partitions (KIP-932).
 
-The leader of a partition sends this request to the share coordinator when a share group first reads the partition.
+The leader of a partition sends ReadShareGroupState to the share coordinator when a share group first reads the
+partition.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """ReadShareGroupStateSummary (87): return the start offsets of share-partitions (KIP-932).
 
-When a client asks for the offsets of a share group, the group coordinator sends this request to the share coordinator.
-The response does not contain the states of the records.
+When a client asks for the offsets of a share group, the group coordinator sends ReadShareGroupStateSummary to the share
+coordinator. The response does not contain the states of the records.
 """
 
 from uuid import UUID
@@ -14,7 +14,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ReadShareGroupStateSummaryRequest(
     Request, api_key=ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, versions="0-1", flexible="0+"
 ):
-    """The share-partitions. Version 1 has the same layout as version 0."""
+    """The share-partitions whose start offset the client asks for. Version 1 has the same layout as version 0."""
 
     class ReadStateSummaryData(Struct):
         class PartitionData(Struct):
@@ -33,7 +33,7 @@ class ReadShareGroupStateSummaryResponse(
 ):
     """The start offset of each share-partition.
 
-    Version 1 adds a count of records at or above the start offset: those whose delivery is already complete (KIP-1226).
+    Version 1 adds the number of records at or above the start offset whose delivery is already complete (KIP-1226).
     """
 
     class ReadStateSummaryResult(Struct):

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat (76): join a share group, stay in it, or leave it (KIP-932).
 
 A share group is a queue: several of its members may read one partition, and each record goes to one of them. A member
-sends this request at regular intervals. The broker assigns the partitions. In a consumer group, a new owner of a
+sends ShareGroupHeartbeat at regular intervals. The broker assigns the partitions. In a consumer group, a new owner of a
 partition must wait until the old owner has given up the partition. A member of a share group need not wait, because
 several members may read the same partition.
 """
@@ -17,7 +17,7 @@ class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, 
     """The topics that a member subscribes to.
 
     A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    value has not changed since the last heartbeat, the member may send null for this field. Kafka 4.0 had version 0 for
+    value has not changed since the last heartbeat, the member may send null for the value. Kafka 4.0 had version 0 for
     early access.
     """
 

@@ -26,7 +26,7 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets in the changelog topics of a task: of the restored offsets, or of the topics' end offsets."""
+    """A sum of offsets over the changelog topics of one task: either the restored offsets, or the end offsets."""
 
     subtopology_id: str = t.string()
     partition:      int = t.int32()
@@ -44,7 +44,7 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
     """The topology of the application when the member joins, and the tasks that the member owns now.
 
     A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    value has not changed since the last heartbeat, the member may send null for this field.
+    value has not changed since the last heartbeat, the member may send null for the value.
     """
 
     class Topology(Struct):

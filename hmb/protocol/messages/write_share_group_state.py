@@ -1,7 +1,7 @@
 """WriteShareGroupState (85): store changes of the state of share-partitions (KIP-932).
 
-The leader of a partition sends this request to the share coordinator, for example after a member has acknowledged
-records.
+The leader of a partition sends WriteShareGroupState to the share coordinator, for example after a member has
+acknowledged records.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (27): write COMMIT or ABORT markers, which end a transaction in its partitions (KIP-98).
 
-The transaction coordinator sends this request to the leaders of the partitions. An administrator can also send it, to
-end a transaction that no coordinator knows any more (KIP-664).
+The transaction coordinator sends WriteTxnMarkers to the leaders of the partitions. An administrator can also send
+WriteTxnMarkers, to end a transaction that no coordinator knows any more (KIP-664).
 """
 
 from hmb.protocol import fields as t

@@ -24,8 +24,8 @@ The keys of the object for `/clock` are the arguments of `ManualClock.advance`, 
 `{"hours": 1, "expire_members": true}`. The server responds when all work is done that was due in this time. The keys of
 the object for `/corrupt` are the arguments of `DiskFaults.corrupt`, for example `{"topic": "orders", "offset": 5}`.
 
-The control port checks a token, which the broker prints at its start, and refuses requests of web pages
-(hmb/monitoring/http_server.py).
+Each request to the control port must contain a token, which the broker prints at its start. The control port refuses
+requests that come from web pages (hmb/monitoring/http_server.py).
 """
 
 from __future__ import annotations

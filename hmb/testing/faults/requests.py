@@ -101,7 +101,7 @@ class Fault:
 
 
 class Faults:
-    """The faults of one broker's requests. Thread-safe. A `with faults:` block removes all faults at its end."""
+    """The faults of requests to one broker. Thread-safe. A `with faults:` block removes all faults at its end."""
 
     def __init__(self, layers: HandlerLayers) -> None:
         """Create an object without faults. `layers` contains the broker's handlers, which the faults wrap."""

@@ -11,7 +11,7 @@ A broker has ACLs only if the setting `authorizer.class.name` names an authorize
 so requests take no additional time.
 
 Read in this order:
-1. `authorizer.py`     the rules that decide, and an index for them
+1. `authorizer.py`     the decision whether ACLs permit an operation, with an index of the ACLs
 2. `rules.py`          the table: API -> operation and resource
 3. `guards.py`         the guard of each API, which runs before the handler
 4. `rule_guards.py`    the guards that apply the table to requests
@@ -19,7 +19,7 @@ Read in this order:
                        `transaction_guards.py` contain most of them
 6. `bindings.py`       the creation, the search and the deletion of ACLs
 7. `refusal.py`        responses with error codes for any API
-8. `list_refusals.py`  such responses for APIs that change lists of ACLs, quotas, users or log directories
+8. `list_refusals.py`  responses with error codes for APIs that change lists of ACLs, quotas, users or log directories
 
 Source: KIP-11, KIP-290, KIP-801; `StandardAuthorizer` of Kafka.
 """

@@ -29,7 +29,7 @@ from hmb.protocol.errors import ErrorCode
 
 
 def offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse groups and topics that the client may not describe.
+    """Refuse the groups and topics for which the client has no permission to describe them.
 
     If the client requests all topics, leave out the forbidden topics.
     """
@@ -43,7 +43,7 @@ def offset_fetch(request: Any, context: RequestContext, access: Access, handle: 
 
 
 def offsets_of_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse groups, and topics of these groups, that the client may not describe."""
+    """Refuse groups and their topics if the client has no permission to describe them."""
     rule = ItemRule("groups", GROUP, Op.DESCRIBE)
     return guard_items(rule, request, context, access, partial(_offsets_of_permitted_groups, access, handle))
 

@@ -6,8 +6,8 @@ its own response, with error codes in different fields. Some responses have only
 one for each topic, partition, group or transactional id. A separate function for each of about 40 APIs would be much
 code, and mistakes would be easy. Therefore this module reads from the message classes which fields contain error codes.
 
-The module works in three steps. As an example, a client sends a Produce request for the partitions 0 and 1 of topic
-"a". A test simulates a fault, which refuses partition 1 with NOT_LEADER_OR_FOLLOWER (code 6):
+The module works in three steps. For example, a client sends a Produce request for the partitions 0 and 1 of topic "a".
+A test has added a fault, so that partition 1 must get the error NOT_LEADER_OR_FOLLOWER (code 6):
     split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
     refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
     merge      responses [a: [index 0, error 0], [index 1, error 6]]
@@ -153,7 +153,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return whether a request of an API can name topics, partitions, or both: a set of "topic" and "partition"."""
+    """Return what a request of an API can name. The set contains "topic", "partition", both, or neither."""
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:
@@ -184,8 +184,8 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
     """Split a request into two: one with the topics and partitions that `selects` accepts, and one with all others.
 
     The first request is None if `selects` accepts nothing. The second request is None if `selects` accepts everything.
-    If the list of topics in the request is null, it means all topics, and the function first replaces null by this
-    list. If `struct` is a part of a request, the function splits this part in the same way.
+    A null list of topics in the request means all topics. The function first replaces null by the list of all topics.
+    If `struct` is a part of a request, the function splits this part in the same way.
     """
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False
@@ -391,8 +391,8 @@ def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
 def _key(item: Struct) -> tuple[Any, ...]:
     """Return the values that identify an item in its array, for example a topic's name.
 
-    If an item contains both a topic's name and its id, the result contains only the name. The reason: `merge` compares
-    two responses, and only one of them may contain the topic's id.
+    If an item contains both a topic's name and its id, the result contains only the name, because `merge` compares the
+    items of two responses, and one of these responses can lack the topic's id.
     """
     values = {identity: getattr(item, name) for identity, name in _identities_in(type(item)).items()}
     if values.get("topic"):

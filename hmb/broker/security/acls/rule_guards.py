@@ -192,7 +192,7 @@ def _refused_partition(partition: Any) -> Any:
 
 
 def guard_items(rule: ItemRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse those items of a list, such as groups, that the client may not use.
+    """Refuse the items of a list, such as groups, for which the client has no permission.
 
     An item is a name, or a struct with a group id.
     """
@@ -214,7 +214,7 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """From descriptions of transactions and of groups, remove all that the client may not see."""
+    """Remove from descriptions of transactions and groups what the client has no permission to see."""
 
     def change(response: Any) -> Any:
         for each in getattr(response, "transaction_states", ()):
@@ -229,7 +229,8 @@ def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
 def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
     """Return the part of a group's description that the client may see.
 
-    If a member is assigned a topic that the client may not describe, return an error instead of the description.
+    If a member is assigned a topic that the client has no permission to describe, return an error instead of the
+    description.
     """
     if getattr(group, "authorized_operations", 0) > 0:
         group.authorized_operations = permitted_operations(group.authorized_operations, access, GROUP, group.group_id)

@@ -2,7 +2,7 @@
 
 A rule can name several operations. A client needs a permission for each of them. If the operation on the cluster, the
 group or the transactional id is forbidden, the broker refuses the whole request. If only some topics, or some items of
-a list, are forbidden, it refuses only these.
+a list, are forbidden, the broker refuses only the forbidden topics or items.
 
 Source: the section "Authorization" in Kafka's documentation, which lists the operations of each API; `KafkaApis`.
 """

@@ -1,8 +1,8 @@
 """Checks the requests of the APIs that no rule of the table (rules.py) can describe.
 
-These APIs have conditions that the table cannot express. For example, an empty list of topics means all topics in
-DescribeTopicPartitions, and one of several permissions is enough for InitProducerId. `GUARDS` at the end of the module
-lists the APIs. The guards of APIs for topics, groups and transactions are in modules of their own.
+Some APIs have conditions that the table of authorization cannot express. For example, an empty list of topics means all
+topics in DescribeTopicPartitions, and one of several permissions is enough for InitProducerId. `GUARDS` at the end of
+the module lists the APIs. The guards of APIs for topics, groups and transactions are in modules of their own.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ def _create_delegation_token(request: Any, context: RequestContext, access: Acce
 
 
 def _describe_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Remove the tokens of others, unless ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on its owner."""
+    """Remove the tokens of other users from the response.
+
+    Keep a token if ACLs permit DESCRIBE on the token, or DESCRIBE_TOKENS on its owner.
+    """
 
     def may_see_token(token: Any) -> bool:
         parties = [(it.principal_type, it.principal_name) for it in (token, *token.renewers)]

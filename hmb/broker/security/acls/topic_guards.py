@@ -28,7 +28,10 @@ NO_OPERATIONS = -(2**31)  # the number in a response that contains no authorized
 
 
 def metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not describe, and new topics that it may not create."""
+    """Refuse topics that the client has no permission to describe.
+
+    Also refuse new topics that the client has no permission to create.
+    """
     if request.has_ids_too_early(context.version):
         return handle(request, context)  # The handler refuses the whole request, and describes no topic.
     if request.is_for_all_topics(context.version):
@@ -61,7 +64,7 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
 
 
 def _with_operations(response: Any, access: Access) -> Any:
-    """Remove from the response the authorized operations that this client may not perform (KIP-430)."""
+    """Remove from the response the operations that the client has no permission to perform (KIP-430)."""
     for topic in response.topics:
         if topic.name is None:  # No topic has the requested id, or the client may not describe this topic.
             topic.topic_authorized_operations = NO_OPERATIONS
@@ -81,7 +84,10 @@ def _with_cluster_operations(response: Any, access: Access) -> Any:
 
 
 def describe_topic_partitions(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not describe. An empty list means all topics that the client may describe."""
+    """Refuse topics that the client has no permission to describe.
+
+    An empty list in the request means all topics that the client may describe.
+    """
     if not request.topics:
         request = copy(request)
         item = type(request).fields["topics"].item.struct
@@ -98,7 +104,7 @@ def describe_cluster(request: Any, context: RequestContext, access: Access, hand
 
 
 def create_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not create. The operation CREATE on the cluster permits all topics.
+    """Refuse topics that the client has no permission to create. CREATE on the cluster permits all topics.
 
     A response contains the settings of a new topic (KIP-525) only if the client has DESCRIBE_CONFIGS on the topic.
     """
@@ -114,7 +120,10 @@ def create_topics(request: Any, context: RequestContext, access: Access, handle:
 
 
 def delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client may not delete. For a topic id, hide the name if the client may not describe it.
+    """Refuse topics that the client has no permission to delete.
+
+    If the request contains a topic's id, the response contains the topic's name only if the client may describe the
+    topic.
 
     If a topic does not exist, the error says so only to a client that may describe the topic.
     """

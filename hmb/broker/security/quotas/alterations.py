@@ -1,8 +1,8 @@
 """Sets, removes and finds quotas, with the checks of Kafka's controller.
 
 A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. An entity can
-also be the default of a type, for example the default for all users. HMB makes the checks in Kafka's order, because the
-first failed check decides which error a client gets.
+also be the default of a type, for example the default for all users. HMB checks an alteration of quotas in the same
+order as Kafka, because the first failed check decides which error a client gets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two state machines of quotas: a sliding window, and a bucket of tokens.
 
-Both state machines are pure: the caller passes the present time in ms. This module contains no lock, no thread and no
-clock.
+`RateWindow` and `TokenBucket` are pure state machines: the caller passes the present time in ms. This module contains
+no lock, no thread and no clock.
 
 *The sliding window.* A quota of 1,000 bytes/s does not mean that each single second has at most 1,000 bytes. The broker
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
@@ -90,7 +90,10 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the time that the samples cover. A new window counts missing samples, except one, as present."""
+        """Return the time (ms) that the samples cover.
+
+        In a new window, a sample that has not begun yet counts with its full length.
+        """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
         return max(1, elapsed + max(0, missing) * self.size.sample_ms)
@@ -124,7 +127,7 @@ class TokenBucket:
         self.last_ms = now_ms
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """Return the time in ms until the number of tokens is no longer negative, or 0."""
+        """Return the time in ms until the number of tokens is at least 0. If it is not negative now, return 0."""
         return max(0, round(-self._available(quota, now_ms) / quota * 1000))
 
     def is_full(self, quota: float, now_ms: int) -> bool:

@@ -169,7 +169,7 @@ class DelegationTokens:
         return token.expiration_timestamp
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
-        """Return the token with the HMAC `given`. Raises KafkaError if `principal` may not renew it."""
+        """Return the token with the HMAC `given`. Raises KafkaError if `principal` must not renew it."""
         import hmac  # see `hmac_of`
 
         self.check_enabled()
@@ -191,7 +191,7 @@ class DelegationTokens:
         return sorted(self._store.state.tokens.values(), key=lambda token: (token.issue_timestamp, token.token_id))
 
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
-        """Return the credential for a login with a token. For an unknown or expired token, return a false one."""
+        """Return the credential for a login with a token. For an unknown or expired token, return a decoy."""
         # Only a login with SCRAM needs these modules. Their import takes 8 ms.
         from hmb.broker.security.decoys import OWN_SHAPE, decoy
         from hmb.broker.security.scram import TokenCredential

@@ -8,7 +8,7 @@ short JSON text, and the client acknowledges this text with the byte 1. After th
 the login. A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair
 `name=value`, followed by the byte 1. HMB ignores the extensions.
 
-Every client that has the token can log in until the token expires. Use OAUTHBEARER on listeners with TLS only.
+Every client that has the token can log in until the token expires. Use OAUTHBEARER only on listeners with TLS.
 
 Source: RFC 7628, KIP-255, KIP-768; `OAuthBearerSaslServer` of Kafka.
 """

@@ -1,8 +1,8 @@
 """Decides which connections may send requests about delegation tokens.
 
 A client must have logged in, because everybody who has the token can act under the client's name. A client that has
-itself logged in with a token may not create another token. Otherwise, somebody who steals one token could create new
-tokens again and again, and so keep access for ever.
+itself logged in with a token is not allowed to create another token. Otherwise, somebody who steals one token could
+create new tokens again and again, and so keep access for ever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenR
 
 
 def check_requester(context: RequestContext) -> None:
-    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if a connection may not send requests about tokens."""
+    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if a connection must not send requests about tokens."""
     login = context.client.login
     if context.client.principal == ANONYMOUS or (login is not None and login.is_delegated):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
@@ -23,7 +23,7 @@ def check_requester(context: RequestContext) -> None:
 def put_principals(response: CreateDelegationTokenResponse, owner: str, requester: str, version: int) -> None:
     """Write the owner and the requester of a new token into the response.
 
-    A response with an error contains these two names, too.
+    A response with an error also contains both names.
     """
     response.principal_type, _, response.principal_name = owner.partition(":")
     if version >= CreateDelegationTokenResponse.first_version("token_requester_principal_type"):
